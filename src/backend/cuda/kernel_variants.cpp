@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "backend/gpu_capabilities.h"
 #include "kernels/int8_scan.h"
 #include "simile/limits.h"
 
@@ -20,7 +21,7 @@ using kernels::ScanForm;
 
 constexpr KernelVariant kInt8Scan{.name = "int8_scan",
                                   .strategy = PassStrategy::kInt8Scan,
-                                  .code_min = 80,
+                                  .code_min = kInt8ScanMin,
                                   .queries_max = kScanBatch,
                                   .stride_max = kInt8StrideMax,
                                   .shape = &kernels::ShapeInt8Scan,
@@ -28,7 +29,7 @@ constexpr KernelVariant kInt8Scan{.name = "int8_scan",
                                   .launch = &kernels::LaunchInt8Scan};
 constexpr KernelVariant kRowScan{.name = "row_scan_ring",
                                  .strategy = PassStrategy::kRowScan,
-                                 .code_min = 80,
+                                 .code_min = kRingScanMin,
                                  .queries_max = kScanBatch,
                                  .stride_max = kStrideMax,
                                  .shape = &kernels::ShapeRingScan,

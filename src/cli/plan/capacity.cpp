@@ -1,6 +1,7 @@
 #include "cli/plan/capacity.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <numeric>
@@ -9,6 +10,7 @@
 
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/int8_pass.h"
+#include "backend/gpu_capabilities.h"
 #include "base/message_text.h"
 #include "certificate/rotation.h"
 #include "simile/matrix_view.h"
@@ -163,15 +165,62 @@ SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
                  limits);
 }
 
+double ScanProductsPerS(int capability, double products_per_s, double fp32_products_per_s) {
+  if (capability >= backend::kTensorScanMin || capability == 0) return products_per_s;
+  // 32 shuffles fetch the operands of 64 multiply-adds (kernels/device.h). A multiprocessor
+  // shuffles 32 lanes a clock, and multiplies 128 on sm_61 and 64 on sm_70 (the table of
+  // instructions in the "CUDA C++ Programming Guide"): so sm_61 spends twice as long on shuffles.
+  constexpr int kWideFp32 = 61;
+  return capability == kWideFp32 ? fp32_products_per_s / 2 : fp32_products_per_s;
+}
+
+PassKind PassKindOf(const PlannedCollection& collection, std::uint32_t batch, int capability,
+                    const backend::ResidentSize& resident) {
+  const backend::GpuTuning tuning;
+  const auto has = [&](int least) { return capability == 0 || capability >= least; };
+  if (collection.rows <= tuning.canonical_rows_max) return PassKind::kCanonical;
+  if (batch > tuning.scan_queries_max) {
+    return has(backend::kTensorProductsMin) ? PassKind::kGemm : PassKind::kFp32Gemm;
+  }
+  if (resident.int8_rows > 0 && has(backend::kInt8ScanMin)) return PassKind::kInt8Scan;
+  if (has(backend::kRingScanMin)) return PassKind::kRingScan;
+  return has(backend::kTensorScanMin) ? PassKind::kRegisterScan : PassKind::kFp32Scan;
+}
+
 SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batch, std::uint32_t k,
-                         const backend::WorkspaceSize& workspace, const SpeedLimits& limits,
+                         const backend::WorkspaceSize& workspace, const DeviceSpeed& speed,
                          const backend::ResidentSize& resident) {
   const unsigned together = std::max(backend::PassQueriesMax(workspace, k), 1U);
   const std::uint32_t passes = (batch + together - 1) / together;
-  const bool reads_int8 = resident.int8_rows > 0 && batch <= backend::GpuTuning().scan_queries_max;
-  const std::uint64_t fp16_bytes = backend::PlanResident(SizeOf(collection), false).fp16_rows;
-  return FloorOf("gpu", batch, reads_int8 ? resident.int8_rows : fp16_bytes, passes,
-                 static_cast<double>(fp16_bytes) / 2 * batch, limits);
+  const SegmentSize size = SizeOf(collection);
+  const std::uint64_t fp16_bytes = backend::PlanResident(size, false).fp16_rows;
+  std::uint64_t bytes = fp16_bytes;
+  std::uint64_t queries = batch;
+  // The fewest queries that an instruction of the tensor cores multiplies with.
+  constexpr unsigned kInt8Queries = 8, kFp16Queries = 16;
+  SpeedLimits limits = speed.limits;
+  switch (PassKindOf(collection, batch, speed.capability, resident)) {
+    case PassKind::kCanonical:
+      bytes = resident.rows > 0 ? resident.rows : 2 * fp16_bytes;
+      limits.products_per_s = 0;
+      break;
+    case PassKind::kInt8Scan:
+      bytes = resident.int8_rows;
+      queries = std::max(std::bit_ceil(batch), kInt8Queries);
+      limits.products_per_s = speed.scan_products_per_s;
+      break;
+    case PassKind::kRingScan:
+    case PassKind::kRegisterScan:
+    case PassKind::kFp32Scan:
+      queries = std::max(std::bit_ceil(batch), kFp16Queries);
+      limits.products_per_s = speed.scan_products_per_s;
+      break;
+    case PassKind::kGemm:
+    case PassKind::kFp32Gemm:
+      break;
+  }
+  return FloorOf("gpu", batch, bytes, passes,
+                 static_cast<double>(fp16_bytes) / 2 * static_cast<double>(queries), limits);
 }
 
 std::uint32_t HostPassQueries(const PlannedCollection& collection, std::uint32_t k,

@@ -14,8 +14,8 @@
 
 namespace simile::cli {
 
-// What collections take and how fast they can be answered at best. Pure arithmetic, from the
-// functions by which the publisher reserves and the GPU plug-in allocates.
+// What collections take, and the least time of their answers. Pure arithmetic, from the functions
+// by which the publisher reserves and the GPU plug-in allocates.
 
 // The program itself while it serves: code and libraries, gRPC, threads, buffers of small batches.
 // Measured by tests/bench/memory_plan.py; grows with connections and the largest batches.
@@ -76,17 +76,13 @@ DevicePlan PlanDevice(std::span<const PlannedCollection> collections,
 std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
                                  const DevicePlan& plan, const backend::GpuOptions& options);
 
-// The least time of a batch, and what follows from it.
+// The least time of a batch.
 struct SpeedFloor {
   std::string where;  // "cpu", "gpu"
   std::uint32_t batch = 0;
   double seconds = 0;
   bool is_arithmetic = false;  // multiplying takes longer than reading
   double queries_per_s() const { return batch / seconds; }
-  // The least that a million queries cost on a machine of this price for an hour.
-  double CostOfMillion(double price_per_hour) const {
-    return price_per_hour / 3600 * 1e6 / queries_per_s();
-  }
 };
 
 // How fast a machine or a card is at best. 0: not known, and left out.
@@ -106,13 +102,39 @@ struct SpeedLimits {
 // Of the CPU engine: reads the codes once, and multiplies them with each query.
 SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
                        const SpeedLimits& limits);
-// Of the GPU engine: reads the fp16 rows once for each pass, or the int8 rows where there are any
-// and the batch is small, and multiplies them. Twice as many products of bytes, in two planes, take
-// as long as those in fp16.
+
+// How fast a card is at best.
+struct DeviceSpeed {
+  SpeedLimits limits;              // of its memory, and of the products of large batches
+  double scan_products_per_s = 0;  // of the fused scans; 0: not known, and left out
+  int capability = 0;              // 75 for sm_75; 0: not known, planned as one with every strategy
+};
+// The rate at which the fused scans multiply on a card of this capability.
+//   products_per_s       of its tensor cores
+//   fp32_products_per_s  without them
+double ScanProductsPerS(int capability, double products_per_s, double fp32_products_per_s);
+
+// What answers a batch on a card: its strategy (docs/design/gpu-engine.md), and the arithmetic that
+// the card has for it.
+enum class PassKind : std::uint8_t {
+  kCanonical,     // few rows: canonical scores of all
+  kInt8Scan,      // a scan of the int8 rows
+  kRingScan,      // of the fp16 rows, with copies in the background
+  kRegisterScan,  // of the fp16 rows, through registers
+  kFp32Scan,      // the same where tensor cores cannot be used
+  kGemm,          // matrix products by tiles
+  kFp32Gemm,      // the same without tensor cores
+};
+PassKind PassKindOf(const PlannedCollection& collection, std::uint32_t batch, int capability,
+                    const backend::ResidentSize& resident);
+
+// Of the GPU engine: reads the rows of the kind of pass once for each pass, and multiplies them; a
+// scan for as many queries as its instructions hold. Twice as many products of bytes, in two
+// planes, take as long as those in fp16.
 //   k         hits of each query
 //   resident  what the card holds of it
 SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batch, std::uint32_t k,
-                         const backend::WorkspaceSize& workspace, const SpeedLimits& limits,
+                         const backend::WorkspaceSize& workspace, const DeviceSpeed& speed,
                          const backend::ResidentSize& resident);
 
 // The most queries that one pass of the CPU engine answers; a larger batch takes several.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "app/processor_load.h"
 #include "app/settings.h"
 #include "app/tuning.h"
+#include "backend/gpu_capabilities.h"
 #include "backend/nvml.h"
 #include "backend/registry.h"
 #include "base/message_text.h"
@@ -39,6 +41,7 @@ struct PlanFlags {
   std::optional<std::string> card;
   std::optional<std::string> device_memory;
   std::optional<std::string> device_bandwidth;
+  std::optional<std::string> capability;
   std::optional<std::uint32_t> batch;
   std::optional<std::uint32_t> k;
   std::optional<double> price_per_hour;
@@ -51,7 +54,26 @@ struct GivenQuantities {
   double host_bandwidth = 0;
   double device_memory = 0;
   double device_bandwidth = 0;
+  int capability = 0;
 };
+
+// "8.6", "86" or "sm_86".
+absl::StatusOr<int> ParseCapability(std::string_view text) {
+  constexpr int kLeast = 10, kMost = 199;  // of 1.0 and 19.9
+  std::string digits;
+  for (const char c : text.substr(text.starts_with("sm_") ? 3 : 0)) {
+    if (c != '.') digits += c;
+  }
+  int capability = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), capability);
+  if (error != std::errc() || end != digits.data() + digits.size() || capability < kLeast ||
+      capability > kMost) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--capability: {} is not a compute capability, as in 8.6 or 86", base::Quoted(text)));
+  }
+  return capability;
+}
 
 absl::Status ReadQuantity(const char* flag, const std::optional<std::string>& text,
                           absl::StatusOr<double> (*parse)(std::string_view), double& quantity) {
@@ -76,6 +98,11 @@ absl::StatusOr<GivenQuantities> ReadQuantities(const PlanFlags& flags) {
   status.Update(ReadQuantity("--device-bandwidth", flags.device_bandwidth, ParseBandwidth,
                              given.device_bandwidth));
   if (!status.ok()) return status;
+  if (flags.capability) {
+    const absl::StatusOr<int> capability = ParseCapability(*flags.capability);
+    if (!capability.ok()) return capability.status();
+    given.capability = *capability;
+  }
   return given;
 }
 
@@ -92,7 +119,7 @@ absl::Status CheckBatch(std::uint32_t batch) {
 
 // Whether anything is known that a price could be computed from.
 bool KnowsSpeed(const PlanFlags& flags) {
-  const bool knows_card = flags.device_memory && (flags.card || flags.device_bandwidth);
+  const bool knows_card = flags.card || (flags.device_memory && flags.device_bandwidth);
   return !flags.client.server || flags.host_bandwidth || knows_card;
 }
 
@@ -107,12 +134,13 @@ absl::Status CheckPlanFlags(const PlanFlags& flags) {
   if (flags.price_per_hour && !KnowsSpeed(flags)) {
     return absl::InvalidArgumentError(
         "--price-per-hour: a server's machine is not measured from here; give its "
-        "--host-bandwidth, or --device-memory with --card");
+        "--host-bandwidth, or a --card");
   }
   if (flags.card && !FactsOfCard(*flags.card)) {
     return absl::InvalidArgumentError(
-        fmt::format("--card: {} is not in the table, which has {}; give --device-bandwidth",
-                    base::Quoted(*flags.card), KnownCardNames()));
+        fmt::format("--card: {} is not in the table (docs/cards.md).{} Of another card give "
+                    "--device-memory, --device-bandwidth and --capability",
+                    base::Quoted(*flags.card), CardsLike(*flags.card)));
   }
   if (flags.batch) {
     if (absl::Status status = CheckBatch(*flags.batch); !status.ok()) return status;
@@ -214,9 +242,14 @@ absl::Status ReadHost(const app::Config& config, const PlanFlags& flags,
 // The card to plan for: the given one, else the one that a server here would use.
 absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& flags,
                                  const GivenQuantities& given) {
+  const std::optional<CardFacts> facts = flags.card ? FactsOfCard(*flags.card) : std::nullopt;
   if (given.device_memory > 0) {
-    return FoundCard{flags.card.value_or(""), "--device-memory",
+    return FoundCard{facts ? facts->name : "", "--device-memory",
                      static_cast<std::uint64_t>(given.device_memory)};
+  }
+  if (facts) {
+    return FoundCard{facts->name, fmt::format("--card, {} GB by its data sheet", facts->memory_gib),
+                     facts->memory_bytes};
   }
   if (flags.client.server) return absl::NotFoundError("a server does not tell its card's memory");
   if (config.backend.preference == backend::Preference::kCpu) {
@@ -224,6 +257,22 @@ absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& fla
   }
   return FindCard(config.backend.gpu.device, backend::DefaultGpuSearches().front(),
                   backend::kNvmlLibrary);
+}
+
+// What is known of its speed: the facts of its name, and over them what is given.
+void ReadDeviceSpeed(const std::string& card, const GivenQuantities& given, PlanReport& report) {
+  if (const std::optional<CardFacts> facts = FactsOfCard(card)) {
+    report.known_card = facts->name;
+    report.device_speed = facts->speed;
+    report.device_speed_from = fmt::format("{} of {}", facts->source, facts->name);
+  }
+  if (given.device_bandwidth > 0 || given.capability > 0) report.known_card.clear();
+  if (given.device_bandwidth > 0) {
+    report.device_speed.limits = {given.device_bandwidth, 0, {}};
+    report.device_speed.scan_products_per_s = 0;
+    report.device_speed_from = "--device-bandwidth";
+  }
+  if (given.capability > 0) report.device_speed.capability = given.capability;
 }
 
 void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQuantities& given,
@@ -239,21 +288,18 @@ void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQu
   }
   report.card = found->name;
   report.card_origin = found->origin;
-  const std::string known = flags.card.value_or(found->name);
-  const std::optional<CardFacts> facts = FactsOfCard(known);
-  if (facts) {
-    report.device_speed = facts->speed;
-    report.device_speed_from = fmt::format("data sheet of {}", known);
+  ReadDeviceSpeed(flags.card.value_or(found->name), given, report);
+  const int capability = report.device_speed.capability;
+  if (capability != 0 && capability < backend::kGpuCodeMin) {
+    report.no_device_reason = fmt::format(
+        "{} is sm_{}, for which there is no code: it begins at sm_{}",
+        report.card.empty() ? "this card" : report.card, capability, backend::kGpuCodeMin);
+    return;
   }
-  if (given.device_bandwidth > 0) {
-    report.device_speed = {given.device_bandwidth, 0, {}};
-    report.device_speed_from = "--device-bandwidth";
-  }
-  constexpr int kInt8Capability = 80;  // the first with the int8 scan (docs/sizing.md)
-  options.int8_rows = options.int8_rows && (!facts || facts->capability >= kInt8Capability);
+  options.int8_rows = options.int8_rows && (capability == 0 || capability >= backend::kInt8ScanMin);
   report.device = PlanDevice(report.collections, options, found->memory_bytes);
   report.int8_is_assumed =
-      !facts && std::ranges::any_of(report.device->shares, [](const DeviceShare& share) {
+      capability == 0 && std::ranges::any_of(report.device->shares, [](const DeviceShare& share) {
         return share.size.int8_rows > 0;
       });
   report.pinned_bytes = backend::WorkspaceHostBytes(report.device->workspace);
@@ -349,11 +395,13 @@ void AddPlanCommand(CommandLine& line) {
              "A collection to plan, or its FOLDER alone (default: those of the configuration)")
       .Paths(PathKind::kNamedFolder)
       .Text("--device-memory", flags->device_memory, "SIZE",
-            "Plan for a card with this memory: 16GiB (default: this machine's card, if it has one)")
+            "Plan for a card with this memory: 16GiB (default: that of --card)")
       .Text("--card", flags->card, "NAME",
-            "The card whose data sheet says how fast it is: T4 (default: this machine's)")
+            "Plan for this card: T4, \"RTX A5000\" (default: this machine's card, if it has one)")
       .Text("--device-bandwidth", flags->device_bandwidth, "RATE",
             "The card's memory bandwidth, of one that is not known: 300GB/s")
+      .Text("--capability", flags->capability, "N.M",
+            "Its compute capability, which decides the strategies it runs: 8.6")
       .Text("--host-memory", flags->host_memory, "SIZE",
             "Plan for a host with this much available (default: this one's)")
       .Text("--host-bandwidth", flags->host_bandwidth, "RATE",
@@ -362,13 +410,13 @@ void AddPlanCommand(CommandLine& line) {
               1)
       .Number("-k", flags->k, "N", fmt::format("Hits of each query (default {})", kHitsTypical), 1)
       .Real("--price-per-hour", flags->price_per_hour, "PRICE",
-            "What the machine costs: adds the least cost of a million queries")
+            "What the machine costs: adds what a million queries cost")
       .File("--config", flags->config, "FILE", "A JSON file of settings (or SIMILE_CONFIG)");
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kPlanTimeoutSeconds),
                  "Plan what this server has loaded");
   command.Check([flags] { return CheckPlanFlags(*flags); })
       .Footer(
-          "simile plan examples/films --card T4 --device-memory 15GiB --price-per-hour 1.20\n"
+          "simile plan examples/films --card T4 --price-per-hour 1.20\n"
           "Reads headers, sizes and at most 4 MiB of each other file, and uses the settings that "
           "serve would: gpu, limits, tuning. With --server it plans what the server's collections "
           "take now; its machine is known by what you give, as --host-memory.\n"

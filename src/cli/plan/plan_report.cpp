@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 #include "base/message_text.h"
 #include "cli/display_text.h"
 #include "cli/json_line.h"
+#include "cli/plan/known_cards.h"
 #include "cli/table.h"
 #include "cli/time_text.h"
 
@@ -155,11 +158,15 @@ std::string DeviceFitText(const PlanReport& report) {
                  BytesText(plan.budget_bytes), Printable(report.card),
                  report.card.empty() ? "" : ", ", report.card_origin);
   if (report.int8_is_assumed) {
-    text += "  int8 rows are assumed: a card before sm_80 keeps none (gpu.int8)\n";
+    text += "  int8 rows are assumed: a card before sm_80 keeps none (--card, --capability)\n";
   }
   if (!plan.fits()) {
     fmt::format_to(out, "  choices  {}\n", fmt::join(report.choices, "\n           "));
     return text;
+  }
+  if (const int capability = report.device_speed.capability; capability != 0) {
+    fmt::format_to(out, "  sm_{}    {}\n", capability,
+                   fmt::join(StrategiesOf(capability), "\n           "));
   }
   const std::string names = NamesWithout(report, &DeviceShare::reload_fits);
   if (!names.empty()) {
@@ -190,20 +197,30 @@ std::string LimitsText(const PlanReport& report) {
   return text;
 }
 
-std::string FloorTable(const PlanReport& report, const Terminal& terminal) {
+std::string TimeTable(const PlanReport& report, const Terminal& terminal) {
   const bool priced = report.price_per_hour.has_value();
-  std::vector<Table::Column> columns = {{"at best", Align::kLeft, true}, {"on"},
-                                        {"batch", Align::kRight},        {"takes", Align::kRight},
-                                        {"queries", Align::kRight},      {"bound by"}};
-  if (priced) columns.push_back({"cost of 1M queries", Align::kRight});
+  std::vector<Table::Column> columns = {{"times", Align::kLeft, true},
+                                        {"on"},
+                                        {"batch", Align::kRight},
+                                        {"of"},
+                                        {"takes", Align::kRight},
+                                        {"queries", Align::kRight},
+                                        {"is"}};
+  if (priced) columns.push_back({"cost of 1M", Align::kRight});
   Table table(columns);
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    for (const SpeedFloor& floor : FloorsOf(report, i)) {
-      std::vector<std::string> cells = {
-          report.collections[i].name,      floor.where,
-          base::Grouped(floor.batch),      ShortTimeText(floor.seconds),
-          RateText(floor.queries_per_s()), floor.is_arithmetic ? "arithmetic" : "memory"};
-      if (priced) cells.push_back(DigitsText(floor.CostOfMillion(*report.price_per_hour)));
+    for (const PlanFigure& figure : FiguresOf(report, i)) {
+      std::vector<std::string> cells = {report.collections[i].name,
+                                        figure.where,
+                                        base::Grouped(figure.batch),
+                                        figure.what,
+                                        figure.seconds > 0 ? ShortTimeText(figure.seconds) : "",
+                                        RateText(figure.queries_per_s),
+                                        std::string(BasisText(figure.basis))};
+      if (priced) {
+        cells.push_back(figure.is_served ? DigitsText(figure.CostOfMillion(*report.price_per_hour))
+                                         : "");
+      }
       table.AddRow(std::move(cells));
     }
   }
@@ -227,32 +244,61 @@ std::string SpeedSources(const PlanReport& report) {
     text +=
         fmt::format("  cpu: {}\n  ({})\n", SpeedText(report.host_speed), report.host_speed_from);
   }
-  if (report.device && report.device_speed.bytes_per_s > 0) {
-    text += fmt::format("  gpu: {}\n  ({})\n", SpeedText(report.device_speed),
+  if (report.device && report.device_speed.limits.bytes_per_s > 0) {
+    text += fmt::format("  gpu: {}\n  ({})\n", SpeedText(report.device_speed.limits),
                         report.device_speed_from);
   }
-  return text + "  without network, payload and waiting; `simile bench` measures a server\n";
+  return text;
+}
+
+// What the figures are, and which cards they are scaled from.
+std::string BasisNotes(const PlanReport& report) {
+  std::set<std::string> from;
+  bool has_floor_of_server = false;
+  for (std::size_t i = 0; i < report.collections.size(); ++i) {
+    for (const PlanFigure& figure : FiguresOf(report, i)) {
+      if (figure.basis == Basis::kScaled && !figure.from.empty()) from.insert(figure.from);
+      has_floor_of_server |= figure.is_served && figure.basis == Basis::kFloor;
+    }
+  }
+  std::string text = "  floor: it takes at least this long\n";
+  if (!from.empty()) {
+    fmt::format_to(
+        std::back_inserter(text),
+        "  scaled: from what was measured on the {}, with the host's share on an H100's\n",
+        fmt::join(from, " and the "));
+  }
+  if (has_floor_of_server)
+    text += "  a server's floor is the engine's and the server's share; it costs more\n";
+  fmt::format_to(std::back_inserter(text),
+                 "  the server's share was measured at k {}, without payload; longer answers take\n"
+                 "  more, other hosts differ: `simile bench` measures yours (docs/cards.md)\n",
+                 kServedHits);
+  return text;
 }
 
 Json NumberOrNull(double number) { return number > 0 ? Json(number) : Json(); }
 
-Json FloorJson(const SpeedFloor& floor, const std::optional<double>& price) {
-  Json json = {{"on", floor.where},
-               {"batch", floor.batch},
-               {"seconds", floor.seconds},
-               {"queries_per_s", floor.queries_per_s()},
-               {"bound_by", floor.is_arithmetic ? "arithmetic" : "memory"},
+Json FigureJson(const PlanFigure& figure, const std::optional<double>& price) {
+  Json json = {{"on", figure.where},
+               {"batch", figure.batch},
+               {"what", figure.what},
+               {"seconds", NumberOrNull(figure.seconds)},
+               {"queries_per_s", figure.queries_per_s},
+               {"is", BasisText(figure.basis)},
+               {"scaled_from", nullptr},
                {"cost_of_million", nullptr}};
-  if (price) json["cost_of_million"] = floor.CostOfMillion(*price);
+  if (figure.basis == Basis::kScaled && !figure.from.empty()) json["scaled_from"] = figure.from;
+  if (price && figure.is_served) json["cost_of_million"] = figure.CostOfMillion(*price);
   return json;
 }
 
 Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
   const PlannedCollection& each = report.collections[index];
   const engine::ResidentBytes& bytes = each.memory.resident;
-  Json floors = Json::array();
-  for (const SpeedFloor& floor : FloorsOf(report, index)) {
-    floors.push_back(FloorJson(floor, report.price_per_hour));
+  Json times = Json::array();
+  for (const PlanFigure& figure : FiguresOf(report, index)) {
+    times.push_back(FigureJson(figure, report.price_per_hour));
   }
   Json json = {{"name", each.name},
                {"rows", each.rows},
@@ -271,7 +317,7 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
                  {"reload_peak", ReloadOf(each)},
                  {"reload_peak_held", each.memory.ReloadPeakBytes(bytes.host(), true)}}},
                {"device", nullptr},
-               {"floors", std::move(floors)}};
+               {"times", std::move(times)}};
   if (report.device) {
     const DeviceShare& share = report.device->shares[index];
     json["device"] = {{"fp16_rows", share.size.fp16_rows},
@@ -302,29 +348,89 @@ Json DeviceJson(const PlanReport& report) {
           {"fits", plan.fits()},
           {"int8_assumed", report.int8_is_assumed},
           {"choices", report.choices},
-          {"bandwidth", NumberOrNull(report.device_speed.bytes_per_s)},
-          {"products_per_s", NumberOrNull(report.device_speed.products_per_s)}};
+          {"bandwidth", NumberOrNull(report.device_speed.limits.bytes_per_s)},
+          {"products_per_s", NumberOrNull(report.device_speed.limits.products_per_s)},
+          {"capability",
+           report.device_speed.capability == 0 ? Json() : Json(report.device_speed.capability)},
+          {"strategies", StrategiesOf(report.device_speed.capability)}};
 }
 
 }  // namespace
 
-std::vector<SpeedFloor> FloorsOf(const PlanReport& report, std::size_t collection) {
+namespace {
+
+// A floor, and what it becomes by a server.
+//   on_device  where it is the card's; null on the host
+void AddFigures(const DeviceBatch* on_device, const SpeedFloor& floor, const EngineTime& engine,
+                const EngineTime& at_once, std::vector<PlanFigure>& figures) {
+  PlanFigure figure{floor.where,
+                    floor.batch,
+                    floor.is_arithmetic ? "multiplying" : "reading",
+                    floor.seconds,
+                    floor.queries_per_s(),
+                    Basis::kFloor,
+                    "",
+                    false};
+  figures.push_back(figure);
+  figure.from = engine.card;
+  if (engine.basis != Basis::kFloor) {
+    figure.what = "engine";
+    figure.seconds = engine.seconds;
+    figure.queries_per_s = floor.batch / engine.seconds;
+    figure.basis = engine.basis;
+    figures.push_back(figure);
+  }
+  const auto add = [&](std::string what, const ServedTime& served, bool is_served) {
+    figure.what = std::move(what);
+    figure.seconds = served.seconds;
+    figure.queries_per_s = served.queries_per_s;
+    figure.basis = served.basis;
+    figure.is_served = is_served;
+    figures.push_back(figure);
+  };
+  const bool is_one = floor.batch == 1;
+  add("one caller", ServedCalls(on_device, floor.batch, engine), !is_one);
+  if (is_one && at_once.seconds > 0) {
+    add(fmt::format("{} callers", kCallsAtOnce), ServedAtOnce(on_device, at_once), true);
+  }
+}
+
+EngineTime OnHost(const SpeedFloor& floor) { return {floor.seconds, Basis::kFloor, ""}; }
+
+// Of kCallsAtOnce calls, which the engine answers together; no time where it is not known how fast
+// it multiplies.
+EngineTime AtOnceOnHost(const PlannedCollection& collection, const SpeedLimits& host) {
+  if (host.products_per_s == 0) return {};
+  return OnHost(FloorOnHost(collection, kCallsAtOnce, host));
+}
+
+}  // namespace
+
+std::vector<PlanFigure> FiguresOf(const PlanReport& report, std::size_t collection) {
   const PlannedCollection& each = report.collections[collection];
-  std::vector<SpeedFloor> floors;
+  std::vector<PlanFigure> figures;
   const SpeedLimits& host = report.host_speed;
-  const SpeedLimits& gpu = report.device_speed;
+  const DeviceSpeed& gpu = report.device_speed;
   const bool on_device = report.device && report.device->shares[collection].fits;
   for (const std::uint32_t batch : {1U, report.batch_max}) {
     if (host.bytes_per_s > 0 && (batch == 1 || host.products_per_s > 0)) {
-      floors.push_back(FloorOnHost(each, batch, host));
+      const SpeedFloor floor = FloorOnHost(each, batch, host);
+      AddFigures(nullptr, floor, OnHost(floor), AtOnceOnHost(each, host), figures);
     }
-    if (on_device && gpu.bytes_per_s > 0 && (batch == 1 || gpu.products_per_s > 0)) {
-      floors.push_back(FloorOnDevice(each, batch, report.k, report.device->workspace, gpu,
-                                     report.device->shares[collection].size));
+    if (on_device && gpu.limits.bytes_per_s > 0 && (batch == 1 || gpu.limits.products_per_s > 0)) {
+      const DevicePlan& plan = *report.device;
+      const backend::ResidentSize& resident = plan.shares[collection].size;
+      const auto of = [&](std::uint32_t queries) {
+        return DeviceBatch{each, queries,  report.k,         plan.workspace,
+                           gpu,  resident, report.known_card};
+      };
+      const DeviceBatch here = of(batch);
+      AddFigures(&here, FloorOnDevice(each, batch, report.k, plan.workspace, gpu, resident),
+                 EngineTimeOnDevice(here), EngineTimeOnDevice(of(kCallsAtOnce)), figures);
     }
     if (report.batch_max == 1) break;
   }
-  return floors;
+  return figures;
 }
 
 bool Fits(const PlanReport& report) {
@@ -344,13 +450,12 @@ std::string PlanText(const PlanReport& report, const Terminal& terminal) {
   if (report.device) {
     text += '\n' + DeviceTable(report, terminal) + DeviceFitText(report);
   } else {
-    fmt::format_to(std::back_inserter(text),
-                   "\nno card planned: {}\n  (--device-memory 16GiB plans for one)\n",
+    fmt::format_to(std::back_inserter(text), "\nno card planned: {}\n  (--card T4 plans for one)\n",
                    Printable(report.no_device_reason));
   }
   text += '\n' + LimitsText(report);
-  if (!FloorsOf(report, 0).empty()) {
-    text += '\n' + FloorTable(report, terminal) + SpeedSources(report);
+  if (!FiguresOf(report, 0).empty()) {
+    text += '\n' + TimeTable(report, terminal) + SpeedSources(report) + BasisNotes(report);
   }
   return text;
 }

@@ -89,7 +89,6 @@ TEST(CapacityTest, FloorsAreReadingOrMultiplying) {
   EXPECT_TRUE(multiplying.is_arithmetic);
   EXPECT_THAT(multiplying.seconds, DoubleEq(64 * 384e6 / 1e9));
   EXPECT_THAT(multiplying.queries_per_s(), DoubleEq(1e9 / 384e6));
-  EXPECT_THAT(multiplying.CostOfMillion(3.6), DoubleEq(1e3 / multiplying.queries_per_s()));
 }
 
 TEST(CapacityTest, FloorsOfSmallPassesAreThoseOfCaches) {
@@ -110,7 +109,7 @@ TEST(CapacityTest, ABatchBeyondOnePassReadsAgain) {
   EXPECT_LT(backend::PassQueriesMax(workspace, 10'000), 1'024U);
   const backend::ResidentSize fp16 = backend::PlanResident({1'000'000, 384}, true);
   const backend::ResidentSize with_int8 = backend::PlanResident({1'000'000, 384}, true, true);
-  const SpeedLimits limits{1e12, 0, {}};
+  const DeviceSpeed limits{{1e12, 0, {}}, 0, 90};
   const double once = FloorOnDevice(million, 1, 10, workspace, limits, fp16).seconds;
   EXPECT_THAT(once, DoubleEq(1e6 * 384 * 2 / 1e12));
   EXPECT_THAT(FloorOnDevice(million, 1'024, 10, workspace, limits, with_int8).seconds,
@@ -119,6 +118,44 @@ TEST(CapacityTest, ABatchBeyondOnePassReadsAgain) {
   EXPECT_LT(FloorOnDevice(million, 64, 1'000, workspace, limits, with_int8).seconds, 0.52 * once);
   EXPECT_THAT(FloorOnDevice(million, 65, 1'000, workspace, limits, with_int8).seconds,
               DoubleEq(once));
+}
+
+TEST(CapacityTest, KindsOfPassesFollowFromTheCapability) {
+  const PlannedCollection million = Planned(1'000'000, 384);
+  const backend::ResidentSize fp16 = backend::PlanResident({1'000'000, 384}, true);
+  const backend::ResidentSize with_int8 = backend::PlanResident({1'000'000, 384}, true, true);
+  const auto kind = [&](int capability, std::uint32_t batch, const backend::ResidentSize& size) {
+    return PassKindOf(million, batch, capability, size);
+  };
+  for (const int capability : {0, 80, 86, 89, 90, 100, 120}) {
+    EXPECT_EQ(kind(capability, 64, with_int8), PassKind::kInt8Scan) << capability;
+    EXPECT_EQ(kind(capability, 64, fp16), PassKind::kRingScan) << capability;
+    EXPECT_EQ(kind(capability, 65, with_int8), PassKind::kGemm) << capability;
+  }
+  EXPECT_EQ(kind(75, 64, fp16), PassKind::kRegisterScan);
+  EXPECT_EQ(kind(75, 65, fp16), PassKind::kGemm);
+  EXPECT_EQ(kind(70, 64, fp16), PassKind::kFp32Scan);
+  EXPECT_EQ(kind(70, 65, fp16), PassKind::kGemm);
+  EXPECT_EQ(kind(61, 1, fp16), PassKind::kFp32Scan);
+  EXPECT_EQ(kind(61, 65, fp16), PassKind::kFp32Gemm);
+  EXPECT_EQ(PassKindOf(Planned(4'096, 384), 1, 90, with_int8), PassKind::kCanonical);
+}
+
+TEST(CapacityTest, ScansMultiplyForWholeInstructions) {
+  const PlannedCollection million = Planned(1'000'000, 384);
+  const backend::WorkspaceSize workspace;
+  const backend::ResidentSize fp16 = backend::PlanResident({1'000'000, 384}, true);
+  // A P4: 2.75e12 multiply-adds, half of them where shuffles fetch operands.
+  const DeviceSpeed p4{{192e9, 2.75e12, {}}, ScanProductsPerS(61, 2.75e12, 2.75e12), 61};
+  const SpeedFloor one = FloorOnDevice(million, 1, 10, workspace, p4, fp16);
+  EXPECT_TRUE(one.is_arithmetic);
+  EXPECT_THAT(one.seconds, DoubleEq(16 * 384e6 / 1.375e12));
+  EXPECT_THAT(FloorOnDevice(million, 33, 10, workspace, p4, fp16).seconds,
+              DoubleEq(64 * 384e6 / 1.375e12));
+  EXPECT_THAT(FloorOnDevice(million, 100, 10, workspace, p4, fp16).seconds,
+              DoubleEq(100 * 384e6 / 2.75e12));
+  EXPECT_EQ(ScanProductsPerS(70, 62.5e12, 7.85e12), 7.85e12);
+  EXPECT_EQ(ScanProductsPerS(75, 32.5e12, 0), 32.5e12);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "cli/plan/plan_report.h"
 
 #include <sstream>
+#include <string>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +12,7 @@
 namespace simile::cli {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -26,7 +30,8 @@ PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_
   options.threads = 2;
   PlanReport report;
   report.collections = {PlanCollection(collection, data, options)};
-  const backend::GpuOptions gpu;
+  backend::GpuOptions gpu;
+  gpu.int8_rows = false;  // as on a T4
   report.memory_fraction = gpu.memory_fraction;
   report.reserve_bytes = gpu.reserve_bytes;
   if (device_bytes > 0) {
@@ -34,7 +39,8 @@ PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_
     report.choices = Choices(report.collections, *report.device, gpu);
     report.card = "NVIDIA T4";
     report.card_origin = "gpu.device 0";
-    report.device_speed = {320e9, 32e12, {}};
+    report.device_speed = {{320e9, 32.5e12, {}}, 32.5e12, 75};
+    report.known_card = "T4";
     report.device_speed_from = "data sheet of T4";
   }
   report.no_device_reason = "no NVIDIA driver on this machine (libcuda.so.1 not found)";
@@ -83,20 +89,20 @@ TEST(PlanReportTest, SaysThatItFits) {
   EXPECT_THAT(text, HasSubstr("  fits: 16.00 GiB x 0.80"));
   EXPECT_THAT(text, HasSubstr("  cpu: 20.0 GB/s from memory, 181.3 GB/s from caches, 1.00 T "
                               "multiply-adds/s\n  (measured on 2 threads)\n"));
-  EXPECT_THAT(text, HasSubstr("  gpu: 320.0 GB/s from memory, caches not counted, 32.0 T "
+  EXPECT_THAT(text, HasSubstr("  gpu: 320.0 GB/s from memory, caches not counted, 32.5 T "
                               "multiply-adds/s\n  (data sheet of T4)\n"));
 }
 
 TEST(PlanReportTest, WritesSmallCostsWithoutExponents) {
   PlanReport report = ReportOf(1'000, 64, 16 * kOneGiB);
-  report.device_speed.products_per_s = 1e15;
+  report.device_speed.limits.products_per_s = 1e15;
   EXPECT_THAT(PlanText(report, Terminal{}), Not(HasSubstr("e-")));
 }
 
 TEST(PlanReportTest, SaysWhyNoCardIsPlanned) {
   EXPECT_THAT(PlanText(ReportOf(100'000, 384, 0), Terminal{}),
               HasSubstr("\nno card planned: no NVIDIA driver on this machine (libcuda.so.1 not "
-                        "found)\n  (--device-memory 16GiB plans for one)\n"));
+                        "found)\n  (--card T4 plans for one)\n"));
 }
 
 TEST(PlanReportTest, KnowsNothingOfAHostThatIsNotNamed) {
@@ -128,11 +134,41 @@ TEST(PlanReportTest, GivesProgramsNumbers) {
   EXPECT_EQ(films["device"]["fp16_rows"], 100'000 * 384 * 2);
   EXPECT_EQ(said["device"]["rest"], films["device"]["rest"].get<std::uint64_t>() +
                                         said["device"]["workspace"].get<std::uint64_t>());
-  EXPECT_EQ(films["floors"].size(), 4U);
-  EXPECT_GT(films["floors"][0]["cost_of_million"], 0);
+  // Of one query and of the largest batch the floor, on the card the engine, one caller; of one
+  // query 64 callers.
+  EXPECT_EQ(films["times"].size(), 12U);
+  EXPECT_EQ(said["device"]["capability"], 75);
   EXPECT_EQ(said["limits"]["batch"], 1'024);
   const auto without = nlohmann::json::parse(PlanJson(ReportOf(100'000, 384, 0)));
   EXPECT_EQ(without["device"], nullptr);
+}
+
+TEST(PlanReportTest, SaysOfEachFigureWhatItIs) {
+  const PlanReport report = ReportOf(100'000, 384, 16 * kOneGiB);
+  std::vector<std::string> gpu, cpu;
+  for (const PlanFigure& figure : FiguresOf(report, 0)) {
+    (figure.where == "gpu" ? gpu : cpu)
+        .push_back(fmt::format("{} {} {}", figure.batch, figure.what, BasisText(figure.basis)));
+  }
+  EXPECT_THAT(gpu, ElementsAre("1 reading floor", "1 engine scaled", "1 one caller scaled",
+                               "1 64 callers scaled", "1024 multiplying floor",
+                               "1024 engine scaled", "1024 one caller scaled"));
+  EXPECT_THAT(cpu, ElementsAre("1 reading floor", "1 one caller floor", "1 64 callers floor",
+                               "1024 multiplying floor", "1024 one caller floor"));
+  EXPECT_THAT(PlanText(report, Terminal{}),
+              HasSubstr("  scaled: from what was measured on the H200, with the host's share"));
+}
+
+TEST(PlanReportTest, PricesWhatAServerServes) {
+  const PlanReport report = ReportOf(100'000, 384, 16 * kOneGiB);
+  for (const PlanFigure& figure : FiguresOf(report, 0)) {
+    EXPECT_EQ(figure.is_served, figure.what == "64 callers" ||
+                                    (figure.what == "one caller" && figure.batch == 1'024));
+    if (figure.is_served) {
+      EXPECT_LE(figure.queries_per_s, 90'000) << "the server's share is in it";
+      EXPECT_DOUBLE_EQ(figure.CostOfMillion(3.6), 1e3 / figure.queries_per_s);
+    }
+  }
 }
 
 }  // namespace
