@@ -32,6 +32,7 @@ function(simile_emulated_target name sources deps)
                                             ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(${name} PUBLIC emulated_cuda ${deps})
   # -fno-extern-tls-init: dynamic shared memory has no constructor, so its address needs no check.
-  target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unknown-pragmas -Werror -fno-extern-tls-init)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wno-unknown-pragmas -Werror -fno-extern-tls-init
+                                 INTERFACE -Wno-unknown-pragmas)  # "unroll" in kernels/device.h
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endfunction()

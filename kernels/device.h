@@ -37,6 +37,30 @@ __host__ __device__ __forceinline__ To Bits(From from) {
   return to;
 }
 
+// Mma16x8x16 without tensor cores that have these fragments, as before sm_75: plain fp32, operands
+// fetched from other lanes.
+__device__ __forceinline__ void MmaInFp32(float (&sums)[4], const unsigned (&a)[4],
+                                          const unsigned (&b)[2]) {
+  const int lane = static_cast<int>(threadIdx.x % 32), group = lane / 4, pair = lane % 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll 1  // else operands of many steps wait in registers, and 32 queries spill
+    for (int t = 0; t < 4; ++t) {
+      const float2 low =
+          __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2], group * 4 + t)));
+      const float2 high =
+          __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2 + 1], group * 4 + t)));
+#pragma unroll
+      for (int column = 0; column < 2; ++column) {
+        const float2 right =
+            __half22float2(Bits<__half2>(__shfl_sync(~0U, b[half], (pair * 2 + column) * 4 + t)));
+        sums[column] = __fmaf_rn(low.y, right.y, __fmaf_rn(low.x, right.x, sums[column]));
+        sums[column + 2] = __fmaf_rn(high.y, right.y, __fmaf_rn(high.x, right.x, sums[column + 2]));
+      }
+    }
+  }
+}
+
 #ifdef EMULATED_CUDA
 
 using emulated_cuda::Launch;
@@ -66,6 +90,7 @@ __device__ __forceinline__ void AsyncCopyWait() {
 }
 __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)[4],
                                            const unsigned (&b)[2], int line = __builtin_LINE()) {
+  if (emulated_cuda::CodeCapability() < 75) return MmaInFp32(sums, a, b);
   emulated_cuda::MmaM16N8K16(sums, a, b, sums, line);
 }
 __device__ __forceinline__ void Mma16x8x32(int (&sums)[4], const unsigned (&a)[4],
@@ -212,25 +237,8 @@ __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[half * 2]), "r"(a[half * 2 + 1]), "r"(b[half]));
   }
-#else  // no tensor cores with these fragments: plain fp32, operands fetched from other lanes
-  const int lane = static_cast<int>(threadIdx.x % 32), group = lane / 4, pair = lane % 4;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-#pragma unroll 1  // else operands of many steps wait in registers, and 32 queries spill
-    for (int t = 0; t < 4; ++t) {
-      const float2 low =
-          __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2], group * 4 + t)));
-      const float2 high =
-          __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2 + 1], group * 4 + t)));
-#pragma unroll
-      for (int column = 0; column < 2; ++column) {
-        const float2 right =
-            __half22float2(Bits<__half2>(__shfl_sync(~0U, b[half], (pair * 2 + column) * 4 + t)));
-        sums[column] = __fmaf_rn(low.y, right.y, __fmaf_rn(low.x, right.x, sums[column]));
-        sums[column + 2] = __fmaf_rn(high.y, right.y, __fmaf_rn(high.x, right.x, sums[column + 2]));
-      }
-    }
-  }
+#else
+  MmaInFp32(sums, a, b);
 #endif
 }
 

@@ -202,8 +202,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   attributes->maxThreadsPerBlock = kThreadsMax;
   const Options& options = State().options;
   attributes->binaryVersion = options.compute_capability;
-  attributes->ptxVersion =
-      options.code_capability != 0 ? options.code_capability : options.compute_capability;
+  attributes->ptxVersion = emulated_cuda::CodeCapability();
   attributes->maxDynamicSharedSizeBytes =
       static_cast<int>(State().kernels.Find(kernel).dynamic_bytes_max);
   return cudaSuccess;

@@ -115,6 +115,11 @@ void CompleteIntegerMma(void** lanes) {
 
 }  // namespace
 
+int CodeCapability() {
+  const Options& options = State().options;
+  return options.code_capability != 0 ? options.code_capability : options.compute_capability;
+}
+
 void MmaM16N8K32(int (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[2], int line) {
   IntegerMmaLane lane{a, b, sums};
   WarpRendezvous(~0U, &lane, &CompleteIntegerMma, line);

@@ -163,7 +163,7 @@ constexpr std::array<KnownCard, 119> kKnownCards = {{
     {"Quadro P1000", "p1000", "", 61, 4, kWhole, 80, 1.9, 1.9, kCard},
     {"Quadro P620", "p620", "", 61, 2, kWhole, 80, 1.4, 1.4, kCard},
     {"Quadro P600", "p600", "", 61, 2, kWhole, 64, 1.2, 1.2, kCard},
-    {"Quadro P400", "p400", "", 61, 2, kWhole, 32, 0.6, 0.6, kCard},
+    {"Quadro P400", "p400", "", 61, 2, kWhole, 32, 0.64, 0.64, kCard},
 }};
 
 // Words that are written together with what follows.

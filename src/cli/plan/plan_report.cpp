@@ -269,7 +269,7 @@ std::string BasisNotes(const PlanReport& report) {
         fmt::join(from, " and the "));
   }
   if (has_floor_of_server)
-    text += "  a server's floor is the engine's and the server's share; it costs more\n";
+    text += "  a server's floor: the engine's floor and the server's measured share\n";
   fmt::format_to(std::back_inserter(text),
                  "  the server's share was measured at k {}, without payload; longer answers take\n"
                  "  more, other hosts differ: `simile bench` measures yours (docs/cards.md)\n",

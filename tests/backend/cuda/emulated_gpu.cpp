@@ -21,8 +21,17 @@ constexpr std::array kCards{
     EmulatedCard{"T4", 75, 64 * 1024, 4},
 };
 
+constexpr std::array kCapabilities{
+    EmulatedCard{"P4", 61, 48 * 1024, 2},       EmulatedCard{"V100", 70, 96 * 1024, 3},
+    EmulatedCard{"T4", 75, 64 * 1024, 4},       EmulatedCard{"A100", 80, 163 * 1024, 3},
+    EmulatedCard{"A5000", 86, 99 * 1024, 2},    EmulatedCard{"L4", 89, 99 * 1024, 2},
+    EmulatedCard{"H100", 90, 227 * 1024, 4},    EmulatedCard{"B200", 100, 227 * 1024, 4},
+    EmulatedCard{"RTX5090", 120, 99 * 1024, 3},
+};
+
 }  // namespace
 
+std::span<const EmulatedCard> CardsByCapability() { return kCapabilities; }
 const EmulatedCard& CardOf(std::size_t index) { return kCards[index % kCards.size()]; }
 std::size_t CardCount() { return kCards.size(); }
 

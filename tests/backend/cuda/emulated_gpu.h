@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <absl/status/statusor.h>
 
@@ -24,6 +25,10 @@ struct EmulatedCard {
 // H200, A100, A5000, T4: the properties that kernels depend on.
 const EmulatedCard& CardOf(std::size_t index);
 std::size_t CardCount();
+
+// A card of each compute capability that a plug-in has code for, with the shared memory that its
+// blocks may have (the table of capabilities in the CUDA C++ Programming Guide).
+std::span<const EmulatedCard> CardsByCapability();
 
 // Replaces the emulated device by a new one with this card's properties.
 void ResetEmulatedGpu(const EmulatedCard& card, std::uint64_t seed,

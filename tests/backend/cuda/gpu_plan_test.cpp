@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/emulated_gpu.h"
+#include "backend/gpu_capabilities.h"
 #include "backend/segments.h"
 #include "cli/plan/capacity.h"
 #include "emulated_cuda/emulated_device.h"
@@ -91,6 +92,38 @@ TEST(GpuPlanTest, IsTheEnginesPeakOfAReload) {
     const auto new_rows = (*gpu)->MakeResident(tests::SegmentOf(rows));
     ASSERT_TRUE(old_rows.ok() && new_rows.ok());
     ASSERT_EQ(Sum((*gpu)->device_memory(), true), plan.reload_bytes);
+  }
+}
+
+// What answers on a card of each capability is what the plan says of it.
+TEST(GpuPlanTest, TellsTheStrategiesOfEachCapability) {
+  constexpr std::size_t kRows = 9'000, kDim = 64;
+  SeededRandom random(9);
+  const auto rows = tests::UnitRows(kRows, kDim, random);
+  const auto queries = tests::UnitRows(90, kDim, random);
+  for (const tests::EmulatedCard& card : tests::CardsByCapability()) {
+    tests::ResetEmulatedGpu(card, 0);
+    GpuOptions options = EmulatedOptions();
+    const auto gpu = tests::OpenEmulatedGpu(options);
+    ASSERT_TRUE(gpu.ok()) << gpu.status();
+    const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
+    ASSERT_TRUE(index.ok()) << index.status();
+    options.int8_rows = card.capability >= kInt8ScanMin;
+    const cli::PlannedCollection planned = Planned(kRows, kDim);
+    const cli::DevicePlan plan = cli::PlanDevice({&planned, 1}, options, std::uint64_t{256} << 20);
+    const ResidentSize& size = plan.shares[0].size;
+    EXPECT_EQ(Of((*gpu)->device_memory(), "rows-int8"), size.int8_rows) << card.name;
+    for (const std::uint32_t batch : {1U, 90U}) {
+      const std::vector<QuerySpec> specs = tests::Specs(batch, 10);
+      SearchResult result;
+      ASSERT_TRUE((*index)->Search({queries->view().Slice(0, batch), specs}, result).ok());
+      const cli::PassKind kind = cli::PassKindOf(planned, batch, card.capability, size);
+      const bool is_gemm = kind == cli::PassKind::kGemm || kind == cli::PassKind::kFp32Gemm;
+      const std::string engine = kind == cli::PassKind::kInt8Scan ? "int8-scan-sm"
+                                 : is_gemm                        ? "fp16-gemm-sm"
+                                                                  : "fp16-scan-sm";
+      EXPECT_EQ(result.Engine(0), engine + std::to_string(card.capability)) << "batch " << batch;
+    }
   }
 }
 

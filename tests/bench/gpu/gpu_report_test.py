@@ -15,10 +15,25 @@ import estimates
 import gpu_decisions
 import gpu_report
 import kernel_table
+import plan_passes
 
 def sample_results() -> dict:
     """Invented figures that produce every kind of sentence."""
     return json.loads((HERE / "sample_results.json").read_text(encoding="utf-8"))
+
+
+class PlanPassesTest(unittest.TestCase):
+    def test_takes_whole_passes_of_the_collections_that_a_plan_knows(self):
+        lines = plan_passes.passes_of([sample_results()])
+        self.assertIn('    MeasuredPass{"H200", PassKind::kRingScan, 62423, 384, 1, 10, 15, 36},', lines)
+
+    def test_takes_variants_of_a_card_whose_whole_passes_were_not_measured(self):
+        found = {"shape": "62423x384", "batch": 64, "k": 10, "us": 53.6, "same_answers": True}
+        wrong = found | {"batch": 32, "same_answers": False}
+        results = {"about": {"card": "Tesla T4"},
+                   "steps": {"kernels-variants-row_scan_registers": {"data": {"lines": [found, wrong]}}}}
+        self.assertEqual(plan_passes.passes_of([results]),
+                         ['    MeasuredPass{"T4", PassKind::kRegisterScan, 62423, 384, 64, 10, 53.6, 0},'])
 
 
 class GpuReportTest(unittest.TestCase):

@@ -70,6 +70,10 @@ void AsyncCopy16(void* to, const void* from, bool valid);
 void AsyncCopyCommit();
 void AsyncCopyWait(int groups_left);
 
+// 75 where the kernels of the running launch are code for sm_75: kernels/device.h takes what they
+// would have been compiled to.
+int CodeCapability();
+
 void MmaM16N8K16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], const float (&c)[4],
                  int line);
 
