@@ -97,10 +97,10 @@ TEST(GpuPlanTest, IsTheEnginesPeakOfAReload) {
 
 // What answers on a card of each capability is what the plan says of it.
 TEST(GpuPlanTest, TellsTheStrategiesOfEachCapability) {
-  constexpr std::size_t kRows = 9'000, kDim = 64;
+  constexpr std::size_t kRows = 6'000, kDim = 32, kLarge = 65;
   SeededRandom random(9);
   const auto rows = tests::UnitRows(kRows, kDim, random);
-  const auto queries = tests::UnitRows(90, kDim, random);
+  const auto queries = tests::UnitRows(kLarge, kDim, random);
   for (const tests::EmulatedCard& card : tests::CardsByCapability()) {
     tests::ResetEmulatedGpu(card, 0);
     GpuOptions options = EmulatedOptions();
@@ -113,11 +113,12 @@ TEST(GpuPlanTest, TellsTheStrategiesOfEachCapability) {
     const cli::DevicePlan plan = cli::PlanDevice({&planned, 1}, options, std::uint64_t{256} << 20);
     const ResidentSize& size = plan.shares[0].size;
     EXPECT_EQ(Of((*gpu)->device_memory(), "rows-int8"), size.int8_rows) << card.name;
-    for (const std::uint32_t batch : {1U, 90U}) {
+    for (const std::size_t batch : {std::size_t{1}, kLarge}) {
       const std::vector<QuerySpec> specs = tests::Specs(batch, 10);
       SearchResult result;
       ASSERT_TRUE((*index)->Search({queries->view().Slice(0, batch), specs}, result).ok());
-      const cli::PassKind kind = cli::PassKindOf(planned, batch, card.capability, size);
+      const cli::PassKind kind =
+          cli::PassKindOf(planned, static_cast<std::uint32_t>(batch), card.capability, size);
       const bool is_gemm = kind == cli::PassKind::kGemm || kind == cli::PassKind::kFp32Gemm;
       const std::string engine = kind == cli::PassKind::kInt8Scan ? "int8-scan-sm"
                                  : is_gemm                        ? "fp16-gemm-sm"
