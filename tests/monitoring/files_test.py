@@ -19,7 +19,7 @@ OF_PROMETHEUS = {"up", "ALERTS"}
 
 def unknown_metrics(expression: str) -> set[str]:
     recorded = {rule["record"] for rule in files.rules() if "record" in rule}
-    known = OF_PROMETHEUS | recorded | {row[0] for row in files.dcgm_fields()}
+    known = OF_PROMETHEUS | recorded | files.dcgm_names()
     documented = files.documented_metrics()
     return {name for name in files.metric_names(expression) - known if not files.is_documented(name, documented)}
 
@@ -102,10 +102,19 @@ class DashboardTest(unittest.TestCase):
 
 class DcgmTest(unittest.TestCase):
     def test_fields_have_a_type_and_a_help(self):
-        for row in files.dcgm_fields():
-            self.assertEqual(len(row), 3, row)  # the exporter refuses a file with any other number
-            self.assertRegex(row[0], r"^DCGM_FI_DEV_[A-Z_]+$")
-            self.assertIn(row[1], ("gauge", "counter"))
+        for path in (files.DCGM_FIELDS, files.DCGM_PROFILING, files.DCGM_PASCAL):
+            for row in files.dcgm_fields(path):
+                self.assertEqual(len(row), 3, row)  # the exporter refuses a file with any other number
+                self.assertRegex(row[0], r"^DCGM_FI_(DEV|PROF)_[A-Z_]+$")
+                self.assertIn(row[1], ("gauge", "counter"))
+
+    def test_files_differ_by_what_not_every_exporter_may_watch(self):
+        plain = files.dcgm_fields()
+        for path, more in ((files.DCGM_PROFILING, {"DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_PCIE_TX_BYTES", "DCGM_FI_PROF_PCIE_RX_BYTES"}),
+                           (files.DCGM_PASCAL, {"DCGM_FI_DEV_PCIE_TX_THROUGHPUT", "DCGM_FI_DEV_PCIE_RX_THROUGHPUT"})):
+            rows = files.dcgm_fields(path)
+            self.assertEqual([row for row in rows if row[0] not in more], plain, path.name)
+            self.assertEqual({row[0] for row in rows} - {row[0] for row in plain}, more, path.name)
 
 
 class ComposeTest(unittest.TestCase):
@@ -127,6 +136,20 @@ class ComposeTest(unittest.TestCase):
             # DcgmAbsent misses the exporter where Prometheus has its target.
             expects_exporter = any(":/etc/dcgm:" in volume for volume in services["prometheus"]["volumes"])
             self.assertEqual(expects_exporter, "dcgm-exporter" in expected, names)
+
+    @unittest.skipUnless(compose_files.CAN_MERGE, "docker-compose is not installed (Debian: docker-compose)")
+    def test_profiling_grants_the_exporter_alone_a_capability(self):
+        for names in compose_files.COMBINATIONS[1:]:
+            plain = compose_files.merged(names, "--profile", "monitoring")
+            granted = compose_files.merged((*names, "compose.gpu-profiling.yaml"), "--profile", "monitoring")
+            exporter = granted["dcgm-exporter"]
+            self.assertEqual((exporter["cap_drop"], exporter["cap_add"]), (["ALL"], ["SYS_ADMIN"]), names)
+            self.assertEqual(exporter["security_opt"], ["no-new-privileges:true"], names)
+            self.assertEqual(exporter["environment"]["DCGM_EXPORTER_COLLECTORS"], f"/etc/dcgm/{files.DCGM_PROFILING.name}", names)
+            self.assertEqual({name for name, service in granted.items() if "cap_add" in service}, {"dcgm-exporter"}, names)
+            for name in plain.keys() - {"dcgm-exporter"}:
+                self.assertEqual(granted[name], plain[name], f"{names}: {name}")
+            self.assertEqual(plain["dcgm-exporter"]["environment"]["DCGM_EXPORTER_COLLECTORS"], f"/etc/dcgm/{files.DCGM_FIELDS.name}")
 
 
 if __name__ == "__main__":

@@ -40,14 +40,17 @@ EXPECTED_ALERTS = {("CpuFallback", "no-gpu")}
 
 FIXED_FIELDS = {"DCGM_FI_DEV_GPU_UTIL": 37, "DCGM_FI_DEV_MEM_COPY_UTIL": 21, "DCGM_FI_DEV_FB_USED": 14336,
                 "DCGM_FI_DEV_FB_FREE": 129024, "DCGM_FI_DEV_GPU_TEMP": 54, "DCGM_FI_DEV_POWER_USAGE": 221,
-                "DCGM_FI_DEV_SM_CLOCK": 1980}  # the others are 0
+                "DCGM_FI_DEV_SM_CLOCK": 1980, "DCGM_FI_PROF_SM_ACTIVE": 0.34, "DCGM_FI_PROF_PCIE_TX_BYTES": 4.2e7,
+                "DCGM_FI_PROF_PCIE_RX_BYTES": 9.6e7}  # the others are 0
 
 
 def exporter_answer() -> bytes:
-    """What dcgm-exporter answers with the fields of deploy/dcgm."""
+    """What dcgm-exporter answers with the fields of deploy/dcgm: of a card with performance counters, and of a P4."""
     lines = []
-    for name, kind, what in files.dcgm_fields():
-        lines += [f"# HELP {name} {what}", f"# TYPE {name} {kind}", f'{name}{{gpu="0",UUID="GPU-0"}} {FIXED_FIELDS.get(name, 0)}']
+    for gpu, path in enumerate((files.DCGM_PROFILING, files.DCGM_PASCAL)):
+        for name, kind, what in files.dcgm_fields(path):
+            lines += [f"# HELP {name} {what}", f"# TYPE {name} {kind}"] if gpu == 0 else []
+            lines.append(f'{name}{{gpu="{gpu}",UUID="GPU-{gpu}"}} {FIXED_FIELDS.get(name, 0)}')
     return "\n".join([*lines, ""]).encode()
 
 

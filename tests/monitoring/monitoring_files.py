@@ -21,6 +21,8 @@ RULE_TESTS = sorted((ROOT / "tests/monitoring").glob("*_rules_test.yml"))
 PROMETHEUS = ROOT / "deploy/prometheus/prometheus.yml"
 DASHBOARD = ROOT / "deploy/grafana/dashboards/simile.json"
 DCGM_FIELDS = ROOT / "deploy/dcgm/fields.csv"
+DCGM_PROFILING = ROOT / "deploy/dcgm/fields-profiling.csv"
+DCGM_PASCAL = ROOT / "deploy/dcgm/fields-pascal.csv"
 OPERATIONS = ROOT / "docs/operations.md"
 DOCUMENTS = [OPERATIONS, ROOT / "docs/configuration.md"]
 
@@ -68,7 +70,12 @@ def is_documented(name: str, metrics: dict[str, str]) -> bool:
     return part is not None and metrics.get(part[1], "").startswith("histogram")
 
 
-def dcgm_fields() -> list[list[str]]:
-    """Name, Prometheus type and help of each."""
-    lines = [line for line in DCGM_FIELDS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+def dcgm_fields(path: pathlib.Path = DCGM_FIELDS) -> list[list[str]]:
+    """Name, Prometheus type and help of each field in one of the files."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     return [[cell.strip() for cell in row] for row in csv.reader(lines)]
+
+
+def dcgm_names() -> set[str]:
+    """The fields of all three files."""
+    return {row[0] for path in (DCGM_FIELDS, DCGM_PROFILING, DCGM_PASCAL) for row in dcgm_fields(path)}
