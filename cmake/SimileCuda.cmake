@@ -71,6 +71,16 @@ function(simile_clang_kernels result)
   set(${result} ${objects} PARENT_SCOPE)
 endfunction()
 
+# simile_report_nvtx(FOLDERS...): a line where the toolkit's include folders lack NVTX (src/backend/cuda/profiler_range.h).
+function(simile_report_nvtx)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS ${folder}/nvtx3/nvToolsExt.h)
+      return()
+    endif()
+  endforeach()
+  message(STATUS "GPU plug-in: without ranges for profilers, because this CUDA toolkit has no nvtx3/nvToolsExt.h")
+endfunction()
+
 # Whether the GPU plug-in is built: SIMILE_BUILD_CUDA, for SIMILE_CUDA_VERSION, and one line that says so. With
 # SIMILE_CUDA12_TOOLKIT and no CMAKE_CUDA_COMPILER clang builds it (SIMILE_CUDA_CLANG), for every card up to Hopper and, as
 # PTX, later ones.
@@ -95,6 +105,7 @@ if(SIMILE_CUDA12_TOOLKIT AND NOT CMAKE_CUDA_COMPILER)
     set(SIMILE_CUDA_ARCHITECTURES 61 70 75 80 86 89 90)
   endif()
   message(STATUS "GPU plug-in: built with CUDA ${SIMILE_CUDA_VERSION} by ${SIMILE_CUDA_CLANG} for ${SIMILE_CUDA_ARCHITECTURES}")
+  simile_report_nvtx(${SIMILE_CUDA12_TOOLKIT}/include)
   return()
 endif()
 unset(SIMILE_CUDA_CLANG CACHE)
@@ -119,6 +130,7 @@ if(CMAKE_CUDA_COMPILER)
     set(why SIMILE_CUDA_CARDS=${SIMILE_CUDA_CARDS})
   endif()
   message(STATUS "GPU plug-in: built with CUDA ${CUDAToolkit_VERSION} for ${SIMILE_CUDA_ARCHITECTURES} (${why})")
+  simile_report_nvtx(${CUDAToolkit_INCLUDE_DIRS})
 elseif(SIMILE_CUDA STREQUAL "ON")
   message(FATAL_ERROR "SIMILE_CUDA=ON needs nvcc: put it on PATH or set CMAKE_CUDA_COMPILER")
 else()

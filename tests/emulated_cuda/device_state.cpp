@@ -57,6 +57,7 @@ void ResetDevice(const Options& options) {
   state.events.Clear();
   state.host_memory.Reset();
   state.calls.Clear();
+  ClearRanges();
   state.kernels.Clear();
   state.options = options;
   state.options.shared_bytes_max = std::min(options.shared_bytes_max, kDynamicSharedMax);

@@ -52,6 +52,9 @@ struct DeviceState {
 
 DeviceState& State();
 
+// Forgets the ranges that ended (profiler_ranges.cpp).
+void ClearRanges();
+
 // Adds a line to the report. May be called from any thread.
 void Report(const std::string& text);
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,11 @@ void EndHang();
 // errors. A launch reads "launch:simile::kernels::RowNorms".
 std::size_t CallCount();
 std::vector<std::string> CallLog();
+
+// How often each profiler range was begun since ResetDevice, by its name after the names of those
+// around it: "search/fp16-scan-sm90/finish". And how many are open now, on all threads.
+std::map<std::string, std::size_t> RangeCounts();
+std::size_t OpenRanges();
 
 // Returns and clears the device faults found so far, one line each, with kernel, block and thread.
 std::string TakeReport();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/cuda/profiler_range.h"
 #include "backend/zero_query.h"
 #include "simile/rank_key.h"
 #include "simile/zero_vector.h"
@@ -175,8 +176,9 @@ void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed
   std::ranges::stable_sort(queries, std::greater<>(), &DeviceQuery::reach);
   std::span<DeviceQuery> left(queries);
   for (std::optional<PlannedPass> next = FillNext(left, int8_allowed); next;) {
-    runner_.Start();
     const PlannedPass running = *next;
+    const ProfilerRange range(names_.Of(running.plan.strategy()).c_str());
+    runner_.Start();
     next = FillNext(left, int8_allowed);  // while the device works
     runner_.Await();
     Conclude(running.plan, running.queries);
@@ -242,6 +244,7 @@ std::vector<DeviceQuery>& BatchSearch::NextAfter(const PassPlan& plan, std::size
 
 void BatchSearch::RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name) {
   for (std::span<DeviceQuery> left(queries); !left.empty();) {
+    const ProfilerRange range(name.c_str());
     const std::span<DeviceQuery> taken = left.first(runner_.CanonicalSlots(left));
     runner_.RunCanonical(*batch_, taken);
     for (std::size_t i = 0; i < taken.size(); ++i) {

@@ -7,6 +7,7 @@
 #include "backend/accelerator_plugin.h"
 #include "backend/cuda/kernel_variants.h"
 #include "backend/cuda/pass_runner.h"
+#include "backend/cuda/profiler_range.h"
 #include "base/message_text.h"
 
 namespace simile::backend::cuda {
@@ -104,6 +105,7 @@ const std::string& CudaEngine::NameFor(const ResidentRows& rows) const {
 absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
                                 SearchResult& result) {
   return WithWorkspace([&](Workspace& workspace) {
+    const ProfilerRange range("search");
     result.Reset(batch.specs, rows.size().row_count);
     PassRunner runner(device_, workspace, rows);
     BatchSearch(device_.traits(), tuning_, names_, runner).Run(batch, result);
@@ -113,6 +115,7 @@ absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
 absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
                                std::span<float> scores) {
   return WithWorkspace([&](Workspace& workspace) {
+    const ProfilerRange range("row scores");
     PassRunner(device_, workspace, rows).Score(queries, wanted, scores);
   });
 }

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "backend/cuda/profiler_range.h"
 #include "certificate/fp16_bound.h"
 #include "kernels/canonical_scan.h"
 #include "kernels/convert_to_fp16.h"
@@ -34,6 +35,7 @@ constexpr std::size_t kBytesOfWaitFromHost = std::size_t{256} << 20;
 
 void PassRunner::UploadExcluded(std::span<const unsigned> rows) {
   if (rows.empty()) return;
+  const ProfilerRange range("copy in");
   device_.Check(cudaMemcpyAsync(workspace_.excluded(), rows.data(), rows.size_bytes(),
                                 cudaMemcpyHostToDevice, workspace_.stream(0)),
                 "cudaMemcpyAsync");
@@ -42,6 +44,7 @@ void PassRunner::UploadExcluded(std::span<const unsigned> rows) {
 void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
                       std::span<const DeviceQuery> queries) {
   assert(queries.size() <= plan.slots);
+  const ProfilerRange range("fill");
   // The device may read the block of the pass before.
   const unsigned side = running_.graph != nullptr ? 1 - running_.side : 0;
   next_ = {plan, side, &rows_.GraphOf(plan, side)};
@@ -49,6 +52,7 @@ void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
 }
 
 void PassRunner::Start() {
+  const ProfilerRange range("start");
   running_ = next_;
   const PassPlan& plan = running_.plan;
   PassGraph& graph = *running_.graph;
@@ -74,6 +78,7 @@ void PassRunner::Start() {
 }
 
 void PassRunner::Await() {
+  const ProfilerRange range("await");
   const PassPlan& plan = running_.plan;
   cudaStream_t stream = workspace_.stream(0);
   if (plan.is_mapped) {
@@ -184,7 +189,10 @@ void PassRunner::Enqueue(const FilledPass& filled) {
   pass.host_polls = true;
   const kernels::TakeQueriesArguments queries{workspace_.mapped_queries(filled.side),
                                               workspace_.queries(), query_bytes};
-  device_.Check(kernels::LaunchTakeQueries(queries, workspace_.stream(0)), "take_queries");
+  {
+    const ProfilerRange range("copy in");
+    device_.Check(kernels::LaunchTakeQueries(queries, workspace_.stream(0)), "take_queries");
+  }
   EnqueueScan(plan, pass);
 }
 
@@ -198,10 +206,12 @@ void PassRunner::EnqueuePass(const PassPlan& plan) {
 }
 
 void PassRunner::EnqueueScan(const PassPlan& plan, const Pass& pass) {
-  cudaStream_t stream = workspace_.stream(0);
-  device_.Check(plan.variant->launch(plan.shape, device_.traits().multiprocessors, pass,
-                                     ScanArguments(plan, pass), stream),
-                plan.variant->name.data());
+  {
+    const ProfilerRange range("scan");
+    device_.Check(plan.variant->launch(plan.shape, device_.traits().multiprocessors, pass,
+                                       ScanArguments(plan, pass), workspace_.stream(0)),
+                  plan.variant->name.data());
+  }
   if (!plan.finishes_in_one_launch) EnqueueSteps(plan, pass);
 }
 
@@ -224,6 +234,7 @@ kernels::RowScanArguments PassRunner::ScanArguments(const PassPlan& plan, const 
 
 // For long answers: many blocks share the canonical scores of a query.
 void PassRunner::EnqueueSteps(const PassPlan& plan, const Pass& pass) {
+  const ProfilerRange range("finish");
   device_.Check(kernels::LaunchFinishInSteps(pass, plan.rows_rescored(), workspace_.stream(0)),
                 "finish");
 }
@@ -236,6 +247,7 @@ void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {
                 "cudaMemsetAsync");
   EnqueueTiles(plan, pass);
   if (!plan.finishes_in_one_launch) return EnqueueSteps(plan, pass);
+  const ProfilerRange range("finish");
   device_.Check(kernels::LaunchFinish(pass, stream), "finish");
 }
 
@@ -243,6 +255,7 @@ void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {
 // uses the multiprocessors that the tail of the tile before leaves idle. The first tile sets the
 // gates.
 void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
+  const ProfilerRange range("tiles");
   const float one = 1, zero = 0;
   const auto stride = static_cast<int>(pass.stride);
   device_.Check(cudaEventRecord(workspace_.forked(), workspace_.stream(0)), "cudaEventRecord");
@@ -277,12 +290,14 @@ void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
 }
 
 void PassRunner::CopyIn(std::size_t bytes, unsigned side) {
+  const ProfilerRange range("copy in");
   device_.Check(cudaMemcpyAsync(workspace_.queries(), workspace_.host_queries(side), bytes,
                                 cudaMemcpyHostToDevice, workspace_.stream(0)),
                 "cudaMemcpyAsync");
 }
 
 void PassRunner::CopyOut(std::size_t bytes) {
+  const ProfilerRange range("copy out");
   device_.Check(cudaMemcpyAsync(workspace_.host_answers(), workspace_.answers(), bytes,
                                 cudaMemcpyDeviceToHost, workspace_.stream(0)),
                 "cudaMemcpyAsync");

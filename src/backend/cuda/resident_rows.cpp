@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <numeric>
 
+#include "backend/cuda/profiler_range.h"
 #include "base/split_mix.h"
 #include "certificate/int8_bound.h"
 #include "certificate/rotation.h"
@@ -73,6 +74,7 @@ ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, const Reside
 }
 
 void ResidentRows::Upload(Device& device, const ResidentSize& planned) {
+  const ProfilerRange range("load rows");
   const Stream stream = MakeStream(device);
   const std::vector<unsigned> row_of = ShuffledRows(size_.row_count);
   CopyToDevice(device, row_of_.get(), row_of.data(), row_of.size() * sizeof(unsigned),
