@@ -141,7 +141,6 @@ int nvmlDeviceGetIndex(void* device, unsigned* index) {
 }
 
 int nvmlDeviceGetName(void* device, char* text, unsigned bytes) {
-  (void)device;
   return Text("name", "NVIDIA H200", text, bytes);
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned bytes) {
@@ -203,11 +202,12 @@ struct Process {
 };
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count,
                                             struct Process* processes) {
-  (void)device;
   char value[TEXT_BYTES] = "";
   const unsigned capacity = *count;
   *count = 0;
-  if (!Value("processes", value)) return SUCCESS;
+  char own_key[TEXT_BYTES];
+  snprintf(own_key, sizeof(own_key), "processes@%u", IndexOf(device));
+  if (!Value(own_key, value) && !Value("processes", value)) return SUCCESS;
   for (char* pid = strtok(value, ","); pid != NULL && *count < capacity; pid = strtok(NULL, ",")) {
     memset(&processes[*count], 0, sizeof(processes[*count]));
     processes[(*count)++].pid = (unsigned)atoi(pid);
@@ -248,7 +248,6 @@ int nvmlEventSetFree(void* set) {
   return SUCCESS;
 }
 int nvmlDeviceRegisterEvents(void* device, unsigned long long types, void* set) {
-  (void)device;
   (void)set;
   if (types != 8) return INVALID_ARGUMENT;
   return Code("events");

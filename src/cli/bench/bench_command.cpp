@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "backend/nvml.h"
 #include "base/message_text.h"
 #include "cli/bench/a100_report.h"
 #include "cli/bench/a100_run.h"
 #include "cli/bench/bench_options.h"
+#include "cli/bench/card_watch.h"
 #include "cli/bench/comparison_report.h"
 #include "cli/bench/comparison_run.h"
 #include "cli/bench/live_line.h"
@@ -25,6 +27,8 @@
 namespace simile::cli::bench {
 namespace {
 
+// Of the calls that read the server's metrics.
+constexpr double kStatsTimeoutSeconds = 5;
 // Of the calls that prepare a run: a server that loads may answer them late.
 constexpr int kPrepareTimeoutSeconds = 30;
 
@@ -124,6 +128,45 @@ absl::Status Show(const BenchFlags& flags, const BenchSetup& setup,
   return flags.plot ? DrawPlot(*flags.plot, setup, runs) : absl::OkStatus();
 }
 
+// Reads the server's metrics over a connection of its own, on one thread. A server that does not
+// show them is asked whether it does, once: a call that it refuses would be a line of its log.
+class StatsReader {
+ public:
+  explicit StatsReader(const ClientFlags& flags)
+      : connection_(Connect(flags, kStatsTimeoutSeconds)) {}
+
+  absl::StatusOr<v1::GetStatsResponse> Read() {
+    if (!refused_.ok()) return refused_;
+    if (!is_allowed_) {
+      const absl::StatusOr<v1::GetServerInfoResponse> info = connection_.GetServerInfo();
+      if (!info.ok()) return info.status();
+      is_allowed_ = info->admin_allowed();
+      if (!is_allowed_) {
+        refused_ = absl::PermissionDeniedError(
+            "the server does not show its metrics: start it with --allow-admin");
+        return refused_;
+      }
+    }
+    absl::StatusOr<v1::GetStatsResponse> stats = connection_.GetStats();
+    if (absl::IsPermissionDenied(stats.status())) refused_ = stats.status();
+    return stats;
+  }
+
+ private:
+  const Connection connection_;
+  bool is_allowed_ = false;
+  absl::Status refused_;
+};
+
+// The server's card: by the management library of this machine, else by the server's metrics.
+ReadCard CardReaderOf(const BenchFlags& flags, const std::vector<pid_t>& processes) {
+  ReadStats stats = [shared = std::make_shared<StatsReader>(flags.client)] {
+    return shared->Read();
+  };
+  return ReadCardOfEither(ReadCardOfProcesses(processes, backend::kNvmlLibrary),
+                          ReadCardOfMetrics(std::move(stats)));
+}
+
 // Returns the exit code: a missed target is a result and no failure.
 int RunReport(const BenchFlags& flags, const Connection& connection,
               const v1::Collection& collection, const QuerySamples& samples,
@@ -194,7 +237,9 @@ int RunBench(const BenchFlags& flags) {
   const absl::StatusOr<RequestPool> pool =
       RequestPool::Make(options->specs, *samples, flags.seed.value_or(1));
   if (!pool.ok()) return Fail(pool.status(), flags.client.json);
+  CardWatch card(CardReaderOf(flags, processes));
   for (RunPlan& plan : options->plans) {
+    plan.card = &card;
     plan.address = connection.address();
     plan.security = connection.security();
     plan.server_processes = processes;

@@ -85,12 +85,14 @@ absl::StatusOr<RunResult> RunLoad(const RunPlan& plan, const RequestPool& pool,
   result.tally = LoadTally(pool.kinds().size());
   const SteadyTime begin = start + plan.warm_up;
   WaitUntil(begin, plan, begin, threads, on_live);
+  if (plan.card != nullptr) plan.card->Begin();
   const double client_before = OwnCpuSeconds();
   const std::optional<double> server_before = CpuSecondsOf(plan.server_processes);
   WaitUntil(begin + plan.duration, plan, begin, threads, on_live);
   result.client_cpu_s = OwnCpuSeconds() - client_before;
   const std::optional<double> server_after = CpuSecondsOf(plan.server_processes);
   if (server_before && server_after) result.server_cpu_s = *server_after - *server_before;
+  if (plan.card != nullptr) result.card = plan.card->End();
   result.seconds = window.Seconds();
 
   for (const auto& thread : threads) {

@@ -11,6 +11,7 @@
 
 #include <absl/status/statusor.h>
 
+#include "cli/bench/card_watch.h"
 #include "cli/bench/load_pace.h"
 #include "cli/bench/load_tally.h"
 #include "cli/bench/request_pool.h"
@@ -34,6 +35,7 @@ struct RunPlan {
   std::uint64_t seed = 1;
   double verify_share = 0;              // of answers to keep for a comparison after the run
   std::vector<pid_t> server_processes;  // whose CPU time is read; empty: unknown
+  CardWatch* card = nullptr;            // borrowed for the run; null: no card is read
 };
 
 // An answer kept for a comparison, and what it answers.
@@ -62,6 +64,7 @@ struct RunResult {
   double seconds = 0;  // measured
   double client_cpu_s = 0;
   std::optional<double> server_cpu_s;
+  std::optional<CardUse> card;  // where one was to be read
   std::vector<KeptAnswer> kept;
   std::uint64_t not_kept = 0;  // chosen for comparison, but more than memory is given to
 };

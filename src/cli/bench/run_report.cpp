@@ -104,6 +104,56 @@ std::string ReceiptText(const ReceiptTally& receipts) {
       receipts.total_us / count, base::Grouped(receipts.receipts));
 }
 
+bool IsKnown(const std::optional<CardUse>& card) { return card && card->readings > 0; }
+
+bool AnsweredByGpu(const ReceiptTally& receipts) {
+  return std::ranges::any_of(receipts.backends,
+                             [](const auto& backend) { return backend.first.starts_with("gpu"); });
+}
+
+// "71 %"; empty where nobody knows.
+std::string ShareText(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.0f} %", *ratio * 100) : "";
+}
+
+// A line about the card; empty where none can be read and none has answered.
+std::string CardText(const RunResult& result) {
+  if (!result.card) return "";
+  const CardUse& card = *result.card;
+  if (card.readings == 0) {
+    if (!AnsweredByGpu(result.tally.receipts)) return "";
+    return fmt::format("card        unknown: {}\n", card.why_not);
+  }
+  std::string text = fmt::format("card        {}: ", card.name);
+  if (card.utilization_mean) {
+    text += fmt::format("{} busy, at most {}", ShareText(card.utilization_mean),
+                        ShareText(card.utilization_max));
+  } else {
+    text += "utilization unknown";
+  }
+  if (card.memory_used_bytes_max) {
+    text += fmt::format("; at most {}", base::BytesText(*card.memory_used_bytes_max));
+    if (card.memory_total_bytes) {
+      text += fmt::format(" of {}", base::BytesText(*card.memory_total_bytes));
+    }
+    text += " used by all processes";
+  }
+  return text + fmt::format(" ({})\n", base::Counted(card.readings, "reading"));
+}
+
+nlohmann::ordered_json CardJson(const std::optional<CardUse>& card) {
+  if (!IsKnown(card)) return nullptr;
+  const auto or_null = [](const auto& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  };
+  return {{"name", card->name},
+          {"readings", card->readings},
+          {"utilization_ratio_mean", or_null(card->utilization_mean)},
+          {"utilization_ratio_max", or_null(card->utilization_max)},
+          {"memory_used_bytes_max", or_null(card->memory_used_bytes_max)},
+          {"memory_total_bytes", or_null(card->memory_total_bytes)}};
+}
+
 nlohmann::ordered_json LatencyJson(const LatencyHistogram& latency, bool buckets) {
   const auto us = [](Nanoseconds time) { return static_cast<double>(time.count()) / 1e3; };
   nlohmann::ordered_json report = {{"count", latency.count()},
@@ -192,6 +242,7 @@ nlohmann::ordered_json RunJson(const ReportedRun& run) {
   report["server_cpu_us_per_call"] = PerCallJson(result.server_cpu_s, result);
   report["server_cpu_cores"] =
       result.server_cpu_s ? nlohmann::ordered_json(*result.server_cpu_s / result.seconds) : nullptr;
+  report["card"] = CardJson(result.card);
   report["receipts"] = ReceiptsJson(tally.receipts);
   if (run.checks) report["verify"] = ChecksJson(*run.checks, result.not_kept);
   return report;
@@ -243,6 +294,7 @@ std::string RunText(const ReportedRun& run, const Terminal& terminal) {
                                               : "unknown: give --server-pid for a server on this "
                                                 "machine");
   text += fmt::format("client CPU  {}\n", CpuText(result.client_cpu_s, result));
+  text += CardText(result);
   text += ReceiptText(tally.receipts);
   if (run.checks) text += CheckText(*run.checks, result.not_kept);
   for (const auto& [reason, errors] : tally.errors) {
@@ -256,15 +308,19 @@ std::string RunText(const ReportedRun& run, const Terminal& terminal) {
 std::string SweepText(const std::vector<ReportedRun>& runs, const Terminal& terminal) {
   constexpr Align kRight = Align::kRight;
   const bool open = runs.front().result.plan.load.rate.has_value();
-  Table table({{open ? "rate" : "in flight", kRight},
-               {"queries/s", kRight},
-               {"p50", kRight},
-               {"p99", kRight},
-               {"p99.9", kRight},
-               {"server CPU/call", kRight},
-               {"client CPU/call", kRight},
-               {"batch", kRight},
-               {"errors", kRight}});
+  const bool has_card =
+      std::ranges::any_of(runs, [](const ReportedRun& run) { return IsKnown(run.result.card); });
+  std::vector<Table::Column> columns = {{open ? "rate" : "in flight", kRight},
+                                        {"queries/s", kRight},
+                                        {"p50", kRight},
+                                        {"p99", kRight},
+                                        {"p99.9", kRight},
+                                        {"server CPU/call", kRight},
+                                        {"client CPU/call", kRight},
+                                        {"batch", kRight},
+                                        {"errors", kRight}};
+  if (has_card) columns.push_back({"card busy", kRight});
+  Table table(columns);
   std::string warnings;
   for (const ReportedRun& run : runs) {
     const RunResult& result = run.result;
@@ -273,16 +329,20 @@ std::string SweepText(const std::vector<ReportedRun>& runs, const Terminal& term
     const double calls = std::max(1.0, CallsEnded(result));
     const std::string load =
         open ? RateText(*result.plan.load.rate) : base::Grouped(result.plan.load.in_flight);
-    table.AddRow(
-        {load, RateText(static_cast<double>(result.tally.queries_in_window) / result.seconds),
-         LatencyText(all.Percentile(0.5)), LatencyText(all.Percentile(0.99)),
-         LatencyText(all.Percentile(0.999)),
-         result.server_cpu_s ? fmt::format("{:.1f} us", *result.server_cpu_s / calls * 1e6) : "",
-         fmt::format("{:.1f} us", result.client_cpu_s / calls * 1e6),
-         receipts.receipts == 0
-             ? ""
-             : fmt::format("{:.1f}", receipts.batch_size / static_cast<double>(receipts.receipts)),
-         base::Grouped(result.tally.failed.count())});
+    std::vector<std::string> cells = {
+        load,
+        RateText(static_cast<double>(result.tally.queries_in_window) / result.seconds),
+        LatencyText(all.Percentile(0.5)),
+        LatencyText(all.Percentile(0.99)),
+        LatencyText(all.Percentile(0.999)),
+        result.server_cpu_s ? fmt::format("{:.1f} us", *result.server_cpu_s / calls * 1e6) : "",
+        fmt::format("{:.1f} us", result.client_cpu_s / calls * 1e6),
+        receipts.receipts == 0
+            ? ""
+            : fmt::format("{:.1f}", receipts.batch_size / static_cast<double>(receipts.receipts)),
+        base::Grouped(result.tally.failed.count())};
+    if (has_card) cells.push_back(result.card ? ShareText(result.card->utilization_mean) : "");
+    table.AddRow(cells);
     for (const auto& [reason, errors] : result.tally.errors) {
       warnings += fmt::format("{}: {} {}: {}\n", load, base::Grouped(errors.count), reason,
                               errors.first_message);

@@ -310,5 +310,24 @@ TEST_F(BenchCommandTest, SaysWhatIsMissing) {
   EXPECT_THAT(wrong.errors, HasSubstr("--plot: needs several loads"));
 }
 
+// The machine's only card is the server's, also where the CPU answers.
+TEST_F(BenchCommandTest, ReadsTheCardOfTheMachine) {
+  const ScratchFolder machine;
+  std::filesystem::create_symlink(SIMILE_FAKES_DIR "/libfake_nvml.so",
+                                  machine.path() / "libnvidia-ml.so.1");
+  std::ofstream(machine.path() / "card")
+      << "name=NVIDIA T4\nprocesses=\nutilization=37\nmemory_used=500\nmemory_total=1000\n";
+  const ProgramRun run = RunProgram(
+      {"bench", "--json", "--duration", "300ms", "--warm-up", "0s"}, "",
+      {"SIMILE_SERVER=" + server_.address(), "LD_LIBRARY_PATH=" + machine.path().string(),
+       "FAKE_NVML_FILE=" + (machine.path() / "card").string()});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  const json card = json::parse(run.printed)["runs"][0]["card"];
+  EXPECT_EQ(card["name"], "NVIDIA T4");
+  EXPECT_EQ(card["utilization_ratio_mean"], 0.37);
+  EXPECT_EQ(card["memory_used_bytes_max"], 500);
+  EXPECT_GE(card["readings"], 1);
+}
+
 }  // namespace
 }  // namespace simile::cli::bench

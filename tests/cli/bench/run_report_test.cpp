@@ -129,5 +129,37 @@ TEST(LoadTallyTest, CountsCallsOfTheWindowOnly) {
   EXPECT_EQ(tally.calls_in_window, 2U);
 }
 
+TEST(RunReportTest, SaysHowBusyTheCardWas) {
+  ReportedRun run = OneRun();
+  EXPECT_THAT(RunText(run, {}), Not(HasSubstr("card ")));
+  EXPECT_EQ(RunsJson({}, {run})["runs"][0]["card"], nullptr);
+  run.result.card = CardUse{.name = "NVIDIA T4",
+                            .readings = 40,
+                            .utilization_mean = 0.71,
+                            .utilization_max = 0.8,
+                            .memory_used_bytes_max = std::uint64_t{2} << 30,
+                            .memory_total_bytes = std::uint64_t{15} << 30};
+  EXPECT_THAT(
+      RunText(run, {}),
+      HasSubstr("card        NVIDIA T4: 71 % busy, at most 80 %; at most 2.00 GiB of 15.00 GiB "
+                "used by all processes (40 readings)\n"));
+  const nlohmann::ordered_json card = RunsJson({}, {run})["runs"][0]["card"];
+  EXPECT_EQ(card["utilization_ratio_mean"], 0.71);
+  EXPECT_EQ(card["memory_used_bytes_max"], std::uint64_t{2} << 30);
+  EXPECT_THAT(SweepText({run, OneRun()}, {}), HasSubstr("card busy"));
+  EXPECT_THAT(SweepText({OneRun(), OneRun()}, {}), Not(HasSubstr("card busy")));
+}
+
+TEST(RunReportTest, SaysWhyTheCardThatAnsweredIsUnknown) {
+  ReportedRun run = OneRun();
+  run.result.card = CardUse{.why_not = "no library"};
+  EXPECT_THAT(RunText(run, {}), Not(HasSubstr("card ")));  // the CPU answered
+  v1::Receipt receipt;
+  receipt.set_backend(v1::BACKEND_KIND_GPU);
+  receipt.add_engines("fp16-scan-sm75");
+  run.result.tally.receipts.Add(receipt);
+  EXPECT_THAT(RunText(run, {}), HasSubstr("card        unknown: no library\n"));
+}
+
 }  // namespace
 }  // namespace simile::cli::bench
