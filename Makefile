@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
+.PHONY: help build all demo test gpu-test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -57,7 +57,18 @@ test: all       ## build everything, run the tests; slow families take turns (TE
 	ctest --test-dir build --parallel $(JOBS) --output-on-failure --no-tests=error --test-output-size-passed 65536 \
 	  --output-junit tests.xml || code=1; \
 	build/tests/instruction_sets >build/instruction_sets.txt || code=1; \
-	cat build/instruction_sets.txt; exit $$code
+	cat build/instruction_sets.txt; \
+	! ls /dev/nvidia[0-9]* >/dev/null 2>&1 || echo "This machine has an NVIDIA card: make gpu-test runs the GPU engine on it."; \
+	exit $$code
+
+# build/gpu-test has the figures, and the output of each step. From a pack, without a build: tests/bench/gpu/pack.py.
+gpu-test:       ## on a machine with a card: build the plug-in, every strategy on the card against the oracle, memcheck; needs nvcc
+	@ls /dev/nvidia[0-9]* >/dev/null 2>&1 || nvidia-smi -L >/dev/null 2>&1 || \
+	  { echo "error: this machine has no NVIDIA card that can be seen; make gpu-dry-run needs none" >&2; exit 2; }
+	@packages/install build test
+	cmake --preset bench -D SIMILE_CUDA=ON -D SIMILE_CUDA_CARDS=here
+	cmake --build --preset bench --parallel $(JOBS) --target gpu_bench_all simile
+	python3 -B tests/bench/gpu/run.py --list test --out build/gpu-test
 
 bench:          ## the engines against memory bandwidth; BENCH="--vectors F.npy --queries Q.npy" for your own data
 	@packages/install build

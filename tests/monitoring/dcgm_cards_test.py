@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Asks the dashboard's queries of DCGM against exporter texts of a T4, an A100, an H100 and a P4 (dcgm/*.prom), by promtool.
 
-Every line of a text stands under its source, or under the word that it is made up. A panel may be empty only where the card has
-no such field. Exits 77 without promtool.
+Every line of a text comes after its source, or after a comment that marks it as made up. A panel may be empty only where the
+card has no such field. Exits 77 without promtool.
 """
 
 import json
@@ -20,7 +20,7 @@ TEXTS = pathlib.Path(__file__).resolve().parent / "dcgm"
 TARGET = {"job": "dcgm", "instance": "dcgm-exporter:9400"}  # what Prometheus adds
 SAMPLE = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
 
-# What each query of a panel gives, in the order of its targets; None: nothing. Counters stand still, so their rates are 0.
+# What each query of a panel gives, in the order of its targets; None: nothing. Counters do not grow, so their rates are 0.
 EXPECTED = {
     "t4": {"Clock": [660e6], "Memory bandwidth": [73], "Bus retries": [0], "Heat": [0], "SM activity": [14, None],
            "PCIe throughput": [4791810, 6935930, None, None]},

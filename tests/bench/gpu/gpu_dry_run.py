@@ -44,7 +44,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="programs of the target gpu_dry_run_programs")
     parser.add_argument("--simile", type=pathlib.Path, required=True, help="the server's program")
-    parser.add_argument("--list", dest="lists", action="append", choices=step_lists.LISTS, help="default all")
+    parser.add_argument("--list", dest="lists", action="append", choices=(step_lists.TEST, *step_lists.LISTS),
+                        help="default all but test, whose steps are in the others")
     return parser.parse_args()
 
 

@@ -171,6 +171,26 @@ class RunTest(unittest.TestCase):
         steps = {step.name: step.command for step in self.bench.steps("checks")}
         self.assertIn("--gtest_filter=Strategies/*/Gemm*:Large/*/Gemm*", steps["conformance-Gemm"])
 
+    def test_the_list_of_make_gpu_test_checks_every_strategy_and_times_nothing(self):
+        names = [step.name for step in self.bench.steps(step_lists.TEST)]
+        for strategy in step_lists.STRATEGIES:
+            self.assertIn(f"conformance-{strategy}", names)
+        for name in ("tensor-sums", "sanitizer-memcheck", "sanitizer-racecheck", "conformance-cuda12"):
+            self.assertIn(name, names)
+        self.assertFalse([name for name in names if name.startswith(("bench-", "torch-", "kernels-", "server"))])
+        code, printed = self.bench.run("--list", step_lists.TEST)
+        self.assertEqual(code, 0, printed)
+        self.assertTrue(printed.endswith(f"{len(names)} steps: {len(names)} passed\n"), printed[-300:])
+
+    def test_counts_a_checker_that_the_machine_refuses(self):
+        names = [step.name for step in self.bench.steps(step_lists.TEST)]
+        self.bench.script("compute-sanitizer/compute-sanitizer", "echo '========= Device not supported'\nexit 1")
+        code, printed = self.bench.run("--list", step_lists.TEST)
+        self.assertEqual(code, 0, printed)
+        self.assertIn(f"{len(names)} steps: {len(names) - 2} passed, 2 skipped\n"
+                      "  sanitizer-memcheck: skipped: ", printed)
+        self.assertIn("compute-sanitizer: Device not supported", printed[printed.index("2 skipped"):])
+
     def test_each_limit_leaves_time_to_see_that_the_device_hangs(self):
         defaults = {re.search(pattern, (HERE / source).read_text(encoding="utf-8"))[1]
                     for source, pattern in (("bench_options.cpp", r"batch_timeout = std::chrono::seconds\((\d+)\)"),

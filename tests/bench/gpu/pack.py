@@ -3,7 +3,8 @@
 programs with machine code for one architecture, the shared libraries that they need, and these scripts.
 
     python3 tests/bench/gpu/pack.py --arch 90             builds in build/pack-sm90, packs into build/gpu-pack
-    python3 build/gpu-pack/tests/bench/gpu/run.py --list checks --out results         there; a Python is all it needs
+    python3 build/gpu-pack/tests/bench/gpu/run.py --list test --out results           there; a Python is all it needs
+    python3 build/gpu-pack/tests/bench/gpu/run.py --list checks --out results         the same, and times
 
 Packs the plug-in of CUDA 12 too, if `make cuda12` has built it from the same commit. Every packed program is then run to its
 first CUDA call, with the pack's own libraries. Fails above 40 MB (--mb).

@@ -2,6 +2,7 @@
 """The GPU engine on a real card: checks it, measures it, and writes docs/benchmarks/gpu.md.
 
     python3 tests/bench/gpu/pack.py --arch 90             packs programs and scripts for another machine that has the card
+    python3 tests/bench/gpu/run.py --list test            are the answers right; `make gpu-test` builds and does this
     python3 tests/bench/gpu/run.py --list checks          are the answers right, are the times what was estimated
     python3 tests/bench/gpu/run.py --list variants        every variant of every kernel
     python3 tests/bench/gpu/run.py --list serving         the whole table and the large sizes, as served
@@ -39,7 +40,7 @@ from collections.abc import Callable
 import gpu_plots
 import gpu_report
 import json_file
-from step_lists import (CHECKER_FOUND, CUDA12_PLUGIN, LISTS, PROGRAMS, SAVED_BYTES_MAX, TINY, Machine, Sizes, Step, ask,
+from step_lists import (CHECKER_FOUND, CUDA12_PLUGIN, LISTS, PROGRAMS, SAVED_BYTES_MAX, TEST, TINY, Machine, Sizes, Step, ask,
                         list_kernel_steps, plan_text, steps_of)
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -57,8 +58,8 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", dest="lists", action="append", choices=LISTS, metavar="|".join(LISTS),
-                        help="the steps to run; repeat for several; default all")
+    parser.add_argument("--list", dest="lists", action="append", choices=(TEST, *LISTS),
+                        metavar="|".join((TEST, *LISTS)), help="the steps to run; repeat for several; default all but test")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin",
                         help="folder of the programs, and of the libraries they need in its folder lib; default build/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch; default this one")
@@ -311,6 +312,15 @@ def run_all(steps: list[Step], machine: Machine, arguments: argparse.Namespace, 
             shutil.rmtree(step.folder, ignore_errors=True)
 
 
+def count_text(steps: dict[str, dict]) -> str:
+    """How many steps ended how, and a line for each that did not pass."""
+    counts = collections.Counter(step["status"] for step in steps.values())
+    counted = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    lines = [f'{len(steps)} {"step" if len(steps) == 1 else "steps"}: {counted}']
+    lines += [f'  {name}: {step["status"]}: {step["message"]}' for name, step in steps.items() if step["status"] != "passed"]
+    return "\n".join(lines)
+
+
 def run(arguments: argparse.Namespace, machine: Machine, sizes: Sizes, words: list[str]) -> int:
     code, about = look_for_card(machine)
     if code != 0:
@@ -330,6 +340,7 @@ def run(arguments: argparse.Namespace, machine: Machine, sizes: Sizes, words: li
                 result |= {"status": "killed", "message": "a signal ended the run"}
         json_file.write(arguments.json, results)
         write_report(arguments.out, results)
+        print(count_text(results["steps"]), flush=True)
     passed = all(step["status"] in ("passed", "skipped") for step in results["steps"].values())
     return 0 if passed else 1
 

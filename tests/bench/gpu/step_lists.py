@@ -10,6 +10,7 @@ import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
 LISTS = ("checks", "variants", "serving", "product")
+TEST = "test"  # the parts of `checks` that only pass or fail, and the plug-in of CUDA 12: `make gpu-test`
 PROGRAMS = ("gpu_steps", "gpu_bench", "tensor_sums", "device_conformance", "engine_bench", "simile")
 CUDA12_PLUGIN = "libsimile_cuda12.so"
 # Of device_conformance. A scan, lists of rows and canonical scores need no cuBLAS, whose own kernels would also be checked
@@ -83,7 +84,8 @@ def steps_of(names: list[str], machine: Machine, sizes: Sizes) -> list[Step]:
     """The steps of these lists, each once; a failure makes the later ones of its list less useful."""
     found: dict[str, Step] = {}
     for name in names:
-        for step in {"checks": checks, "variants": variants, "serving": serving, "product": product}[name](machine, sizes):
+        for step in {"checks": checks, "variants": variants, "serving": serving, "product": product,
+                     TEST: tests}[name](machine, sizes):
             found.setdefault(step.name, dataclasses.replace(step, limit_s=sizes.limit_factor * step.limit_s))
     return list(found.values())
 
@@ -106,6 +108,12 @@ def checks(machine: Machine, sizes: Sizes) -> list[Step]:
     return steps
 
 
+def tests(machine: Machine, sizes: Sizes) -> list[Step]:
+    """Are the answers right? Nothing is timed."""
+    return [*(step for step in checks(machine, sizes) if step.name.startswith(("conformance-", "tensor-", "sanitizer-"))),
+            conformance_of_cuda12(machine, sizes)]
+
+
 def variants(machine: Machine, sizes: Sizes) -> list[Step]:
     """Every variant of the kernel table, and the kernels one by one; then the plug-in of CUDA 12, other machine code."""
     steps = []
@@ -116,11 +124,14 @@ def variants(machine: Machine, sizes: Sizes) -> list[Step]:
         steps.append(Step(step, f"gpu_steps: {name}", planned_s, limit_s,
                           program(machine, "gpu_steps", "--step", name, "--shape", sizes.small, "--shape", sizes.large, *sizes.steps,
                                   "--json", str(output)), output))
-    steps.append(Step("conformance-cuda12", "the plug-in of CUDA 12 against the oracle", 55, 100,
-                      conformance(machine, "conformance-cuda12", ("Strategies",), WITHOUT_BLAS,
-                                  ("--plugin", str(machine.bin / CUDA12_PLUGIN), *sizes.conformance)),
-                      machine.work / "conformance-cuda12.json", "cuda12"))
-    return steps
+    return [*steps, conformance_of_cuda12(machine, sizes)]
+
+
+def conformance_of_cuda12(machine: Machine, sizes: Sizes) -> Step:
+    return Step("conformance-cuda12", "the plug-in of CUDA 12 against the oracle", 55, 100,
+                conformance(machine, "conformance-cuda12", ("Strategies",), WITHOUT_BLAS,
+                            ("--plugin", str(machine.bin / CUDA12_PLUGIN), *sizes.conformance)),
+                machine.work / "conformance-cuda12.json", "cuda12")
 
 
 def conformance(machine: Machine, output: str, suites: tuple[str, ...], strategies: tuple[str, ...],
