@@ -1,5 +1,7 @@
 #include "doctor/gpu_examination.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -15,6 +17,7 @@
 #include "backend/gpu_plugin.h"
 #include "backend/registry.h"
 #include "base/message_text.h"
+#include "base/shared_library.h"
 #include "base/system_error.h"
 #include "doctor/self_check.h"
 #include "doctor/symptoms.h"
@@ -43,6 +46,34 @@ std::string CardText(const backend::GpuReading& card) {
   if (card.memory_used_bytes && card.memory_total_bytes) {
     text += fmt::format(", {} of {} used", base::BytesText(*card.memory_used_bytes),
                         base::BytesText(*card.memory_total_bytes));
+  }
+  return text;
+}
+
+// The library that a plug-in of this toolkit loads: "libcublas.so.13" for "CUDA 13.0".
+std::string BlasName(std::string_view toolkit) {
+  const std::size_t digits = toolkit.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return {};
+  return fmt::format("libcublas.so.{}", toolkit.substr(digits, toolkit.find('.', digits) - digits));
+}
+
+// "cuBLAS 13.1.0, cuBLASLt 13.1.0", which a loaded library and the one below it say without a
+// device; empty for a library that does not say it.
+std::string BlasVersions(void* library) {
+  using PropertyFunction = int (*)(int property, int* value);  // of NVIDIA's library_types.h
+  constexpr int kMajorMinorPatch[] = {0, 1, 2};
+  std::string text;
+  for (const char* name : {"cuBLAS", "cuBLASLt"}) {
+    const std::string symbol =
+        fmt::format("{}GetProperty", name == std::string_view("cuBLAS") ? "cublas" : "cublasLt");
+    const auto ask = reinterpret_cast<PropertyFunction>(dlsym(library, symbol.c_str()));
+    if (ask == nullptr) continue;
+    std::vector<int> numbers;
+    for (const int property : kMajorMinorPatch) {
+      if (int number = 0; ask(property, &number) == 0) numbers.push_back(number);
+    }
+    if (numbers.size() != std::size(kMajorMinorPatch)) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, fmt::join(numbers, "."));
   }
   return text;
 }
@@ -306,8 +337,26 @@ Finding GpuExamination::ExamineDriver() {
                   base::Counted(static_cast<std::uint64_t>(driver_.devices), "device")));
 }
 
+// What the plug-ins' files say. They are not asked for devices: that calls the driver.
+Finding GpuExamination::ReadPlugins() {
+  std::vector<std::string> found;
+  for (const std::string& path : search_.plugin_paths) {
+    if (std::error_code error; !std::filesystem::exists(path, error)) continue;
+    const auto plugin = backend::LoadGpuPlugin(path, search_.kind.entry_symbol);
+    if (!plugin.ok()) {
+      return Diagnose(kPlugin, Symptom::kPluginUnusable, {.detail = MessageOf(plugin.status())});
+    }
+    if (toolkit_.empty()) toolkit_ = (*plugin)->toolkit;
+    found.push_back(fmt::format("{} of {}", std::filesystem::path(path).filename().string(),
+                                (*plugin)->toolkit));
+  }
+  if (found.empty()) return SkippedFinding(kPlugin, "needs the driver; none is beside the program");
+  return OkFinding(kPlugin, fmt::format("{}; not asked, because the driver does not work",
+                                        fmt::join(found, ", ")));
+}
+
 Finding GpuExamination::ExaminePlugin() {
-  if (!driver_works_) return SkippedFinding(kPlugin, "needs the driver");
+  if (!driver_works_) return ReadPlugins();
   absl::StatusOr<backend::FoundPlugin> found = backend::FindGpuPlugin(search_);
   if (absl::IsNotFound(found.status())) {
     return Diagnose(kPlugin, Symptom::kPluginMissing,
@@ -317,9 +366,10 @@ Finding GpuExamination::ExaminePlugin() {
     return Diagnose(kPlugin, Symptom::kPluginUnusable, {.detail = MessageOf(found.status())});
   }
   plugin_ = *std::move(found);
-  return OkFinding(kPlugin, plugin_->others.empty()
-                                ? plugin_->file
-                                : fmt::format("{} ({})", plugin_->file, plugin_->others));
+  toolkit_ = plugin_->plugin->toolkit;
+  return OkFinding(
+      kPlugin, fmt::format("{} of {}{}", plugin_->file, toolkit_,
+                           plugin_->others.empty() ? "" : fmt::format(" ({})", plugin_->others)));
 }
 
 Finding GpuExamination::ExamineRuntime() {
@@ -339,10 +389,33 @@ Finding GpuExamination::ExamineRuntime() {
                                base::BytesText(device_->device.memory_bytes), device_->driver));
 }
 
+// The libraries that the plug-in takes the first of.
+std::vector<std::string> GpuExamination::BlasNames() const {
+  const std::vector<std::string>& named = options_.backend.gpu.blas_libraries;
+  return named.empty() ? std::vector{BlasName(toolkit_)} : named;
+}
+
+// The versions of the cuBLAS that the plug-in would load; empty for none.
+std::string GpuExamination::BlasText() const {
+  for (const std::string& name : BlasNames()) {
+    const absl::StatusOr<void*> library = base::LoadSharedLibrary(name);
+    if (library.ok()) return BlasVersions(*library);
+  }
+  return {};
+}
+
 Finding GpuExamination::ExamineBlas() {
-  if (!device_) return SkippedFinding(kBlas, "needs the runtime");
   if (options_.server) {
     return SkippedFinding(kBlas, "not in a server, because it takes device memory");
+  }
+  if (!device_) {
+    if (toolkit_.empty()) return SkippedFinding(kBlas, "needs the runtime");
+    const std::string blas = BlasText();
+    if (blas.empty()) {
+      return SkippedFinding(kBlas, fmt::format("needs the runtime; {} is not found",
+                                               fmt::join(BlasNames(), " nor ")));
+    }
+    return OkFinding(kBlas, fmt::format("{}; not tried, because no device can be used", blas));
   }
   static const RealClock real_clock;
   backend::GpuOptions gpu = options_.backend.gpu;
@@ -355,8 +428,10 @@ Finding GpuExamination::ExamineBlas() {
                       {.detail = limitation, .value = Variable(kDriverPaths)});
     }
     const bool is_other = opened->plugin_file != plugin_->file;
-    return OkFinding(kBlas, fmt::format("loaded; the workspace fits{}{}", is_other ? ": " : "",
-                                        is_other ? opened->description : ""));
+    const std::string blas = is_other ? "" : BlasText();
+    return OkFinding(
+        kBlas, fmt::format("{}{}loaded; the workspace fits{}{}", blas, blas.empty() ? "" : " ",
+                           is_other ? ": " : "", is_other ? opened->description : ""));
   }
   const std::string detail = MessageOf(opened.status());
   if (absl::IsResourceExhausted(opened.status())) {

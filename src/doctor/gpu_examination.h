@@ -64,6 +64,9 @@ class GpuExamination {
   Finding ForDriverError(std::string_view probe, int code, const std::string& detail) const;
   Finding ForNoDevice(std::string_view probe, const std::string& detail) const;
   std::string Holders() const;
+  Finding ReadPlugins();
+  std::vector<std::string> BlasNames() const;
+  std::string BlasText() const;
 
   const Options& options_;
   const Machine& machine_;
@@ -76,6 +79,7 @@ class GpuExamination {
   DriverAnswer driver_;
   bool driver_works_ = false;
   std::optional<backend::FoundPlugin> plugin_;
+  std::string toolkit_;  // of the plug-in that is used, or would be: "CUDA 13.0"; empty for none
   std::optional<backend::FoundDevice> device_;
   std::unique_ptr<Backend> gpu_;
 };

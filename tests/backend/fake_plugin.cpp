@@ -112,7 +112,7 @@ void Open(const simile::backend::GpuOptions* /*options*/,
 constexpr SimilePlugin kPlugin{
     FAKE_PLUGIN == FAKE_OTHER_INTERFACE ? 99U : SIMILE_PLUGIN_INTERFACE_VERSION,
     FAKE_PLUGIN == FAKE_OTHER_BUILD ? "0.0.1-of-yesterday" : simile::backend::kBuildId, &Probe,
-    &Open, "CUDA 13.0"};
+    &Open, FAKE_PLUGIN == FAKE_CUDA12 ? "CUDA 12.9" : "CUDA 13.0"};
 
 }  // namespace
 

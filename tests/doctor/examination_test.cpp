@@ -83,15 +83,33 @@ TEST_F(ExaminationTest, NamesThePluginThatTheDriverAndTheCardCanUse) {
   files_.AddAll();
   files_.AddSecondPlugin();
   options_.backend.gpu_searches.front().plugin_paths.push_back(files_.second_plugin());
-  EXPECT_EQ(Of("plug-in", Examine()).text, "libsimile_cuda.so");
+  EXPECT_EQ(Of("plug-in", Examine()).text, "libsimile_cuda.so of CUDA 13.0");
   setenv("FAKE_CUDA_VERSION", "12040", 1);
   const std::vector<Finding> findings = Examine();
-  EXPECT_EQ(Of("plug-in", findings).text,
-            "libsimile_cuda12.so (libsimile_cuda.so: the NVIDIA driver runs CUDA 12.4, the plug-in "
-            "needs CUDA 13.0 (driver 580 or later))");
+  EXPECT_EQ(
+      Of("plug-in", findings).text,
+      "libsimile_cuda12.so of CUDA 12.9 (libsimile_cuda.so: the NVIDIA driver runs CUDA 12.4, "
+      "the plug-in needs CUDA 13.0 (driver 580 or later))");
   EXPECT_EQ(Of("cuBLAS, memory", findings).text, "loaded; the workspace fits");
   EXPECT_EQ(OutcomeOf(findings, backend::Preference::kGpu), Outcome::kGpu);
   unsetenv("FAKE_CUDA_VERSION");
+}
+
+TEST_F(ExaminationTest, ReadsThePluginsWhereTheDriverDoesNotWork) {
+  files_.AddAll();
+  files_.AddSecondPlugin();
+  options_.backend.gpu_searches.front().plugin_paths.push_back(files_.second_plugin());
+  options_.backend.gpu.blas_libraries = {"libno_blas.so.13"};
+  setenv("FAKE_CUDA_ERROR", "100", 1);
+  const std::vector<Finding> findings = Examine();
+  EXPECT_THAT(FailedOf(findings), ElementsAre("no_device"));
+  EXPECT_EQ(Of("plug-in", findings).state, State::kOk);
+  EXPECT_EQ(
+      Of("plug-in", findings).text,
+      "libsimile_cuda.so of CUDA 13.0, libsimile_cuda12.so of CUDA 12.9; not asked, because the "
+      "driver does not work");
+  EXPECT_EQ(Of("cuBLAS, memory", findings).text,
+            "needs the runtime; libno_blas.so.13 is not found");
 }
 
 TEST_F(ExaminationTest, NamesThePluginWhoseCublasIsThere) {
@@ -100,7 +118,7 @@ TEST_F(ExaminationTest, NamesThePluginWhoseCublasIsThere) {
   files_.AddSecondPlugin();
   options_.backend.gpu_searches.front().plugin_paths.push_back(files_.second_plugin());
   const std::vector<Finding> findings = Examine();
-  EXPECT_EQ(Of("plug-in", findings).text, "libsimile_cuda.so");
+  EXPECT_EQ(Of("plug-in", findings).text, "libsimile_cuda.so of CUDA 13.0");
   EXPECT_THAT(Of("cuBLAS, memory", findings).text,
               HasSubstr("through libsimile_cuda12.so (libsimile_cuda.so: large batches take "
                         "longer, because cuBLAS cannot be loaded: libcublas.so.13"));
