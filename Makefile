@@ -133,15 +133,18 @@ gpu-dry-run:    ## the bench of the GPU engine on the emulated device, each step
 	cmake --build --preset bench --parallel $(JOBS) --target gpu_dry_run_programs simile
 	python3 -B tests/bench/gpu/gpu_dry_run.py --bin build/tests/gpu_dry_run --simile build/bin/simile
 
-# TARGET=gpu for the image with the GPU plug-in; of another CUDA: IMAGE=simile:gpu-cuda13 CUDA=... (docker/Dockerfile).
+# TARGET=gpu for the image with the GPU plug-in; of another CUDA: IMAGE=simile:gpu-cuda13 CUDA=..., for some cards alone:
+# ARCHITECTURES="75-real;86-real" (docker/Dockerfile).
 TARGET ?= cpu
 IMAGE ?= simile:$(TARGET)
 image:          ## the container image simile:cpu; TARGET=gpu for simile:gpu
 	docker build --file docker/Dockerfile --target $(TARGET) --tag $(IMAGE) $(if $(CUDA),--build-arg CUDA=$(CUDA)) \
+	  $(if $(ARCHITECTURES),--build-arg "ARCHITECTURES=$(ARCHITECTURES)") \
 	  --build-arg VERSION=$$(awk '/^project.simile VERSION/ {print $$3}' CMakeLists.txt) \
 	  --build-arg REVISION=$$(git rev-parse HEAD) .
 
-docker-test:    ## the images and compose files on an engine of its own; the first time it compiles everything
+# ARCHITECTURES="75-real;80-virtual" for a GPU image of few cards; BASE, CUDA for images to pull (tests/docker/images.py).
+docker-test:    ## the images, the GPU image too, and the compose files on an engine of its own; it takes what ccache has
 	@packages/install deploy
 	/usr/bin/python3 -B tests/docker/docker_test.py build/docker
 

@@ -105,8 +105,9 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kDriverTooOld, "driver_too_old", kFail,
      "driver {module} is too old for this build's GPU plug-in ({value}), which needs {needed} or "
      "later",
-     "upgrade the driver, install the plug-in of CUDA 12 beside this one (libsimile_cuda12.so, for "
-     "drivers from 525; the preset cuda12 builds it), or stay on the CPU"},
+     "upgrade the driver; or install the plug-in of CUDA 12, for drivers from 525, beside this one "
+     "(libsimile_cuda12.so, which `make cuda12` builds; in a container take the image that `make "
+     "image TARGET=gpu` builds); or stay on the CPU"},
     {Symptom::kForwardCompatibility, "forward_compatibility", kFail,
      "the library {subject} is of the package cuda-compat, which this card does not support",
      "remove cuda-compat from the image or from LD_LIBRARY_PATH, and upgrade the driver"},

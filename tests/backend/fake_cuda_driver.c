@@ -2,7 +2,9 @@
  * on a machine whose driver is installed but cannot be used. `hang` never returns, and ends the
  * process by a signal when its destructors run meanwhile, as a real driver may; `silent_hang`
  * closes the process's descriptors first; `crash` ends the process. With 0 it counts
- * FAKE_CUDA_DEVICES devices, one without it. FAKE_CUDA_VERSION is the newest CUDA that it runs. */
+ * FAKE_CUDA_DEVICES devices, one without it, and supports nothing else: a call that succeeded
+ * without its result would crash CUDA's runtime. FAKE_CUDA_VERSION is the newest CUDA that it
+ * runs. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +60,10 @@ int cuGetErrorString(int error, const char** text) {
   return 0;
 }
 
-static int Fail(void) { return Error(); }
+static int Fail(void) {
+  const int error = Error();
+  return error != 0 ? error : 801; /* CUDA_ERROR_NOT_SUPPORTED */
+}
 
 int cuGetProcAddress_v2(const char* symbol, void** function, int version, uint64_t flags,
                         int* status) {

@@ -3,120 +3,51 @@
 
   tests/docker/docker_test.py IMAGES [unittest's arguments]
 
-IMAGES is a folder in which the engine keeps its images from one run to the next. Where no engine can be started, the test
-says why and succeeds. Nothing of NVIDIA is needed: the runtime "nvidia" is runc, and a driver and a plug-in are fakes.
+IMAGES is a folder in which the engine keeps its images from one run to the next. Exits with 75 where no engine can be started, or
+no GPU image be built for lack of a CUDA toolkit, after all else has passed: the last line says why. No card is needed: the
+runtime "nvidia" brings a fake driver (nvidia_runtime.py), and beside the real plug-in there is a fake one. images.py says which
+variables choose images and cards.
 """
 
-import datetime
 import json
 import os
 import pathlib
-import re
-import signal
 import sys
 import tempfile
 import time
 import unittest
 import urllib.request
 
+import cuda_image
 import engine
 import images
+import served
+from gpu_image_test import GpuImageTest  # unittest runs what this module names
+from served import (COMPOSE, CPU_WANTED, EXPLAINS, GPU, NO_DRIVER, RESERVATIONS, ROOT, Project, ServedTest, await_true, figures,
+                    inspect)
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-import servers
-
-ROOT = images.ROOT
-COMPOSE = ROOT / "docker" / "compose.yaml"
-GPU = ROOT / "docker" / "compose.gpu.yaml"
-RESERVATIONS = ROOT / "docker" / "compose.gpu-reservations.yaml"
 IMAGE_MEGABYTES = 150
-QUERY = ["similar", "--title", "Toy Story", "-k", "3", "--json"]
-NO_DRIVER = "no NVIDIA driver on this machine (libcuda.so.1 not found)"
-# The end of a start's line where a GPU was wanted.
-EXPLAINS = "; `simile doctor` explains"
-CPU_WANTED = "the configuration asks for the CPU"
-
-docker: engine.Engine
-figures: list[tuple[str, str]] = []
+SKIPPED = 75  # what .ci/run counts as skipped
 
 
-def setUpModule():
-    figures.extend((f"built: {what}", f"{seconds:.1f} s") for what, seconds in images.build_all(docker))
-
-
-def await_true(holds, seconds: float, what: str) -> float:
-    """servers.await_true, as long as the engine runs."""
-    def pause(pause_seconds: float) -> None:
-        if not docker.runs_on(pause_seconds):
-            raise AssertionError(f"the engine ended before: {what}")
-
-    return servers.await_true(holds, seconds, what, pause)
-
-
-def inspect(container: str) -> dict:
-    return json.loads(docker.docker("inspect", container).stdout)[0]
-
-
-class Project:
-    """`docker-compose up` of some of the files, under a name and on ports of its own."""
-
-    def __init__(self, name: str, *files: pathlib.Path, tag: str):
-        self.name = name
-        self.command = ["docker-compose", "--project-name", name, *[word for file in files for word in ("--file", file)]]
-        self.port, self.metrics_port = str(servers.steady_port()), str(servers.steady_port())
-        self.environment = {"TAG": tag, "PORT": self.port, "METRICS_PORT": self.metrics_port}
-
-    def compose(self, *arguments, check=True):
-        return docker.run(*self.command, *arguments, check=check, environment=self.environment)
-
-    def up(self) -> float:
-        """Returns how many seconds after its start the container was healthy."""
-        self.compose("up", "--detach", "--no-build")
-        self.container = self.compose("ps", "--quiet", "simile").stdout.split()[-1]
-        started = inspect(self.container)["State"]["StartedAt"][:26]  # "2026-11-23T06:15:34.123456", and nanoseconds
-        await_true(lambda: inspect(self.container)["State"]["Health"]["Status"] == "healthy", 60, "healthy")
-        return time.time() - datetime.datetime.fromisoformat(started + "+00:00").timestamp()
-
-    def down(self):
-        self.compose("down", "--volumes", "--timeout", "10")
-
-    def execute(self, *command, check=True):
-        return docker.docker("exec", self.container, *command, check=check)
-
-    def starts(self) -> list[tuple[str, str]]:
-        """Of each start, the engine that answers ("cpu") and what its line says of the reason."""
-        return re.findall(r"^simile \S+  (\w+) engine \(.*?\): (.*)$", docker.docker("logs", self.container).stdout,
-                          re.MULTILINE)
-
-
-class Client:
-    """A container on the machine's network that calls servers on their published ports."""
-
-    def __init__(self):
-        self.container = docker.docker("run", "--detach", "--network", "host", "--entrypoint", "sleep", "simile:cpu",
-                                       "infinity").stdout.strip()
-
-    def stop(self):
-        docker.docker("rm", "--force", self.container)
-
-    def call(self, project: Project, *command, check=True):
-        return docker.docker("exec", self.container, "simile", *command, "--server", f"127.0.0.1:{project.port}",
-                             check=check)
-
-    def query(self, project: Project) -> dict:
-        return json.loads(self.call(project, *QUERY).stdout)
-
-    def answers(self, project: Project) -> bool:
-        return self.call(project, *QUERY, check=False).returncode == 0
+def build_images() -> None:
+    figures.extend((f"built: {what}", f"{seconds:.1f} s") for what, seconds in images.build_all(served.docker))
+    try:
+        took = images.build_gpu(served.docker)
+    except cuda_image.NoToolkit as why:
+        GpuImageTest.why_not_built = str(why)
+    else:
+        figures.extend((f"built: {what}", f"{seconds:.1f} s") for what, seconds in took)
+    images.keep_first_build(served.docker)
 
 
 class ImageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.image = json.loads(docker.docker("image", "inspect", "simile:cpu").stdout)[0]
+        cls.image = json.loads(served.docker.docker("image", "inspect", "simile:cpu").stdout)[0]
 
     def sh(self, command: str) -> str:
-        return docker.docker("run", "--rm", "--network", "none", "--entrypoint", "sh", "simile:cpu", "-c", command).stdout
+        return served.docker.docker("run", "--rm", "--network", "none", "--entrypoint", "sh", "simile:cpu", "-c", command).stdout
 
     def test_is_small(self):
         megabytes = self.image["Size"] / 1e6
@@ -135,7 +66,7 @@ class ImageTest(unittest.TestCase):
     def test_is_labelled_with_its_version(self):
         labels = self.image["Config"]["Labels"]
         # Without a network, of which docker may print a warning.
-        version = docker.docker("run", "--rm", "--network", "none", "simile:cpu", "--version").stdout.split()[1]
+        version = served.docker.docker("run", "--rm", "--network", "none", "simile:cpu", "--version").stdout.split()[1]
         self.assertEqual(labels["org.opencontainers.image.version"], version)
         self.assertEqual(labels["org.opencontainers.image.licenses"], "Apache-2.0")
 
@@ -151,49 +82,13 @@ class ImageTest(unittest.TestCase):
         figures.append(("packages in the SBOM", str(len(document["packages"]))))
 
 
-class ServedTest(unittest.TestCase):
-    """Helpers of the tests that bring a compose project up."""
-
-    def bring_up(self, name: str, *files: pathlib.Path, tag: str) -> Project:
-        project = Project(name, *files, tag=tag)
-        self.addCleanup(project.down)
-        figures.append((f"{name}: start to healthy", f"{project.up():.1f} s (asked of a calm machine: 5)"))
-        self.client = Client()
-        self.addCleanup(self.client.stop)
-        return project
-
-    def expect_the_cpu(self, project: Project, reason: str, line_end: str = "") -> None:
-        answer = self.client.query(project)
-        self.assertIn("Toy Story 2", json.dumps(answer))
-        self.assertEqual(answer["receipt"]["backend"], "cpu")
-        self.assertIn(reason, answer["receipt"]["reason"])
-        self.assertEqual(project.starts(), [("cpu", reason + line_end)])
-        figures.append((f"{project.name}: says", reason))
-
-    def expect_back_after_a_kill(self, project: Project) -> None:
-        before = inspect(project.container)
-        servers.send_signal(before["State"]["Pid"], signal.SIGKILL)
-        seconds = await_true(lambda: inspect(project.container)["RestartCount"] == before["RestartCount"] + 1
-                             and self.client.answers(project), 30, "answers after kill -9")
-        figures.append((f"{project.name}: kill -9 to answering", f"{seconds:.1f} s (asked of a calm machine: 5)"))
-
-
 class CpuTest(ServedTest):
     def test_serves_without_rights_and_comes_back(self):
         project = self.bring_up("cpu", COMPOSE, tag="cpu")
         self.expect_the_cpu(project, CPU_WANTED)
         with urllib.request.urlopen(f"http://127.0.0.1:{project.metrics_port}/metrics", timeout=5) as reply:
             self.assertIn("simile_rows", reply.read().decode())
-
-        self.assertEqual(project.execute("id", "-u").stdout.strip(), "10001")
-        for file in ["/here", "/usr/local/bin/here", "/data/films/here"]:
-            refused = project.execute("touch", file, check=False)
-            self.assertNotEqual(refused.returncode, 0)
-            self.assertIn("Read-only file system", refused.stdout)
-        status = project.execute("cat", "/proc/1/status").stdout
-        self.assertRegex(status, r"CapEff:\t0+\n")
-        self.assertRegex(status, r"CapBnd:\t0+\n")
-        self.assertIn("NoNewPrivs:\t1", status)
+        self.expect_no_rights(project)
         host = inspect(project.container)["HostConfig"]
         self.assertEqual((host["Memory"], host["PidsLimit"]), (4 << 30, 512))
         for published in inspect(project.container)["NetworkSettings"]["Ports"].values():
@@ -223,18 +118,18 @@ class CpuTest(ServedTest):
 
     def threads_under_load(self, cpus: int, possible: pathlib.Path) -> dict[str, int]:
         """How many threads of each name a server with so many processors has, after a load of many connections."""
-        container = docker.docker(
+        container = served.docker.docker(
             "run", "--detach", "--cpus", cpus, "--network", "none", "--read-only", "--volume",
             f"{possible}:/sys/devices/system/cpu/possible:ro", "--volume", f"{ROOT}/examples/films:/data/films:ro", "simile:cpu",
             "serve", "--collection", "films=/data/films").stdout.strip()
-        self.addCleanup(docker.docker, "rm", "--force", "--volumes", container)
+        self.addCleanup(served.docker.docker, "rm", "--force", "--volumes", container)
 
         def execute(*command, check=True):
-            return docker.docker("exec", container, *command, check=check)
+            return served.docker.docker("exec", container, *command, check=check)
 
         await_true(lambda: execute("simile", "health", check=False).returncode == 0, 30, "healthy")
         self.assertEqual(execute("getconf", "_NPROCESSORS_CONF").stdout.strip(), "64")
-        self.assertRegex(docker.docker("logs", container).stdout, rf"engine \(.*, {min(cpus, os.cpu_count())} threads?\): ")
+        self.assertRegex(served.docker.docker("logs", container).stdout, rf"engine \(.*, {min(cpus, os.cpu_count())} threads?\): ")
         execute("simile", "bench", "--connections", "32", "--in-flight", "256", "--duration", "2s", "--warm-up", "0s")
         counts: dict[str, int] = {}
         for thread in pathlib.Path(f"/proc/{inspect(container)['State']['Pid']}/task").iterdir():
@@ -286,8 +181,8 @@ class GpuTest(ServedTest):
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn('could not select device driver "nvidia" with capabilities: [[gpu]]', refused.stdout)
         project.down()
-        docker.stop()
-        docker.start(with_toolkit=True)
+        self.addCleanup(served.docker.restart, with_toolkit=False)
+        served.docker.restart(with_toolkit=True)
         project = self.bring_up("reservations", COMPOSE, RESERVATIONS, tag="gpu-environment")
         request = inspect(project.container)["HostConfig"]["DeviceRequests"][0]
         self.assertEqual((request["Driver"], request["DeviceIDs"], request["Capabilities"]), ("nvidia", ["0"], [["gpu"]]))
@@ -295,24 +190,27 @@ class GpuTest(ServedTest):
 
 
 def main():
-    global docker
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     try:
-        docker = engine.Engine(pathlib.Path(sys.argv.pop(1)))
+        served.docker = engine.Engine(pathlib.Path(sys.argv.pop(1)))
         try:
-            docker.start()
-            images.make_base(docker)
+            served.docker.start()
+            build_images()
             done = unittest.main(exit=False, verbosity=2).result
         finally:
-            docker.remove()
+            served.docker.remove()
     except engine.CannotStart as why:
         print(f"skipped: {why}")
-        return
+        sys.exit(SKIPPED)
     width = max((len(what) for what, _ in figures), default=0)
     for what, figure in figures:
         print(f"{what:{width}}  {figure}")
-    sys.exit(0 if done.wasSuccessful() else 1)
+    if not done.wasSuccessful():
+        sys.exit(1)
+    if done.skipped:
+        print(f"skipped: {done.skipped[0][1]}")
+        sys.exit(SKIPPED)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,11 @@
 
 import os
 import pathlib
+import shlex
 import shutil
+import stat
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -13,6 +16,9 @@ NEEDED = {"dockerd": "docker.io", "docker": "docker.io", "docker-compose": "dock
           "ip": "iproute2"}
 BRIDGE_ADDRESS = "10.213.213.1/24"
 PATH = "/usr/sbin:/sbin:" + os.environ.get("PATH", "/usr/bin:/bin")
+NVIDIA_RUNTIME = pathlib.Path(__file__).resolve().parent / "nvidia_runtime.py"
+HOOK = "nvidia-container-runtime-hook"  # the engine looks for the toolkit's hook by this name
+DRIVER_VERSION = "580.65.06"
 
 
 class CannotStart(Exception):
@@ -41,6 +47,7 @@ class Engine:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="engine-"))
         self.socket = self.folder / "socket"
         self.log = self.folder / "log"
+        self.host = self.folder / "host"  # the driver that the runtime "nvidia" brings: see nvidia_runtime.py
         self.bridge = f"engine{os.getpid()}"
         self.process: subprocess.Popen | None = None
 
@@ -51,25 +58,48 @@ class Engine:
             if done.returncode != 0:
                 raise CannotStart(f"no network bridge can be made: {done.stderr.strip()}")
 
+    def _write_program(self, name: str, role: str) -> pathlib.Path:
+        program = self.folder / role / name
+        program.parent.mkdir(exist_ok=True)
+        words = shlex.join([sys.executable, "-B", str(NVIDIA_RUNTIME), str(self.host), role])
+        program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        return program
+
+    def install_driver(self, compute: pathlib.Path, utility: pathlib.Path, cards: int = 1, version: str = DRIVER_VERSION) -> None:
+        """Of this engine's runtime "nvidia" alone, until remove_driver.
+
+          compute, utility  the libraries libcuda and libnvidia-ml
+        The nodes are /dev/null's, which every container may open.
+        """
+        self.remove_driver()
+        for capability, name, source in (("compute", "libcuda", compute), ("utility", "libnvidia-ml", utility)):
+            (self.host / capability).mkdir(parents=True)
+            shutil.copyfile(source, self.host / capability / f"{name}.so.{version}")
+            (self.host / capability / f"{name}.so.1").symlink_to(f"{name}.so.{version}")
+        (self.host / "dev").mkdir()
+        for name in ("nvidiactl", "nvidia-uvm", *(f"nvidia{card}" for card in range(cards))):
+            os.mknod(self.host / "dev" / name, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+            (self.host / "dev" / name).chmod(0o666)
+
+    def remove_driver(self) -> None:
+        shutil.rmtree(self.host, ignore_errors=True)
+
     def start(self, with_toolkit: bool = False) -> None:
         """Returns when the engine answers.
 
-        `with_toolkit`: the engine finds a program of the NVIDIA Container Toolkit's name, which does nothing. Always: a
-        runtime "nvidia", which is runc.
+        `with_toolkit`: the engine finds the hook of the NVIDIA Container Toolkit, which serves reserved devices. Always: a runtime
+        "nvidia". Both are nvidia_runtime.py, which adds nothing to a container until install_driver.
         """
         if not pathlib.Path("/sys/class/net", self.bridge).exists():
             self._make_bridge()
         path = PATH
         if with_toolkit:
-            hook = self.folder / "toolkit" / "nvidia-container-runtime-hook"
-            hook.parent.mkdir(exist_ok=True)
-            hook.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
-            hook.chmod(0o755)
-            path = f"{hook.parent}:{PATH}"
+            path = f"{self._write_program(HOOK, 'hook').parent}:{PATH}"
         command = [find("dockerd"), "--data-root", self.images, "--exec-root", self.folder / "exec",
                    "--pidfile", self.folder / "pid", "--host", f"unix://{self.socket}", "--bridge", self.bridge,
                    "--iptables=false", "--ip6tables=false", "--ip-forward=false",
-                   "--add-runtime", f"nvidia={find('runc')}"]
+                   "--add-runtime", f"nvidia={self._write_program('nvidia', 'runtime')}"]
         with self.log.open("a", encoding="utf-8") as log:
             self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, env={**os.environ, "PATH": path})
@@ -79,6 +109,10 @@ class Engine:
                 last_lines = self.log.read_text(encoding="utf-8").splitlines()[-3:]
                 self.stop()
                 raise CannotStart("dockerd does not start: " + " | ".join(last_lines))
+
+    def restart(self, with_toolkit: bool) -> None:
+        self.stop()
+        self.start(with_toolkit)
 
     def runs_on(self, seconds: float) -> bool:
         """Waits; False at once when the engine ends."""
