@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ struct DeviceMemory {
   std::uint64_t peak_bytes = 0;  // the most it has been since start
 };
 
+// A card's memory, of all processes together.
+struct CardMemory {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t free_bytes = 0;
+};
+
 // Makes segments that can be searched. Built once at start by the registry; outlives every segment
 // it made. All methods may be called from any thread.
 class Backend {
@@ -45,6 +52,10 @@ class Backend {
   // What it holds on its device now, in the same order each time; empty for one on the host.
   // Counted on the host, so that a lost device is never called. Cost O(kinds).
   virtual std::vector<DeviceMemory> device_memory() const { return {}; }
+
+  // Its card's memory, as the driver said when the backend last allocated or freed some; nothing
+  // for one on the host. A lost device is never called.
+  virtual std::optional<CardMemory> card_memory() const { return std::nullopt; }
 
   // The most that MakeResident will allocate for a segment of this shape. Pure; cost O(1).
   virtual ResidentPlan Plan(const SegmentShape& shape) const = 0;

@@ -25,10 +25,25 @@ struct QuerySpec {
   float score_threshold = -std::numeric_limits<float>::infinity();
 };
 
+// How long a device worked, by its own clock: copies to and from it included, waits of the host
+// not. Adds up over the calls that it is passed to. A backend on the host adds nothing.
+struct DeviceTime {
+  void Add(double us) {
+    measured = true;
+    microseconds += us;
+  }
+
+  bool measured = false;
+  double microseconds = 0;
+};
+
 // One batch against one segment. Everything is borrowed for the call.
 struct SearchBatch {
   MatrixView queries;                // [batch, dim] fp32, unit length for cosine
   std::span<const QuerySpec> specs;  // [batch]
+  // Where the device's time is added; null where nobody asks for it, because to measure it costs
+  // the host some microseconds a pass.
+  DeviceTime* device_time = nullptr;
 };
 
 }  // namespace simile

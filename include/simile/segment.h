@@ -82,11 +82,13 @@ class SegmentIndex {
   //   queries  [query_count, dim]  row-major fp32, as for Search
   //   rows     [n]                 the caller's numbers
   //   scores   [query_count, n]    written; scores[q * n + i] is that of rows[i] with query q
+  //   device_time  as SearchBatch::device_time
   // REQUIRES: rows are ascending and distinct, all of this segment.
   // Returns the backend that formed them instead of the one that made the segment, else null.
   // Errors: as Search. Cost: n * query_count canonical scores; every row is read once.
   virtual absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
-                                                std::span<float> scores) const = 0;
+                                                std::span<float> scores,
+                                                DeviceTime* device_time) const = 0;
 };
 
 }  // namespace simile

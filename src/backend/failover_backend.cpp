@@ -29,6 +29,7 @@ class FailoverBackend final : public Backend {
   }
 
   std::vector<DeviceMemory> device_memory() const override { return gpu_->device_memory(); }
+  std::optional<CardMemory> card_memory() const override { return gpu_->card_memory(); }
 
   ResidentPlan Plan(const SegmentShape& shape) const override {
     ResidentPlan plan = cpu_->Plan(shape);
@@ -155,9 +156,11 @@ class FailoverIndex final : public SegmentIndex {
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
-                                        std::span<float> scores) const override {
-    return Run(
-        [&](const SegmentIndex& index) { return index.Score(queries, rows, scores).status(); });
+                                        std::span<float> scores,
+                                        DeviceTime* device_time) const override {
+    return Run([&](const SegmentIndex& index) {
+      return index.Score(queries, rows, scores, device_time).status();
+    });
   }
 
  private:

@@ -48,8 +48,9 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .Switch("--with-rows", flags.with_rows,
               "Return each item's position in the loaded files, from 0")
       .Switch("--bulk", flags.bulk, "Let online callers go first: for work that nobody waits for")
-      .Switch("--receipt", flags.whole_receipt,
-              "Print the whole receipt under the answer; --json always has it")
+      .Switch(
+          "--receipt", flags.whole_receipt,
+          "Print the whole receipt under the answer, the GPU's own time too; --json always has it")
       .Check([&flags] { return OptionsOf(flags).status(); });
   AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
 }
@@ -66,6 +67,7 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   }
   v1::SearchOptions options;
   if (flags.k) options.set_k(*flags.k);
+  if (flags.whole_receipt) options.set_receipt_detail(v1::RECEIPT_DETAIL_TIMED);
   if (flags.offset) options.set_offset(*flags.offset);
   if (flags.score_threshold) {
     options.set_score_threshold(static_cast<float>(*flags.score_threshold));

@@ -13,6 +13,8 @@
 namespace simile::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::uint64_t kUnusualWaitUs = 1'000;
 
 // 94 us, 12.3 ms, 1.50 s
@@ -69,6 +71,8 @@ std::string ReceiptTable(const v1::Receipt& receipt, const Terminal& terminal) {
   facts.AddRow({"batch_size", Queries(receipt.batch_size())});
   facts.AddRow({"queue_us", DurationText(receipt.queue_us())});
   facts.AddRow({"compute_us", DurationText(receipt.compute_us())});
+  facts.AddRow(
+      {"device_us", receipt.has_device_us() ? DurationText(receipt.device_us()) : "not timed"});
   facts.AddRow({"total_us", DurationText(receipt.total_us())});
   facts.AddRow({"rows_scanned", base::Counted(receipt.rows_scanned(), "row")});
   facts.AddRow({"rows_rescored", base::Counted(receipt.rows_rescored(), "row")});
@@ -91,6 +95,7 @@ nlohmann::ordered_json ReceiptJson(const v1::Receipt& receipt) {
           {"batch_size", receipt.batch_size()},
           {"queue_us", receipt.queue_us()},
           {"compute_us", receipt.compute_us()},
+          {"device_us", receipt.has_device_us() ? Json(receipt.device_us()) : Json(nullptr)},
           {"total_us", receipt.total_us()},
           {"rows_scanned", receipt.rows_scanned()},
           {"rows_rescored", receipt.rows_rescored()},

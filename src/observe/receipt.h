@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <absl/container/inlined_vector.h>
@@ -23,7 +24,10 @@ struct Receipt {
   std::uint32_t batch_size = 0;         // queries in its largest pass, other callers' included
   std::uint64_t queue_us = 0;           // arrival to the start of its first pass
   std::uint64_t compute_us = 0;  // all its passes in the engine, other callers' queries included
-  QueryCost cost;                // summed over this call's queries
+  // Of these, those in which the device worked, by its own clock; nothing unless the call asked for
+  // it and a device answered a part.
+  std::optional<std::uint64_t> device_us;
+  QueryCost cost;  // summed over this call's queries
 };
 
 }  // namespace simile::observe

@@ -13,7 +13,7 @@
 namespace simile::service {
 namespace {
 
-constexpr std::array<std::string_view, 15> kCapabilities = {
+constexpr std::array<std::string_view, 16> kCapabilities = {
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
     "change_progress",             // Load, Reload and Rollback stream their progress
     "diagnose",                    // AdminService.Diagnose, if GetServerInfo has admin_allowed
@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 15> kCapabilities = {
     "payload_selector",            // one selector for search and look-up
     "priority",                    // SearchOptions.priority
     "receipt_brief",               // RECEIPT_DETAIL_BRIEF
+    "receipt_timed",               // RECEIPT_DETAIL_TIMED
     "reload_folder",               // ReloadCollectionRequest.folder
     "required_filter",             // on queries and look-ups
     "rollback",                    // RollbackCollection

@@ -219,6 +219,10 @@ void FillBackend(const ServingBackend& backend, const CallAccess& access,
     filled.set_bytes(memory.bytes);
     filled.set_peak_bytes(memory.peak_bytes);
   }
+  if (const std::optional<CardMemory> card = backend.backend.card_memory()) {
+    message.mutable_card_memory()->set_total_bytes(card->total_bytes);
+    message.mutable_card_memory()->set_free_bytes(card->free_bytes);
+  }
 }
 
 std::uint64_t RowCountOf(const PermittedSnapshot::OwnRows& own) {

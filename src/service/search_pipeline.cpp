@@ -210,6 +210,8 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->deadline = Deadline(call);
   task->cancelled = call.cancelled();
   task->priority = search.priority;
+  task->time_device =
+      search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
   const query::CallOptions options{PathOf(pending->method), search.exclude_ids, filtered.filters};
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
@@ -286,7 +288,7 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                      .shape = pending.shape,
                      .pages = pending.pages,
                      .receipt = answer.receipt,
-                     .brief_receipt = pending.search.brief_receipt,
+                     .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,
                      .sees_all_rows = pending.collection.sees_all_rows(),
                      .sees_all_collections = pending.collection.sees_all_collections(),
                      .request_id = call.request_id(),

@@ -121,6 +121,7 @@ class ResponseEncoder {
     out_.Number(Receipt::kRowsRescoredFieldNumber, receipt.cost.rows_rescored);
     out_.Number(Receipt::kRescansFieldNumber, receipt.cost.rescans);
     out_.Number(Receipt::kRoundsFieldNumber, receipt.cost.rounds);
+    if (receipt.device_us) out_.PresentNumber(Receipt::kDeviceUsFieldNumber, *receipt.device_us);
   }
 
   const SearchReply::Parts& parts_;

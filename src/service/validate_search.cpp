@@ -56,12 +56,19 @@ absl::Status CheckSharedFields(const FieldPath& path, const Message& message,
   return absl::OkStatus();
 }
 
-// Whether the options ask for a brief receipt.
-absl::StatusOr<bool> WantsBriefReceipt(const v1::SearchOptions& options) {
-  const v1::ReceiptDetail detail = options.receipt_detail();
-  if (v1::ReceiptDetail_IsValid(detail)) return detail == v1::RECEIPT_DETAIL_BRIEF;
-  return RefuseEnum({"receipt_detail", &kOptions}, detail,
-                    "RECEIPT_DETAIL_FULL or RECEIPT_DETAIL_BRIEF");
+absl::StatusOr<ReceiptDetail> ValidReceiptDetail(const v1::SearchOptions& options) {
+  switch (options.receipt_detail()) {
+    case v1::RECEIPT_DETAIL_UNSPECIFIED:
+    case v1::RECEIPT_DETAIL_FULL:
+      return ReceiptDetail::kFull;
+    case v1::RECEIPT_DETAIL_BRIEF:
+      return ReceiptDetail::kBrief;
+    case v1::RECEIPT_DETAIL_TIMED:
+      return ReceiptDetail::kTimed;
+    default:
+      return RefuseEnum({"receipt_detail", &kOptions}, options.receipt_detail(),
+                        "RECEIPT_DETAIL_FULL, RECEIPT_DETAIL_BRIEF or RECEIPT_DETAIL_TIMED");
+  }
 }
 
 absl::StatusOr<engine::Priority> ValidPriority(const v1::SearchOptions& options) {
@@ -253,8 +260,8 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   if (!status.ok()) return status;
   const auto answer = ValidateAnswerOptions(&kOptions, options, limits);
   if (!answer.ok()) return answer.status();
-  const auto brief_receipt = WantsBriefReceipt(options);
-  if (!brief_receipt.ok()) return brief_receipt.status();
+  const auto receipt = ValidReceiptDetail(options);
+  if (!receipt.ok()) return receipt.status();
   const auto priority = ValidPriority(options);
   if (!priority.ok()) return priority.status();
   absl::StatusOr<Paging> paging = PagingOf(request);
@@ -262,7 +269,7 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   ValidSearch valid{{},
                     {options.exclude_ids().begin(), options.exclude_ids().end()},
                     *answer,
-                    *brief_receipt,
+                    *receipt,
                     *priority,
                     *std::move(paging),
                     MemoryOf(request)};

@@ -28,13 +28,19 @@ struct Paging {
   std::optional<PageToken> token;  // nothing on the first page
 };
 
+enum class ReceiptDetail : std::uint8_t {
+  kBrief,
+  kFull,
+  kTimed,  // full, with the device's own time
+};
+
 // A call whose every number is within its limits. Whether ids and fields exist and the dimension
 // fits is checked against the snapshot that the call pins. Must not outlive the request.
 struct ValidSearch {
   std::vector<query::QueryRequest> queries;
   std::vector<std::string_view> exclude_ids;  // of every query; views of the request
   AnswerOptions answer;
-  bool brief_receipt = false;
+  ReceiptDetail receipt = ReceiptDetail::kFull;
   engine::Priority priority = engine::Priority::kOnline;
   Paging paging;
   std::uint64_t request_bytes = 0;  // of the request in memory

@@ -160,7 +160,7 @@ TEST_F(FailoverBackendTest, ScoresOnTheCpuWhenTheGpuFails) {
   const auto score = [&] {
     std::pair<std::vector<float>, FallbackBackend> scored;
     scored.first.resize(rows.size());
-    absl::StatusOr<FallbackBackend> fallback = index->Score(query, rows, scored.first);
+    absl::StatusOr<FallbackBackend> fallback = index->Score(query, rows, scored.first, nullptr);
     EXPECT_TRUE(fallback.ok()) << fallback.status();
     if (fallback.ok()) scored.second = *std::move(fallback);
     return scored;

@@ -84,11 +84,12 @@ class FakeGpuIndex final : public SegmentIndex {
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
-                                        std::span<float> scores) const override {
+                                        std::span<float> scores,
+                                        DeviceTime* device_time) const override {
     if (absl::Status failed = control_.NextOutcome(FakeGpuControl::Call::kScore); !failed.ok()) {
       return failed;
     }
-    return segment_.Score(queries, rows, scores);
+    return segment_.Score(queries, rows, scores, device_time);
   }
 
  private:

@@ -36,7 +36,7 @@ void ExpectReferenceScores(Backend& backend, const std::string& what) {
       if (random.OneIn(share)) wanted.push_back(first_row + static_cast<Row>(row));
     }
     std::vector<float> scores(queries->row_count() * wanted.size(), -2);
-    ASSERT_TRUE((*index)->Score(queries->view(), wanted, scores).ok());
+    ASSERT_TRUE((*index)->Score(queries->view(), wanted, scores, nullptr).ok());
     for (std::size_t query = 0; query < queries->row_count(); ++query) {
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const float expected = certificate::CanonicalScoreReference(

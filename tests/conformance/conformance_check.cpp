@@ -106,7 +106,7 @@ void ExpectReferenceScores(const ConformanceCase& drawn, const SegmentIndex& ind
   }
   const MatrixView queries = drawn.queries->view();
   std::vector<float> scores(queries.row_count() * wanted.size());
-  const absl::StatusOr<FallbackBackend> scored = index.Score(queries, wanted, scores);
+  const absl::StatusOr<FallbackBackend> scored = index.Score(queries, wanted, scores, nullptr);
   ASSERT_TRUE(scored.ok()) << drawn.description << ": " << scored.status().ToString();
   for (std::size_t query = 0; query < queries.row_count(); ++query) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -89,6 +89,36 @@ TEST_P(GraphTest, TwoStreamsReplayOnNewInput) {
   EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
 }
 
+// An external event is a node: it is recorded at each launch, after the nodes before it.
+TEST_P(GraphTest, ExternalEventsAreRecordedByEachLaunch) {
+  const DeviceArray<int> a(std::vector<int>(kCount, 1));
+  cudaEvent_t began = nullptr, ended = nullptr;
+  ASSERT_EQ(cudaEventCreate(&began), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&ended), cudaSuccess);
+  float milliseconds = 0;
+  EXPECT_EQ(cudaEventRecordWithFlags(began, main_, cudaEventRecordExternal), cudaErrorInvalidValue)
+      << "outside of a capture";
+  Begin();
+  ASSERT_EQ(cudaEventRecordWithFlags(began, main_, cudaEventRecordExternal), cudaSuccess);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(simile::samples::LaunchScale(a.data(), kCount, 2, 0, main_), cudaSuccess);
+  }
+  ASSERT_EQ(cudaEventRecordWithFlags(ended, main_, cudaEventRecordExternal), cudaSuccess);
+  cudaGraphExec_t exec = End();
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, began, ended), cudaErrorInvalidResourceHandle)
+      << "captured and not recorded";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(cudaGraphLaunch(exec, main_), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(main_), cudaSuccess);
+    ASSERT_EQ(cudaEventElapsedTime(&milliseconds, began, ended), cudaSuccess);
+    EXPECT_NEAR(milliseconds, 5e-3, 1e-6) << "three kernels and two events";
+  }
+  EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(began), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(ended), cudaSuccess);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+}
+
 TEST_P(GraphTest, CublasIsCaptured) {
   const DeviceArray<float> values(std::vector<float>(8, 2.0F)), out(1);
   cublasHandle_t handle = nullptr;

@@ -6,6 +6,7 @@
 #include "emulated_cuda/device_state.h"
 
 using emulated_cuda::Call;
+using emulated_cuda::LoseDevice;
 using emulated_cuda::Operation;
 using emulated_cuda::RefuseOnCapturing;
 using emulated_cuda::SetLast;
@@ -26,6 +27,13 @@ cudaError_t CreateStream(const Call& call, cudaStream_t* stream, unsigned flags)
 cudaError_t CreateEvent(const Call& call, cudaEvent_t* event) {
   if (call.error() != cudaSuccess) return call.error();
   *event = State().events.Add(std::make_unique<CUevent_st>());
+  return cudaSuccess;
+}
+
+cudaError_t Record(cudaEvent_t event, cudaStream_t stream) {
+  event->capture = stream->capture;
+  event->tail = stream->tail;
+  if (stream->capture == nullptr) event->completion = State().streams.QueueOperation(stream, {});
   return cudaSuccess;
 }
 
@@ -156,10 +164,26 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (found == nullptr || !State().events.Contains(event)) {
     return SetLast(cudaErrorInvalidResourceHandle);
   }
-  event->capture = found->capture;
-  event->tail = found->tail;
-  if (found->capture == nullptr) event->completion = State().streams.QueueOperation(found, {});
-  return cudaSuccess;
+  return Record(event, found);
+}
+
+// An external event becomes a node of the graph, which records it whenever the graph runs.
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  const Call call(__func__);
+  if (call.error() != cudaSuccess) return call.error();
+  const cudaStream_t found = State().streams.Find(stream);
+  if (found == nullptr || !State().events.Contains(event)) {
+    return SetLast(cudaErrorInvalidResourceHandle);
+  }
+  if (flags == cudaEventRecordDefault) return Record(event, found);
+  if (flags != cudaEventRecordExternal || found->capture == nullptr) {
+    return SetLast(cudaErrorInvalidValue);
+  }
+  return State().streams.Queue(found, [event] {
+    if (!State().events.Contains(event)) return LoseDevice(cudaErrorIllegalAddress);
+    event->capture = nullptr;
+    event->completion = State().streams.CompletedNow();
+  });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -94,6 +94,9 @@ class Streams {
   cudaError_t Queue(cudaStream_t stream, Work work);
   CompletionPtr QueueOperation(cudaStream_t stream, Operation operation);
 
+  // What an event holds that the device has just reached.
+  CompletionPtr CompletedNow();
+
   // Runs one piece of work; false when none can run.
   bool RunOne(cudaStream_t preferred);
   // Runs until it is done. Ends the process when the device hangs.
@@ -112,7 +115,7 @@ class Streams {
   std::shared_ptr<CUstream_st> default_stream_;
   std::vector<std::shared_ptr<CUstream_st>> streams_;
   std::vector<std::shared_ptr<CUstream_st>> orphans_;  // destroyed with work left
-  std::uint64_t tick_ = 0;
+  std::uint64_t tick_ = 0;  // pieces of work done, nodes of graphs included
 };
 
 // Capture's rules: cudaSuccess, or the error of a call that breaks them; such a call invalidates

@@ -14,6 +14,7 @@ absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result)
   }
   if (on_search) on_search();
   if (!status.ok()) return status;
+  AddTo(batch.device_time);
 
   result.Reset(batch.specs, rows_.row_count());
   // The processor's kernel and not the oracle, which takes seconds under sanitizers.
@@ -45,8 +46,10 @@ absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result)
 }
 
 absl::StatusOr<FallbackBackend> FakeSegment::Score(MatrixView queries, std::span<const Row> rows,
-                                                   std::span<float> scores) const {
+                                                   std::span<float> scores,
+                                                   DeviceTime* device_time) const {
   if (!status.ok()) return status;
+  AddTo(device_time);
   if (absl::Status scored = on_score ? on_score() : absl::OkStatus(); !scored.ok()) return scored;
   for (std::size_t query = 0; query < queries.row_count(); ++query) {
     for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -24,7 +24,8 @@ class FakeSegment final : public SegmentIndex {
   std::size_t dim() const override { return rows_.dim(); }
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override;
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
-                                        std::span<float> scores) const override;
+                                        std::span<float> scores,
+                                        DeviceTime* device_time) const override;
 
   struct Pass {
     std::size_t batch = 0;
@@ -38,8 +39,13 @@ class FakeSegment final : public SegmentIndex {
   absl::Status status;                       // returned instead of an answer
   FallbackBackend scorer;                    // that Score returns
   std::function<absl::Status()> on_score;    // before rows are scored; an error is returned
+  double device_us = 0;                      // of a search or scores, where a time is asked for
 
  private:
+  void AddTo(DeviceTime* device_time) const {
+    if (device_time != nullptr && device_us > 0) device_time->Add(device_us);
+  }
+
   const MatrixView rows_;
   const Row first_row_;
   const std::shared_ptr<const void> owner_;

@@ -159,6 +159,7 @@ void RandomAnswer::DrawReceipt(const Draw& draw) {
   }
   receipt_.device_bytes = DrawNumber(draw);
   receipt_.device_bytes_peak = DrawNumber(draw);
+  if (Flip(draw)) receipt_.device_us = DrawNumber(draw);
   receipt_.batch_size = static_cast<std::uint32_t>(DrawNumber(draw));
   receipt_.queue_us = DrawNumber(draw);
   receipt_.compute_us = DrawNumber(draw);

@@ -83,6 +83,7 @@ void FillReceipt(const SearchReply::Parts& parts, v1::Receipt& message) {
   message.set_rows_rescored(receipt.cost.rows_rescored);
   message.set_rescans(receipt.cost.rescans);
   message.set_rounds(receipt.cost.rounds);
+  if (receipt.device_us) message.set_device_us(*receipt.device_us);
   message.set_device_bytes(receipt.device_bytes);
   message.set_device_bytes_peak(receipt.device_bytes_peak);
 }

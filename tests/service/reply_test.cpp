@@ -61,6 +61,7 @@ class SearchReplyTest : public testing::Test {
     receipt_.batch_size = 4;
     receipt_.queue_us = 5;
     receipt_.compute_us = 6;
+    receipt_.device_us = 3;
     receipt_.cost = {.rows_scanned = 7, .rows_rescored = 8, .rescans = 1, .rounds = 2};
     receipt_.device_bytes = 10;
     receipt_.device_bytes_peak = 11;

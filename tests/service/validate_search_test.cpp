@@ -97,8 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "options.payload.selection: 9 is unknown; set SELECTION_ALL or SELECTION_NONE, or "
                 "name fields instead"},
         Refusal{"UnknownReceiptDetail", kQuery + "options { receipt_detail: 9 }",
-                "options.receipt_detail: 9 is unknown; set RECEIPT_DETAIL_FULL or "
-                "RECEIPT_DETAIL_BRIEF"},
+                "options.receipt_detail: 9 is unknown; set RECEIPT_DETAIL_FULL, "
+                "RECEIPT_DETAIL_BRIEF or RECEIPT_DETAIL_TIMED"},
         Refusal{"UnknownPriority", kQuery + "options { priority: 9 }",
                 "options.priority: 9 is unknown; set PRIORITY_ONLINE or PRIORITY_BULK"},
         Refusal{"LongRequiredFilter",
@@ -299,8 +299,15 @@ TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
   EXPECT_EQ(valid->answer.required_filter, "a = 1");
   EXPECT_EQ(valid->answer.expected_snapshot_id, "f00d");
   EXPECT_EQ(valid->answer.reply_bytes_max, 99U);
-  EXPECT_TRUE(valid->brief_receipt);
+  EXPECT_EQ(valid->receipt, ReceiptDetail::kBrief);
   EXPECT_EQ(valid->priority, engine::Priority::kBulk);
+}
+
+TEST(ValidateSearchTest, TakesATimedReceipt) {
+  const auto valid = ValidateSearch(
+      Search("queries { id: 'a' } options { receipt_detail: RECEIPT_DETAIL_TIMED }"), Limits{});
+  ASSERT_TRUE(valid.ok()) << valid.status();
+  EXPECT_EQ(valid->receipt, ReceiptDetail::kTimed);
 }
 
 TEST(ValidateSearchTest, CountsTheTextsOfARequestOnAnArena) {
@@ -326,7 +333,7 @@ TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
   EXPECT_FALSE(valid->answer.with_rows);
   EXPECT_TRUE(valid->answer.required_filter.empty());
   EXPECT_TRUE(valid->answer.expected_snapshot_id.empty());
-  EXPECT_FALSE(valid->brief_receipt);
+  EXPECT_EQ(valid->receipt, ReceiptDetail::kFull);
   EXPECT_EQ(valid->priority, engine::Priority::kOnline);
   EXPECT_FALSE(std::get<query::ByVector>(query.target).as_stored);
 }

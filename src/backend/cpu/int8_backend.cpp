@@ -364,7 +364,8 @@ class Int8Index final : public SegmentIndex {
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
-                                        std::span<float> scores) const override {
+                                        std::span<float> scores,
+                                        DeviceTime* /*device_time*/) const override {
     return engine_.Score(rows_, queries, rows, scores);
   }
 

@@ -39,7 +39,8 @@ class ScanIndex final : public SegmentIndex {
   }
 
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
-                                        std::span<float> scores) const override {
+                                        std::span<float> scores,
+                                        DeviceTime* /*device_time*/) const override {
     const std::lock_guard lock(engine_.mutex);
     return engine_.row_scores.Run(engine_.pool, rows_, queries, rows, scores);
   }

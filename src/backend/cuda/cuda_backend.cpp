@@ -39,8 +39,10 @@ class CudaIndex final : public SegmentIndex {
     return engine_->Search(*rows_, batch, result);
   }
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
-                                        std::span<float> scores) const override {
-    if (absl::Status status = engine_->Score(*rows_, queries, rows, scores); !status.ok()) {
+                                        std::span<float> scores,
+                                        DeviceTime* device_time) const override {
+    if (absl::Status status = engine_->Score(*rows_, queries, rows, scores, device_time);
+        !status.ok()) {
       return status;
     }
     return nullptr;
@@ -65,6 +67,7 @@ class CudaBackend final : public Backend {
   const BackendInfo& info() const override { return info_; }
   std::string limitation() const override { return limitation_; }
   std::vector<DeviceMemory> device_memory() const override { return engine_->device().memory(); }
+  std::optional<CardMemory> card_memory() const override { return engine_->device().card_memory(); }
 
   // Includes the fp32 and int8 rows where an empty device would hold them.
   ResidentPlan Plan(const SegmentShape& shape) const override {
@@ -99,6 +102,7 @@ class CudaBackend final : public Backend {
     absl::Status status = device.Guard([&] {
       device.Enter();
       resident = std::make_unique<ResidentRows>(device, rows, planned);
+      device.ReadCardMemory();
     });
     if (!status.ok()) return status;
     return std::make_shared<const CudaIndex>(engine_, std::move(resident));

@@ -43,6 +43,7 @@ absl::Status CudaEngine::OpenWorkspace() {
     const absl::Status status = device_.Guard([&] {
       device_.Enter();
       workspace_.emplace(device_, size, ++workspaces_made_);
+      device_.ReadCardMemory();
     });
     if (!absl::IsResourceExhausted(status)) return status;
   }
@@ -107,16 +108,16 @@ absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
   return WithWorkspace([&](Workspace& workspace) {
     const ProfilerRange range("search");
     result.Reset(batch.specs, rows.size().row_count);
-    PassRunner runner(device_, workspace, rows);
+    PassRunner runner(device_, workspace, rows, batch.device_time);
     BatchSearch(device_.traits(), tuning_, names_, runner).Run(batch, result);
   });
 }
 
 absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
-                               std::span<float> scores) {
+                               std::span<float> scores, DeviceTime* device_time) {
   return WithWorkspace([&](Workspace& workspace) {
     const ProfilerRange range("row scores");
-    PassRunner(device_, workspace, rows).Score(queries, wanted, scores);
+    PassRunner(device_, workspace, rows, device_time).Score(queries, wanted, scores);
   });
 }
 
@@ -127,6 +128,7 @@ void CudaEngine::Free(std::unique_ptr<ResidentRows> rows) {
   }
   static_cast<void>(device_.Guard([&] { device_.Enter(); }));
   rows.reset();
+  static_cast<void>(device_.Guard([&] { device_.ReadCardMemory(); }));
 }
 
 }  // namespace simile::backend::cuda

@@ -44,7 +44,7 @@ class CudaEngine {
   // As SegmentIndex::Search and Score.
   absl::Status Search(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
-                     std::span<float> scores);
+                     std::span<float> scores, DeviceTime* device_time);
 
   // Frees a segment's memory, also during searches of other segments, but not before the device has
   // finished a batch that failed: it may still use the memory.

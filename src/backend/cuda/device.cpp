@@ -48,6 +48,7 @@ Device::Device(const GpuOptions& options, const BlasLibrary& blas)
   if (kernels::ArchitectureOfRowScan(architecture) != cudaSuccess) (void)cudaGetLastError();
   traits_.code_capability = std::min(architecture, traits_.capability);
   budget_bytes_ = GpuBudgetBytes(options, traits_.memory_bytes);
+  card_memory_ = {traits_.memory_bytes, traits_.memory_bytes};
 }
 
 void Device::Check(cublasStatus_t status, const char* call) {
@@ -121,6 +122,24 @@ std::vector<DeviceMemory> Device::memory() const {
     all.push_back({kMemoryNames[i], accounts_[i].bytes, accounts_[i].peak_bytes});
   }
   return all;
+}
+
+CardMemory Device::card_memory() const {
+  const std::lock_guard lock(mutex_);
+  return card_memory_;
+}
+
+void Device::ReadCardMemory() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  const cudaError_t error = cudaMemGetInfo(&free_bytes, &total_bytes);
+  if (IsSticky(error)) Fail(error, MessageOf(error, "cudaMemGetInfo"));
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // a figure of a report is no reason to fail
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  card_memory_ = {total_bytes, free_bytes};
 }
 
 void Device::ThrowIfLost() const {

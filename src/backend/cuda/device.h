@@ -104,6 +104,12 @@ class Device {
     return budget_bytes_ > held ? budget_bytes_ - held : 0;
   }
   std::vector<DeviceMemory> memory() const;
+  // The card's memory as ReadCardMemory last found it.
+  CardMemory card_memory() const;
+  // Asks the driver, and keeps what was known where it does not answer. Call after memory was
+  // allocated or freed, on a thread that may wait for the device. Throws DeviceError for a sticky
+  // error.
+  void ReadCardMemory();
 
   // For the owners of memory (device_memory.h). Throws DeviceError.
   void* Allocate(std::size_t bytes, MemoryKind kind);
@@ -155,6 +161,7 @@ class Device {
   std::string why_lost_;
   cudaError_t lost_with_ = cudaSuccess;  // cudaSuccess after a timeout, too
   std::array<Account, static_cast<std::size_t>(MemoryKind::kCount)> accounts_;
+  CardMemory card_memory_;  // as the card is empty until the first answer
 };
 
 }  // namespace simile::backend::cuda

@@ -96,6 +96,12 @@ inline Event MakeEvent(Device& device) {
                "cudaEventCreateWithFlags");
   return {device, event};
 }
+// One that keeps the time at which the device reached it.
+inline Event MakeTimingEvent(Device& device) {
+  cudaEvent_t event = nullptr;
+  device.Check(cudaEventCreate(&event), "cudaEventCreate");
+  return {device, event};
+}
 // Captures what `enqueue` puts into the stream, and into streams joined to it by events, as a
 // graph.
 template <class Enqueue>

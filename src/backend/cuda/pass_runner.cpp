@@ -64,28 +64,53 @@ void PassRunner::Start() {
     // The first run is not captured: many shapes never come again, and CUDA may load code lazily,
     // which a capture does not allow.
     graph.exec = GraphExec();
+    graph.timed_exec = GraphExec();
     if (IsScan(plan.strategy())) {
       device_.Check(plan.variant->prepare(plan.shape, device_.traits().shared_bytes_max),
                     "cudaFuncSetAttribute");
     }
-    Enqueue(running_);
-    return;
+    return EnqueueTimed(cudaEventRecordDefault, [&] { Enqueue(running_); });
   }
-  if (graph.exec.get() == nullptr) {
-    graph.exec = Capture(device_, workspace_.stream(0), [&] { Enqueue(running_); });
+  // Events inside the graph: the host's part of a launch is no time of the device.
+  GraphExec& exec = device_time_ != nullptr ? graph.timed_exec : graph.exec;
+  if (exec.get() == nullptr) {
+    exec = Capture(device_, workspace_.stream(0),
+                   [&] { EnqueueTimed(cudaEventRecordExternal, [&] { Enqueue(running_); }); });
   }
-  device_.Check(cudaGraphLaunch(graph.exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
+  device_.Check(cudaGraphLaunch(exec.get(), workspace_.stream(0)), "cudaGraphLaunch");
+}
+
+template <class Work>
+void PassRunner::EnqueueTimed(unsigned flags, Work work) {
+  if (device_time_ == nullptr) return work();
+  const auto record = [&](cudaEvent_t event) {
+    device_.Check(cudaEventRecordWithFlags(event, workspace_.stream(0), flags),
+                  "cudaEventRecordWithFlags");
+  };
+  record(workspace_.began());
+  work();
+  record(workspace_.ended());
+}
+
+void PassRunner::AddDeviceTime() {
+  if (device_time_ == nullptr) return;
+  float milliseconds = 0;
+  device_.Check(cudaEventElapsedTime(&milliseconds, workspace_.began(), workspace_.ended()),
+                "cudaEventElapsedTime");
+  device_time_->Add(1e3 * static_cast<double>(milliseconds));
 }
 
 void PassRunner::Await() {
   const ProfilerRange range("await");
   const PassPlan& plan = running_.plan;
   cudaStream_t stream = workspace_.stream(0);
-  if (plan.is_mapped) {
+  // The event after the pass comes later than its answers.
+  if (plan.is_mapped && device_time_ == nullptr) {
     device_.AwaitAnswers(stream, [&] { return AllAnswered(plan); });
   } else {
     device_.Await(stream);
   }
+  AddDeviceTime();
   running_.graph->workspace_number = workspace_.number();
   running_.graph = nullptr;
   answer_side_ = running_.side;
@@ -336,17 +361,25 @@ void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const DeviceQu
       workspace_.size().hits_max / slots, std::size_t{size.places} + size.wanted));
   FillQueries(batch, queries, slots, nullptr);
   const Pass pass = PassOver(slots, capacity, size.wanted);
+  EnqueueTimed(cudaEventRecordDefault, [&] { EnqueueCanonical(pass, size); });
+  device_.Await(workspace_.stream(0));
+  AddDeviceTime();
+  answer_slots_ = slots;
+  answer_stride_ = size.wanted;
+}
+
+void PassRunner::EnqueueCanonical(const Pass& pass, const CanonicalSize& size) {
   cudaStream_t stream = workspace_.stream(0);
-  CopyIn(LayQueries(slots, pass.stride).bytes);
-  device_.Check(cudaMemsetAsync(pass.hit_counts, 0, slots * sizeof(unsigned), stream),
+  CopyIn(LayQueries(pass.batch, pass.stride).bytes);
+  device_.Check(cudaMemsetAsync(pass.hit_counts, 0, pass.batch * sizeof(unsigned), stream),
                 "cudaMemsetAsync");
-  device_.Check(cudaMemsetAsync(workspace_.thresholds(), 0, slots * sizeof(Key), stream),
+  device_.Check(cudaMemsetAsync(workspace_.thresholds(), 0, pass.batch * sizeof(Key), stream),
                 "cudaMemsetAsync");
-  const std::size_t rows_of_wait = std::max<std::size_t>(RowsOfWait() / slots, 1);
+  const std::size_t rows_of_wait = std::max<std::size_t>(RowsOfWait() / pass.batch, 1);
   std::size_t rows_enqueued = 0;  // since the last wait
   for (unsigned done = 0; done < size.places;) {
     const auto step = static_cast<unsigned>(
-        std::min<std::size_t>({size.places - done, capacity - size.wanted, rows_of_wait,
+        std::min<std::size_t>({size.places - done, pass.capacity - size.wanted, rows_of_wait,
                                std::max(kFirstStep, kStepGrowth * done)}));
     if (rows_enqueued + step > rows_of_wait) {
       device_.Await(stream);
@@ -358,10 +391,7 @@ void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const DeviceQu
     device_.Check(kernels::LaunchSelectKeys(pass, workspace_.thresholds(), stream), "select_keys");
     done += step;
   }
-  CopyOut(LayAnswers(slots, size.wanted).bytes);
-  device_.Await(stream);
-  answer_slots_ = slots;
-  answer_stride_ = size.wanted;
+  CopyOut(LayAnswers(pass.batch, size.wanted).bytes);
 }
 
 std::span<const Key> PassRunner::Answer(std::size_t index) const {
@@ -410,16 +440,19 @@ const float* PassRunner::ScoreRows(std::size_t query_count, std::span<const Row>
   std::vector<unsigned> list(rows.size());
   std::ranges::transform(rows, list.begin(), [&](Row row) { return row - rows_.first_row(); });
   cudaStream_t stream = workspace_.stream(0);
-  device_.Check(cudaMemcpyAsync(workspace_.kept_rows(), list.data(), list.size() * sizeof(unsigned),
-                                cudaMemcpyHostToDevice, stream),
-                "cudaMemcpyAsync");
   const Pass pass = PassOver(static_cast<unsigned>(query_count), 0, 0);
-  device_.Check(
-      kernels::LaunchRowScores(pass, workspace_.kept_rows(), static_cast<unsigned>(list.size()),
-                               reinterpret_cast<float*>(workspace_.answers()), stream),
-      "row_scores");
-  CopyOut(query_count * list.size() * sizeof(float));
+  EnqueueTimed(cudaEventRecordDefault, [&] {
+    device_.Check(cudaMemcpyAsync(workspace_.kept_rows(), list.data(),
+                                  list.size() * sizeof(unsigned), cudaMemcpyHostToDevice, stream),
+                  "cudaMemcpyAsync");
+    device_.Check(
+        kernels::LaunchRowScores(pass, workspace_.kept_rows(), static_cast<unsigned>(list.size()),
+                                 reinterpret_cast<float*>(workspace_.answers()), stream),
+        "row_scores");
+    CopyOut(query_count * list.size() * sizeof(float));
+  });
   device_.Await(stream);
+  AddDeviceTime();
   return reinterpret_cast<const float*>(workspace_.host_answers());
 }
 

@@ -30,8 +30,11 @@ struct DeviceQuery {
 // Runs passes on the device, one at a time, and fills the next one meanwhile. Borrows everything.
 class PassRunner {
  public:
-  PassRunner(Device& device, Workspace& workspace, ResidentRows& rows)
-      : device_(device), workspace_(workspace), rows_(rows) {}
+  //   device_time  where the time of each pass is added, from one event before it and one after it;
+  //                null measures none
+  PassRunner(Device& device, Workspace& workspace, ResidentRows& rows,
+             DeviceTime* device_time = nullptr)
+      : device_(device), workspace_(workspace), rows_(rows), device_time_(device_time) {}
 
   Workspace& workspace() const { return workspace_; }
   ResidentRows& rows() const { return rows_; }
@@ -104,6 +107,14 @@ class PassRunner {
   std::size_t RowsOfWait() const;
 
   void Enqueue(const FilledPass& filled);
+  // Enqueues work, between two events where its time is asked for.
+  //   flags  of cudaEventRecordWithFlags
+  template <class Work>
+  void EnqueueTimed(unsigned flags, Work work);
+  // After work that EnqueueTimed enqueued is done.
+  void AddDeviceTime();
+  // REQUIRES: the query block is filled. Waits where the work is long.
+  void EnqueueCanonical(const kernels::Pass& pass, const CanonicalSize& size);
   void EnqueueScan(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueGemm(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueSteps(const PassPlan& plan, const kernels::Pass& pass);
@@ -117,6 +128,7 @@ class PassRunner {
   Device& device_;
   Workspace& workspace_;
   ResidentRows& rows_;
+  DeviceTime* const device_time_;
   FilledPass next_;           // filled last
   FilledPass running_;        // on the device
   unsigned answer_side_ = 0;  // of the queries that are answered

@@ -41,7 +41,8 @@ struct GraphKey {
 // A pass that was run before, and its graph once it has been captured.
 struct PassGraph {
   GraphExec exec;
-  std::vector<GateRanks> ranks;        // PassPlan::RanksOf by reach; 0 where not computed yet
+  GraphExec timed_exec;          // the same between two events; null until a time is asked for
+  std::vector<GateRanks> ranks;  // PassPlan::RanksOf by reach; 0 where not computed yet
   std::uint64_t workspace_number = 0;  // the graph holds addresses of this workspace's buffers
   std::uint64_t used_at = 0;
 };

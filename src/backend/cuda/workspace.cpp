@@ -54,6 +54,8 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
       forked_(MakeEvent(device)),
       gated_(MakeEvent(device)),
       joined_(MakeEvent(device)),
+      began_(MakeTimingEvent(device)),
+      ended_(MakeTimingEvent(device)),
       blas_{BlasHandle(device, streams_[0].get(), size.blas_bytes),
             BlasHandle(device, streams_[1].get(), size.blas_bytes)},
       host_queries_{MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes),

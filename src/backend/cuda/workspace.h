@@ -64,6 +64,9 @@ class Workspace {
   cudaEvent_t forked() const { return forked_.get(); }
   cudaEvent_t gated() const { return gated_.get(); }
   cudaEvent_t joined() const { return joined_.get(); }
+  // Around work whose time is asked for.
+  cudaEvent_t began() const { return began_.get(); }
+  cudaEvent_t ended() const { return ended_.get(); }
 
   __half* fp16_queries() const { return fp16_queries_.get(); }
   __half* tile(unsigned index) const { return tiles_[index].get(); }
@@ -82,6 +85,7 @@ class Workspace {
   const std::uint64_t number_;
   std::array<Stream, 2> streams_;
   Event forked_, gated_, joined_;
+  Event began_, ended_;
   std::array<BlasHandle, 2> blas_;
   std::array<PinnedMemory, kHostQueryBlocks> host_queries_;
   PinnedMemory host_answers_;

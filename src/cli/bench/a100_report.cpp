@@ -1,6 +1,7 @@
 #include "cli/bench/a100_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,106 +14,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The targets of the guide.
-constexpr double kSingleMsMax = 1;
-constexpr double kUserMsMax = 2;
-constexpr double kBatch100MsMax = 30;
-constexpr double kQueriesPerSecondMin = 1'000;
-constexpr double kMemoryGbMax = 2;
-constexpr double kGenreShareMin = 0.8;
-
-constexpr double kBytesPerGb = 1e9;
-
-double Share(std::uint64_t part, std::uint64_t whole) {
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
-
-A100Target NotApplicable(std::string name, std::string wanted, std::string why) {
-  return {std::move(name), std::move(wanted), std::move(why), TargetOutcome::kNotApplicable};
-}
-
-A100Target Compared(std::string name, std::string wanted, std::string measured, bool passed) {
-  return {std::move(name), std::move(wanted), std::move(measured),
-          passed ? TargetOutcome::kPass : TargetOutcome::kFail};
-}
-
-std::string TimesText(const A100Times& times) {
-  return fmt::format("{:.3f} ms in the engine, {:.3f} ms a call", times.compute_ms, times.call_ms);
-}
-
-const A100Batch* FindBatch(const A100Measurements& measured, std::uint32_t queries) {
-  const auto found = std::ranges::find(measured.batches, queries, &A100Batch::queries);
-  return found == measured.batches.end() ? nullptr : &*found;
-}
-
-A100Target FranchiseTarget(const A100Measurements& measured) {
-  const std::string name = "top 3 of the same franchise";
-  const std::string wanted = "all";
-  const auto& franchises = measured.similarity.franchises;
-  if (franchises.empty()) {
-    return NotApplicable(name, wanted, "no titles of the listed franchises");
-  }
-  std::string others;
-  for (const A100FranchiseResult& each : franchises) {
-    if (!each.same) others += (others.empty() ? "; not: " : ", ") + each.franchise;
-  }
-  const auto same =
-      static_cast<std::uint64_t>(std::ranges::count(franchises, true, &A100FranchiseResult::same));
-  return Compared(name, wanted, fmt::format("{} of {}{}", same, franchises.size(), others),
-                  same == franchises.size());
-}
-
-A100Target GenreTarget(const A100Measurements& measured) {
-  const std::string name = "genre match";
-  const std::string wanted = fmt::format("{:.0f}% or more", kGenreShareMin * 100);
-  std::uint64_t matches = 0;
-  std::uint64_t results = 0;
-  for (const A100User& user : measured.users) {
-    if (user.genres.empty()) continue;
-    matches += user.genre_matches;
-    results += user.results.size();
-  }
-  if (results == 0) {
-    return NotApplicable(name, wanted,
-                         "what users have seen, or its genres, is not known; --folder tells");
-  }
-  const double share = Share(matches, results);
-  return Compared(
-      name, wanted,
-      fmt::format("{:.1f}% of {}", share * 100, base::Counted(results, "recommendation")),
-      share >= kGenreShareMin);
-}
-
-A100Target FilterTarget(const A100Measurements& measured) {
-  const std::string name = "filter match";
-  const std::string wanted = "100%";
-  std::uint64_t matches = 0;
-  std::uint64_t results = 0;
-  for (const A100Filter& filter : measured.filters) {
-    matches += filter.matches;
-    results += filter.results.size();
-  }
-  if (results == 0) return NotApplicable(name, wanted, "no payload field to filter by");
-  return Compared(
-      name, wanted,
-      fmt::format("{:.1f}% of {}, {}", Share(matches, results) * 100, base::Counted(results, "hit"),
-                  base::Counted(measured.filters.size(), "filter")),
-      matches == results);
-}
-
-A100Target MemoryTarget(const A100Memory& memory) {
-  const std::string name = "memory";
-  const std::string wanted = fmt::format("below {:.0f} GB", kMemoryGbMax);
-  // Unknown figures are less than any other.
-  const auto largest = std::max({memory.peak_reserved_bytes, memory.reserved_bytes,
-                                 memory.peak_allocated_bytes, memory.allocated_bytes});
-  if (!largest) return NotApplicable(name, wanted, "unknown");
-  const double gb = static_cast<double>(*largest) / kBytesPerGb;
-  return Compared(name, wanted, fmt::format("{:.3f} GB", gb), gb < kMemoryGbMax);
-}
-
 Json GbJson(const std::optional<std::uint64_t>& bytes) {
   return bytes ? Json(static_cast<double>(*bytes) / kBytesPerGb) : Json(nullptr);
+}
+
+template <class Value>
+Json OrNull(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 Json HitsJson(const std::vector<A100Hit>& hits) {
@@ -121,6 +29,14 @@ Json HitsJson(const std::vector<A100Hit>& hits) {
     list.push_back({{"rank", hit.rank}, {"title", hit.title}, {"similarity", hit.similarity}});
   }
   return list;
+}
+
+// The fields of every test's times, beside the guide's own name of the first.
+Json TimesJson(const char* name_of_gpu_time, const A100Times& times) {
+  return {{name_of_gpu_time, times.gpu_time_ms()},
+          {"engine_time_ms", times.compute_ms},
+          {"call_time_ms", times.call_ms},
+          {"calls", times.calls}};
 }
 
 Json SimilarityJson(const A100Similarity& similarity) {
@@ -135,13 +51,14 @@ Json SimilarityJson(const A100Similarity& similarity) {
   for (const Franchise& franchise : Franchises()) {
     beginnings[std::string(franchise.name)] = franchise.beginnings;
   }
-  return {{"gpu_time_ms", similarity.times.compute_ms},
-          {"call_time_ms", similarity.times.call_ms},
-          {"calls", similarity.times.calls},
-          {"query", similarity.query},
-          {"results", HitsJson(similarity.results)},
-          {"franchises", std::move(franchises)},
-          {"title_beginnings", std::move(beginnings)}};
+  Json json = TimesJson("gpu_time_ms", similarity.times);
+  json.update({{"query", similarity.query},
+               {"results", HitsJson(similarity.results)},
+               {"best_similarity", OrNull(similarity.best_similarity)},
+               {"coherence", OrNull(similarity.coherence)},
+               {"franchises", std::move(franchises)},
+               {"title_beginnings", std::move(beginnings)}});
+  return json;
 }
 
 Json PersonalizationJson(const A100Measurements& measured) {
@@ -155,40 +72,41 @@ Json PersonalizationJson(const A100Measurements& measured) {
       json["genres"] = user.genres;
       json["genre_matches"] = user.genre_matches;
     }
+    if (user.decades > 0) json["decades"] = user.decades;
     users.push_back(std::move(json));
   }
-  return {{"avg_gpu_time_ms", measured.user_times.compute_ms},
-          {"call_time_ms", measured.user_times.call_ms},
-          {"calls", measured.user_times.calls},
-          {"user_results", std::move(users)}};
+  Json json = TimesJson("avg_gpu_time_ms", measured.user_times);
+  json["user_results"] = std::move(users);
+  return json;
 }
 
 Json BatchJson(const A100Batch& batch) {
   return {{"total_time_ms", batch.times.call_ms},
-          {"gpu_time_ms", batch.times.compute_ms},
+          {"gpu_time_ms", batch.times.gpu_time_ms()},
+          {"engine_time_ms", batch.times.compute_ms},
           {"time_per_query_ms", batch.times.call_ms / batch.queries},
-          {"throughput_qps", ThroughputOf(batch)},
-          {"calls", batch.times.calls}};
+          {"throughput_qps", RateOf(batch.queries, batch.times)},
+          {"calls", batch.times.calls},
+          {"fallbacks", batch.fallbacks}};
 }
 
 Json FilteringJson(const A100Measurements& measured) {
   if (measured.filters.empty()) return {{"gpu_time_ms", nullptr}, {"filters", Json::array()}};
   Json filters = Json::array();
   for (const A100Filter& filter : measured.filters) {
-    filters.push_back(
-        {{"filter", filter.text},
-         {"rows_passing", filter.rows_passing ? Json(*filter.rows_passing) : Json(nullptr)},
-         {"matches", filter.matches},
-         {"results", HitsJson(filter.results)}});
+    filters.push_back({{"filter", filter.text},
+                       {"rows_passing", OrNull(filter.rows_passing)},
+                       {"matches", filter.matches},
+                       {"results", HitsJson(filter.results)}});
   }
-  return {{"gpu_time_ms", measured.filter_times.compute_ms},
-          {"call_time_ms", measured.filter_times.call_ms},
-          {"calls", measured.filter_times.calls},
-          {"filters", std::move(filters)}};
+  Json json = TimesJson("gpu_time_ms", measured.filter_times);
+  json["filters"] = std::move(filters);
+  return json;
 }
 
 Json MemoryJson(const A100Memory& memory) {
-  return {{"allocated_gb", GbJson(memory.allocated_bytes)},
+  return {{"base_gb", GbJson(memory.base_bytes)},
+          {"allocated_gb", GbJson(memory.allocated_bytes)},
           {"reserved_gb", GbJson(memory.reserved_bytes)},
           {"total_gb", GbJson(memory.total_bytes)},
           {"free_gb", GbJson(memory.free_bytes)},
@@ -209,26 +127,140 @@ std::string_view OutcomeText(TargetOutcome outcome) {
   return "";
 }
 
-// Rates of the tests that a cost is given for.
-std::vector<std::pair<std::string, double>> RatesOf(const A100Measurements& measured) {
-  std::vector<std::pair<std::string, double>> rates;
-  if (measured.similarity.times.call_ms > 0) {
-    rates.emplace_back("single", 1e3 / measured.similarity.times.call_ms);
+// Where gpu_time_ms comes from.
+std::string TimeSource(const A100Measurements& measured) {
+  if (!measured.on_gpu) {
+    return "the receipts' compute_us, time in the engine: no GPU answered, so this is the CPU's";
   }
-  for (const A100Batch& batch : measured.batches) {
-    rates.emplace_back(fmt::format("batch_{}", batch.queries), ThroughputOf(batch));
+  std::string others;
+  for (const A100Kind& kind : KindsOf(measured)) {
+    if (!kind.times.gpu_ms) others += (others.empty() ? "" : ", ") + kind.name;
   }
-  return rates;
+  std::string text = "the receipts' device_us, the GPU's own time between two of its events";
+  if (!others.empty()) {
+    text += fmt::format("; of {} the receipts' compute_us, because not every call has the GPU's",
+                        others);
+  }
+  return text;
+}
+
+double TimesFaster(double cpu_ms, double ms) { return ms > 0 ? cpu_ms / ms : 0; }
+
+Json CpuJson(const A100Measurements& measured) {
+  if (measured.cpu == nullptr) return nullptr;
+  Json kinds = Json::object();
+  for (const A100Kind& kind : KindsOf(measured)) {
+    if (!kind.cpu) continue;
+    kinds[kind.name] = {
+        {"engine_time_ms", kind.cpu->compute_ms},
+        {"call_time_ms", kind.cpu->call_ms},
+        {"throughput_qps", RateOf(kind.queries, *kind.cpu)},
+        {"times_faster", TimesFaster(kind.cpu->call_ms, kind.times.call_ms)},
+        {"times_faster_engine", TimesFaster(kind.cpu->compute_ms, kind.times.compute_ms)}};
+  }
+  return {{"backend", measured.cpu->backend},
+          {"device", measured.cpu->device},
+          {"kinds", std::move(kinds)},
+          {"answers_compared", measured.answers.size()},
+          {"answers_different", DifferentAnswers(measured)}};
+}
+
+Json RentJson(const MonthRent& rent) {
+  return {{"machines", rent.machines}, {"price", rent.price}, {"busy", rent.busy}};
+}
+
+// The rent of four machines, whatever is needed.
+MonthRent FourOf(const RentedMachine& machine) {
+  MonthRent rent = RentFor(machine, kQueriesOfMonth);
+  rent.busy *= static_cast<double>(rent.machines) / 4;
+  rent.machines = 4;
+  rent.price = 4 * machine.hourly_price * kHoursOfMonth;
+  return rent;
+}
+
+Json MonthJson(const MonthCosts& costs) {
+  Json json = {{"cpu", nullptr},
+               {"one_card", nullptr},
+               {"four_cards", nullptr},
+               {"card_pays_from", nullptr}};
+  if (costs.cpu) json["cpu"] = RentJson(RentFor(*costs.cpu, kQueriesOfMonth));
+  if (costs.card) {
+    json["one_card"] = RentJson(RentFor(*costs.card, kQueriesOfMonth));
+    json["four_cards"] = RentJson(FourOf(*costs.card));
+  }
+  if (costs.cpu && costs.card)
+    json["card_pays_from"] = OrNull(CardPaysFrom(*costs.cpu, *costs.card));
+  return json;
 }
 
 Json CostJson(const A100Measurements& measured) {
   if (!measured.hourly_price) return nullptr;
   Json per_million = Json::object();
-  for (const auto& [name, rate] : RatesOf(measured)) {
-    per_million[name] = CostPerMillion(*measured.hourly_price, rate);
+  for (const A100Kind& kind : KindsOf(measured)) {
+    per_million[kind.name] =
+        CostPerMillion({*measured.hourly_price, RateOf(kind.queries, kind.times)});
   }
+  Json month = Json::object();
+  for (const auto& [name, costs] : MonthCostsOf(measured)) month[name] = MonthJson(costs);
   return {{"hourly_price", *measured.hourly_price},
-          {"per_million_queries", std::move(per_million)}};
+          {"cpu_hourly_price", OrNull(measured.cpu_hourly_price)},
+          {"per_million_queries", std::move(per_million)},
+          {"queries_of_month", kQueriesOfMonth},
+          {"month", std::move(month)}};
+}
+
+std::string MsText(double ms) { return fmt::format("{:.3f}", ms); }
+
+std::string TimesTable(const A100Measurements& measured, const Terminal& terminal) {
+  Table table({{"ms"},
+               {measured.on_gpu ? "GPU" : "", Align::kRight},
+               {"engine", Align::kRight},
+               {"call", Align::kRight},
+               {"queries/s", Align::kRight},
+               {measured.cpu != nullptr ? "CPU call" : "", Align::kRight},
+               {measured.cpu != nullptr ? "times faster" : "", Align::kRight},
+               {measured.hourly_price ? "cost of a million" : "", Align::kRight}});
+  for (const A100Kind& kind : KindsOf(measured)) {
+    const double rate = RateOf(kind.queries, kind.times);
+    table.AddRow(
+        {kind.name, kind.times.gpu_ms ? MsText(*kind.times.gpu_ms) : "",
+         MsText(kind.times.compute_ms), MsText(kind.times.call_ms),
+         base::Grouped(static_cast<std::uint64_t>(rate)), kind.cpu ? MsText(kind.cpu->call_ms) : "",
+         kind.cpu ? fmt::format("{:.1f}", TimesFaster(kind.cpu->call_ms, kind.times.call_ms)) : "",
+         measured.hourly_price
+             ? fmt::format("{:.4f}", CostPerMillion({*measured.hourly_price, rate}))
+             : ""});
+  }
+  return table.Render(terminal, 0);
+}
+
+std::string RentText(const MonthRent& rent) {
+  return fmt::format("{} ({}, {:.2g}% busy)",
+                     base::Grouped(static_cast<std::uint64_t>(std::llround(rent.price))),
+                     base::Counted(rent.machines, "machine"), rent.busy * 100);
+}
+
+std::string PaysText(const MonthCosts& costs) {
+  if (!costs.cpu || !costs.card) return "";
+  const auto from = CardPaysFrom(*costs.cpu, *costs.card);
+  if (!from) return "never";
+  return *from == 0 ? "always" : base::Grouped(*from) + " a month";
+}
+
+std::string MonthTable(const A100Measurements& measured, const Terminal& terminal) {
+  if (!measured.hourly_price) return "";
+  Table table({{fmt::format("{} queries a month", base::Grouped(kQueriesOfMonth))},
+               {measured.on_gpu && !measured.cpu_hourly_price ? "" : "CPU"},
+               {measured.on_gpu ? "one card" : ""},
+               {measured.on_gpu ? "four cards" : ""},
+               {measured.on_gpu ? "a card pays from" : ""}});
+  for (const auto& [name, costs] : MonthCostsOf(measured)) {
+    table.AddRow({"at the rate of " + name,
+                  costs.cpu ? RentText(RentFor(*costs.cpu, kQueriesOfMonth)) : "",
+                  costs.card ? RentText(RentFor(*costs.card, kQueriesOfMonth)) : "",
+                  costs.card ? RentText(FourOf(*costs.card)) : "", PaysText(costs)});
+  }
+  return "\n" + table.Render(terminal, 0);
 }
 
 }  // namespace
@@ -256,38 +288,56 @@ bool IsOf(const Franchise& franchise, std::string_view title) {
   });
 }
 
-double ThroughputOf(const A100Batch& batch) { return batch.queries / batch.times.call_ms * 1e3; }
-
-double CostPerMillion(double hourly_price, double queries_per_s) {
-  return hourly_price / 3'600 / queries_per_s * 1e6;
+double RateOf(std::uint32_t queries, const A100Times& times) {
+  return queries / times.call_ms * 1e3;
 }
 
-std::vector<A100Target> TargetsOf(const A100Measurements& measured) {
-  std::vector<A100Target> targets;
-  const A100Times& single = measured.similarity.times;
-  targets.push_back(Compared("single query", fmt::format("below {:.0f} ms", kSingleMsMax),
-                             TimesText(single), single.compute_ms < kSingleMsMax));
-  const std::string user_wanted = fmt::format("below {:.0f} ms", kUserMsMax);
-  targets.push_back(
-      measured.users.empty()
-          ? NotApplicable("user", user_wanted, "no users are known: --users or --folder names them")
-          : Compared("user", user_wanted, TimesText(measured.user_times),
-                     measured.user_times.compute_ms < kUserMsMax));
-  if (const A100Batch* batch = FindBatch(measured, 100)) {
-    targets.push_back(Compared("batch of 100", fmt::format("below {:.0f} ms", kBatch100MsMax),
-                               TimesText(batch->times), batch->times.call_ms < kBatch100MsMax));
-    targets.push_back(
-        Compared("throughput, batches of 100",
-                 fmt::format("above {} queries/s",
-                             base::Grouped(static_cast<std::uint64_t>(kQueriesPerSecondMin))),
-                 base::Grouped(static_cast<std::uint64_t>(ThroughputOf(*batch))) + " queries/s",
-                 ThroughputOf(*batch) > kQueriesPerSecondMin));
+std::vector<A100Kind> KindsOf(const A100Measurements& measured) {
+  std::vector<A100Kind> kinds;
+  const auto add = [&](std::string name, std::uint32_t queries, const A100Times& times,
+                       const A100Times* cpu) {
+    if (times.call_ms <= 0) return;
+    A100Kind& kind = kinds.emplace_back(A100Kind{std::move(name), queries, times, std::nullopt});
+    if (cpu != nullptr && cpu->call_ms > 0) kind.cpu = *cpu;
+  };
+  const A100Measurements* cpu = measured.cpu.get();
+  add("single", 1, measured.similarity.times, cpu != nullptr ? &cpu->similarity.times : nullptr);
+  add("user", 1, measured.user_times, cpu != nullptr ? &cpu->user_times : nullptr);
+  add("filter", 1, measured.filter_times, cpu != nullptr ? &cpu->filter_times : nullptr);
+  for (std::size_t i = 0; i < measured.batches.size(); ++i) {
+    const A100Batch& batch = measured.batches[i];
+    const bool beside = cpu != nullptr && i < cpu->batches.size();
+    add(fmt::format("batch_{}", batch.queries), batch.queries, batch.times,
+        beside ? &cpu->batches[i].times : nullptr);
   }
-  targets.push_back(MemoryTarget(measured.memory));
-  targets.push_back(FranchiseTarget(measured));
-  targets.push_back(GenreTarget(measured));
-  targets.push_back(FilterTarget(measured));
-  return targets;
+  return kinds;
+}
+
+std::uint64_t DifferentAnswers(const A100Measurements& measured) {
+  const std::vector<std::uint64_t>& here = measured.answers;
+  const std::vector<std::uint64_t>& there = measured.cpu->answers;
+  std::uint64_t different =
+      std::max(here.size(), there.size()) - std::min(here.size(), there.size());
+  for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) {
+    different += here[i] != there[i] ? 1 : 0;
+  }
+  return different;
+}
+
+std::vector<std::pair<std::string, MonthCosts>> MonthCostsOf(const A100Measurements& measured) {
+  std::vector<std::pair<std::string, MonthCosts>> all;
+  for (const A100Kind& kind : KindsOf(measured)) {
+    if (kind.name != "single" && kind.queries == 1) continue;
+    MonthCosts& costs = all.emplace_back(kind.name, MonthCosts{}).second;
+    const double rate = RateOf(kind.queries, kind.times);
+    if (measured.hourly_price) {
+      (measured.on_gpu ? costs.card : costs.cpu) = RentedMachine{*measured.hourly_price, rate};
+    }
+    if (measured.on_gpu && measured.cpu_hourly_price && kind.cpu) {
+      costs.cpu = RentedMachine{*measured.cpu_hourly_price, RateOf(kind.queries, *kind.cpu)};
+    }
+  }
+  return all;
 }
 
 Json A100Json(const A100Measurements& measured) {
@@ -308,13 +358,13 @@ Json A100Json(const A100Measurements& measured) {
           {"test_4_filtering", FilteringJson(measured)},
           {"test_5_memory", MemoryJson(measured.memory)},
           {"targets", std::move(targets)},
+          {"cpu", CpuJson(measured)},
           {"cost", CostJson(measured)},
           {"collection",
            {{"name", measured.collection}, {"rows", measured.rows}, {"dim", measured.dim}}},
           {"backend", measured.backend},
           {"device", measured.device},
-          {"gpu_time_source",
-           "the server's receipts (compute_us): time in the engine, on whatever backend is named"}};
+          {"gpu_time_source", TimeSource(measured)}};
 }
 
 std::string A100Text(const A100Measurements& measured, const Terminal& terminal) {
@@ -326,19 +376,15 @@ std::string A100Text(const A100Measurements& measured, const Terminal& terminal)
     targets.AddRow(
         {target.name, target.wanted, target.measured, std::string(OutcomeText(target.outcome))});
   }
-  text += targets.Render(terminal, 0);
-  Table rates({{"queries a call"},
-               {"queries/s", Align::kRight},
-               {measured.hourly_price ? "cost of a million" : "", Align::kRight}});
-  for (const auto& [name, rate] : RatesOf(measured)) {
-    rates.AddRow({name, base::Grouped(static_cast<std::uint64_t>(rate)),
-                  measured.hourly_price
-                      ? fmt::format("{:.4f}", CostPerMillion(*measured.hourly_price, rate))
-                      : ""});
+  text += targets.Render(terminal, 0) + "\n" + TimesTable(measured, terminal);
+  text += MonthTable(measured, terminal);
+  if (measured.cpu != nullptr) {
+    text += fmt::format("\nCPU: {} ({}); {} of {} differ\n", measured.cpu->device,
+                        measured.cpu->backend, base::Grouped(DifferentAnswers(measured)),
+                        base::Counted(measured.answers.size(), "answer"));
   }
-  text += "\n";
-  text += rates.Render(terminal, 0);
-  return text + fmt::format("\nmemory: {}\n", measured.memory.source);
+  text += fmt::format("\ntimes: {}\n", TimeSource(measured));
+  return text + fmt::format("memory: {}\n", measured.memory.source);
 }
 
 }  // namespace simile::cli::bench

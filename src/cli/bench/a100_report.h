@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,16 +10,21 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/bench/a100_costs.h"
 #include "cli/terminal.h"
 
 namespace simile::cli::bench {
 
-// What `--report a100` measures. Times are medians over the calls of a test: `compute` as the
-// server's receipts say it, `call` as the client sees it.
+// What `--report a100` measures. Times are medians over the calls of a test.
 struct A100Times {
   std::uint32_t calls = 0;
-  double compute_ms = 0;
-  double call_ms = 0;
+  double compute_ms = 0;  // in the engine, as the server's receipts say it
+  double call_ms = 0;     // whole calls, as the client sees them
+  std::optional<double>
+      gpu_ms;  // on the device, by its events; unset unless a GPU answered each call
+
+  // The guide's gpu_time_ms: the device's time, else the engine's.
+  double gpu_time_ms() const { return gpu_ms.value_or(compute_ms); }
 };
 
 struct A100Hit {
@@ -49,6 +55,10 @@ struct A100Similarity {
   std::string query;
   std::vector<A100Hit> results;
   std::vector<A100FranchiseResult> franchises;  // of those with 4 films or more
+  // Means over the queries: of the best hit's similarity to its query, and of the similarity of an
+  // answer's hits to each other. Unset for scores that are no similarities.
+  std::optional<double> best_similarity;
+  std::optional<double> coherence;
 };
 
 struct A100User {
@@ -56,11 +66,13 @@ struct A100User {
   std::vector<std::string> genres;  // the most frequent of what the user has seen; empty: unknown
   std::vector<A100Hit> results;
   std::uint32_t genre_matches = 0;  // results that have one of them
+  std::uint32_t decades = 0;        // that the results are of; 0: unknown
 };
 
 struct A100Batch {
   std::uint32_t queries = 0;
   A100Times times;
+  std::uint32_t fallbacks = 0;  // calls that another backend answered than the server's
 };
 
 struct A100Filter {
@@ -70,9 +82,12 @@ struct A100Filter {
   std::uint32_t matches = 0;  // results whose payload passes
 };
 
+inline constexpr double kBytesPerGb = 1e9;
+
 // Of the GPU, else of the server's process and its machine. Unset: unknown.
 struct A100Memory {
-  std::string source;  // what the figures are, in a sentence
+  std::string source;                       // what the figures are, in a sentence
+  std::optional<std::uint64_t> base_bytes;  // before the first call of the report
   std::optional<std::uint64_t> allocated_bytes;
   std::optional<std::uint64_t> reserved_bytes;
   std::optional<std::uint64_t> total_bytes;
@@ -87,6 +102,7 @@ struct A100Measurements {
   std::uint32_t dim = 0;
   std::string backend;  // "cpu: int8-amx"
   std::string device;
+  bool on_gpu = false;
   A100Similarity similarity;
   A100Times user_times;
   std::vector<A100User> users;  // empty: the users are not known
@@ -94,7 +110,14 @@ struct A100Measurements {
   A100Times filter_times;
   std::vector<A100Filter> filters;  // empty: no field to filter by
   A100Memory memory;
+  // A number for each answer, in the order of the calls: equal for equal ids and scores.
+  std::vector<std::uint64_t> answers;
+
+  // The same calls to a server of the same content on a CPU; null: none was asked.
+  std::shared_ptr<const A100Measurements> cpu;
+  // Of an hour of the server's machine, and of the CPU server's.
   std::optional<double> hourly_price;
+  std::optional<double> cpu_hourly_price;
 };
 
 enum class TargetOutcome : std::uint8_t { kPass, kFail, kNotApplicable };
@@ -108,15 +131,27 @@ struct A100Target {
 };
 std::vector<A100Target> TargetsOf(const A100Measurements& measured);
 
-// Queries a second of calls that follow one another.
-double ThroughputOf(const A100Batch& batch);
-// The price of a million queries at this rate. REQUIRES: queries_per_s > 0.
-double CostPerMillion(double hourly_price, double queries_per_s);
+// Times of one kind of call, here and on the CPU server.
+struct A100Kind {
+  std::string name;  // "single", "user", "filter", "batch_100"
+  std::uint32_t queries = 1;
+  A100Times times;
+  std::optional<A100Times> cpu;
+};
+// Of the kinds that were measured.
+std::vector<A100Kind> KindsOf(const A100Measurements& measured);
 
-// The report for programs: the guide's five keys, then targets, cost and what they are of.
-// docs/bench.md describes it.
+// Queries a second of calls that follow one another.
+double RateOf(std::uint32_t queries, const A100Times& times);
+// Answers that differ from those of the CPU server. REQUIRES: measured.cpu.
+std::uint64_t DifferentAnswers(const A100Measurements& measured);
+// What the measured rates cost; empty fields where a price or a rate is missing.
+std::vector<std::pair<std::string, MonthCosts>> MonthCostsOf(const A100Measurements& measured);
+
+// The report for programs: the guide's five keys, then targets, the CPU's column, cost and what
+// they are of. docs/bench.md describes it.
 nlohmann::ordered_json A100Json(const A100Measurements& measured);
-// For people: the targets, the batches and the cost.
+// For people: the targets, the times beside the CPU's and the cost.
 std::string A100Text(const A100Measurements& measured, const Terminal& terminal);
 
 }  // namespace simile::cli::bench

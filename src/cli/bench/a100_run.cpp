@@ -1,13 +1,19 @@
 #include "cli/bench/a100_run.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <functional>
 #include <map>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "base/stable_hash.h"
 #include "cli/backend_text.h"
 #include "cli/bench/median.h"
 #include "cli/bench/random_draw.h"
@@ -20,6 +26,7 @@ namespace {
 
 constexpr std::uint32_t kWarmUpCalls = 20;
 constexpr std::uint32_t kSingleCalls = 200;
+constexpr std::uint32_t kCoherenceCalls = 100;
 constexpr std::uint32_t kUsers = 100;
 constexpr std::uint32_t kQueriesOfBatches = 5'000;  // in all calls of one batch size
 constexpr std::uint32_t kCallsOfBatchMin = 10;
@@ -29,6 +36,7 @@ constexpr std::uint32_t kFranchiseFilmsMax = 50;
 constexpr std::size_t kUserGenres = 3;
 const std::string kTitle = "title";
 const std::string kGenres = "genres";
+const std::string kYear = "year";
 
 // FIELD_TYPE_UNSPECIFIED when there is none.
 v1::FieldType TypeOf(const v1::Collection& collection, const std::string& name) {
@@ -45,26 +53,41 @@ bool HasField(const v1::Collection& collection, const std::string& name) {
 // Collects the times of calls of one kind.
 class TimedCalls {
  public:
-  // Makes one call and returns its answer.
-  template <class Call>
-  auto Time(const Call& call) {
+  //   ask_device  whether the server can say the GPU's own time
+  explicit TimedCalls(bool ask_device) : ask_device_(ask_device) {}
+
+  // Makes one call and returns its answer. Where a GPU gave it, makes the call once more for the
+  // GPU's own time, which takes the server longer to measure than the first call should.
+  //   call  sends a request
+  template <class Request, class Call>
+  auto Time(Request request, const Call& call) {
     const auto start = std::chrono::steady_clock::now();
-    auto response = call();
+    auto response = call(request);
     const auto end = std::chrono::steady_clock::now();
-    if (response.ok()) {
-      call_ms_.push_back(std::chrono::duration<double, std::milli>(end - start).count());
-      compute_ms_.push_back(static_cast<double>(response->receipt().compute_us()) / 1e3);
+    if (!response.ok()) return response;
+    call_ms_.push_back(std::chrono::duration<double, std::milli>(end - start).count());
+    compute_ms_.push_back(static_cast<double>(response->receipt().compute_us()) / 1e3);
+    if (!ask_device_ || response->receipt().backend() != v1::BACKEND_KIND_GPU) return response;
+    request.mutable_options()->set_receipt_detail(v1::RECEIPT_DETAIL_TIMED);
+    const auto timed = call(request);
+    if (timed.ok() && timed->receipt().has_device_us()) {
+      gpu_ms_.push_back(static_cast<double>(timed->receipt().device_us()) / 1e3);
     }
     return response;
   }
 
   A100Times Times() const {
-    return {static_cast<std::uint32_t>(call_ms_.size()), Median(compute_ms_), Median(call_ms_)};
+    A100Times times{static_cast<std::uint32_t>(call_ms_.size()), Median(compute_ms_),
+                    Median(call_ms_), std::nullopt};
+    if (!gpu_ms_.empty() && gpu_ms_.size() == call_ms_.size()) times.gpu_ms = Median(gpu_ms_);
+    return times;
   }
 
  private:
+  const bool ask_device_;
   std::vector<double> compute_ms_;
   std::vector<double> call_ms_;
+  std::vector<double> gpu_ms_;
 };
 
 std::string TitleOf(const PayloadMap& payload, const std::string& id) {
@@ -80,46 +103,135 @@ std::vector<A100Hit> HitsOf(const v1::SearchResult& result) {
   return hits;
 }
 
+// Equal for answers of the same ids and the same bits of scores, and else rarely.
+std::uint64_t NumberOf(const v1::SearchResult& result) {
+  base::StableHash hash;
+  for (const v1::Hit& hit : result.hits()) {
+    hash.Add(fmt::format("{}\n{}\n", hit.id(), std::bit_cast<std::uint32_t>(hit.score())));
+  }
+  return hash.Digest64();
+}
+
+// The mean similarity of hits to each other, by their vectors of unit length; nothing for fewer
+// than two.
+std::optional<double> CoherenceOf(const v1::SearchResult& result) {
+  double sum = 0;
+  std::uint32_t pairs = 0;
+  for (int i = 0; i < result.hits_size(); ++i) {
+    const auto& one = result.hits(i).vector().values();
+    for (int j = 0; j < i; ++j) {
+      sum +=
+          std::inner_product(one.begin(), one.end(), result.hits(j).vector().values().begin(), 0.0);
+      ++pairs;
+    }
+  }
+  return pairs == 0 ? std::nullopt : std::optional(sum / pairs);
+}
+
+// Means over answers.
+class Mean {
+ public:
+  void Add(double value) {
+    sum_ += value;
+    ++count_;
+  }
+  std::optional<double> value() const {
+    return count_ == 0 ? std::nullopt : std::optional(sum_ / count_);
+  }
+
+ private:
+  double sum_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+// The bytes that a server holds on its device; nothing where it does not say.
+std::optional<std::uint64_t> DeviceBytes(const v1::BackendStatus& backend,
+                                         std::uint64_t (v1::DeviceMemory::*bytes)() const) {
+  if (backend.device_memory().empty()) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const v1::DeviceMemory& memory : backend.device_memory()) sum += (memory.*bytes)();
+  return sum;
+}
+
 // The five tests against one collection. Each adds its part to the measurements.
 class A100Run {
  public:
   A100Run(const Connection& connection, const v1::Collection& collection,
-          const QuerySamples& samples, A100Measurements& measured)
-      : connection_(connection), collection_(collection), samples_(samples), measured_(measured) {}
+          const QuerySamples& samples, const std::vector<pid_t>& server_processes,
+          std::uint32_t calls_max, A100Measurements& measured)
+      : connection_(connection),
+        collection_(collection),
+        samples_(samples),
+        server_processes_(server_processes),
+        calls_max_(calls_max),
+        measured_(measured) {}
+
+  // What the server holds before the first call, and what it can say.
+  absl::Status ReadBase() {
+    const auto info = connection_.GetServerInfo();
+    if (!info.ok()) return info.status();
+    backend_ = info->backend().kind();
+    measured_.on_gpu = backend_ == v1::BACKEND_KIND_GPU;
+    ask_device_ =
+        std::ranges::find(info->capabilities(), "receipt_timed") != info->capabilities().end();
+    A100Memory& memory = measured_.memory;
+    if (measured_.on_gpu) {
+      memory.base_bytes = DeviceBytes(info->backend(), &v1::DeviceMemory::bytes);
+    } else {
+      memory.base_bytes = HeldBytes();
+      if (const auto resident = ResidentMemoryOf(server_processes_)) {
+        memory.base_bytes = std::max(HeldBytes(), resident->bytes);
+      }
+    }
+    return absl::OkStatus();
+  }
 
   absl::Status MeasureSimilarity() {
-    TimedCalls calls;
-    for (std::uint32_t i = 0; i < kWarmUpCalls + kSingleCalls; ++i) {
+    TimedCalls calls(ask_device_);
+    Mean best;
+    const std::uint32_t warm_up = std::min(kWarmUpCalls, calls_max_);
+    for (std::uint32_t i = 0; i < warm_up + std::min(kSingleCalls, calls_max_); ++i) {
       const std::string& id = samples_.rows[random_.Below(samples_.rows.size())].id;
       const v1::SearchRequest request = ById(id);
-      if (i < kWarmUpCalls) {
+      if (i < warm_up) {
         if (auto response = connection_.Search(request); !response.ok()) return response.status();
         continue;
       }
-      const auto response = calls.Time([&] { return connection_.Search(request); });
+      const auto response = calls.Time(request, SendSearch());
       if (!response.ok()) return response.status();
+      const v1::SearchResult& found = response->results(0);
       measured_.similarity.query = id;
-      measured_.similarity.results = HitsOf(response->results(0));
+      measured_.similarity.results = HitsOf(found);
+      if (found.score_kind() == v1::SCORE_KIND_COSINE && found.hits_size() > 0) {
+        best.Add(found.hits(0).score());
+      }
+      AddAnswers(*response);
       SetBackend(response->receipt());
     }
     measured_.similarity.times = calls.Times();
+    measured_.similarity.best_similarity = best.value();
+    if (absl::Status status = MeasureCoherence(); !status.ok()) return status;
     return MeasureFranchises();
   }
 
   absl::Status MeasureUsers() {
-    const std::size_t count = std::min<std::size_t>(kUsers, samples_.users.size());
-    TimedCalls calls;
+    const std::size_t count =
+        std::min<std::size_t>(std::min(kUsers, calls_max_), samples_.users.size());
+    TimedCalls calls(ask_device_);
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t user = random_.Below(samples_.users.size());
       v1::RecommendRequest request;
       request.set_collection(samples_.collection);
       request.add_user_ids(samples_.users[user].id);
       *request.mutable_options() = Options();
-      const auto response = calls.Time([&] { return connection_.Recommend(request); });
+      const auto response =
+          calls.Time(request, [&](const auto& sent) { return connection_.Recommend(sent); });
       if (!response.ok()) return response.status();
+      AddAnswers(*response);
       A100User& result = measured_.users.emplace_back();
       result.user_id = samples_.users[user].id;
       result.results = HitsOf(response->results(0));
+      result.decades = DecadesOf(response->results(0));
       if (absl::Status status = CountGenres(user, response->results(0), result); !status.ok()) {
         return status;
       }
@@ -130,30 +242,35 @@ class A100Run {
 
   absl::Status MeasureBatches() {
     for (const std::uint32_t size : {10U, 100U, 1'000U}) {
-      TimedCalls calls;
-      for (std::uint32_t i = 0; i < std::max(kCallsOfBatchMin, kQueriesOfBatches / size); ++i) {
+      TimedCalls calls(ask_device_);
+      A100Batch batch{size, {}, 0};
+      const std::uint32_t count = std::max(kCallsOfBatchMin, kQueriesOfBatches / size);
+      for (std::uint32_t i = 0; i < std::min(count, calls_max_); ++i) {
         v1::SearchRequest request = OfVectors(size);
         request.mutable_options()->clear_payload();
         request.mutable_options()->mutable_payload()->set_selection(
             v1::PayloadSelector::SELECTION_NONE);
-        const auto response = calls.Time([&] { return connection_.Search(request); });
+        const auto response = calls.Time(request, SendSearch());
         if (!response.ok()) return response.status();
-        NoteMemory(response->receipt());
+        batch.fallbacks += response->receipt().backend() != backend_ ? 1 : 0;
+        AddAnswers(*response);
       }
-      measured_.batches.push_back({size, calls.Times()});
+      batch.times = calls.Times();
+      measured_.batches.push_back(batch);
     }
     return absl::OkStatus();
   }
 
   absl::Status MeasureFilters() {
-    TimedCalls calls;
+    TimedCalls calls(ask_device_);
     for (const SampledFilter& filter : samples_.filters) {
+      if (measured_.filters.size() == calls_max_) break;
       v1::SearchRequest request = OfVectors(1);
       request.mutable_options()->set_filter(filter.text);
       request.mutable_options()->clear_payload();  // all fields: the filter's too
-      const auto response = calls.Time([&] { return connection_.Search(request); });
+      const auto response = calls.Time(request, SendSearch());
       if (!response.ok()) return response.status();
-      NoteMemory(response->receipt());
+      AddAnswers(*response);
       A100Filter& result = measured_.filters.emplace_back();
       result.text = filter.text;
       if (response->results(0).has_rows_passing()) {
@@ -168,40 +285,102 @@ class A100Run {
     return absl::OkStatus();
   }
 
-  void ReadMemory(const std::vector<pid_t>& server_processes) {
+  absl::Status ReadMemory() {
+    if (measured_.on_gpu) return ReadDeviceMemory();
     A100Memory& memory = measured_.memory;
-    if (on_gpu_) {
-      memory.source =
-          "device memory that the server's receipts report; it takes memory from the driver as it "
-          "needs it, so reserved is allocated; the device's total is not part of a receipt";
-      memory.allocated_bytes = memory.reserved_bytes = device_bytes_;
-      memory.peak_allocated_bytes = memory.peak_reserved_bytes = device_bytes_peak_;
-      return;
-    }
-    const v1::ResidentBytes& bytes = collection_.bytes();
-    memory.allocated_bytes = bytes.vectors() + bytes.payload() + bytes.users() + bytes.index();
+    memory.allocated_bytes = HeldBytes();
     memory.source = "host memory, no GPU: allocated is what the collection holds";
-    const std::optional<ResidentMemory> resident = ResidentMemoryOf(server_processes);
+    const std::optional<ResidentMemory> resident = ResidentMemoryOf(server_processes_);
     const std::optional<HostMemory> host = ReadHostMemory();
     if (!resident || !host) {
       memory.source += "; the server is not on this machine, or its process is another user's";
-      return;
+      return absl::OkStatus();
     }
     memory.source +=
-        "; reserved is the server's resident memory, peak its most so far; total and "
-        "free are the machine's";
+        "; reserved is the server's resident memory, base the same before the tests, and the peaks "
+        "its most so far; total and free are the machine's";
     memory.reserved_bytes = resident->bytes;
     memory.peak_reserved_bytes = resident->peak_bytes;
+    memory.peak_allocated_bytes = std::max(HeldBytes(), resident->peak_bytes);
     memory.total_bytes = host->total;
     memory.free_bytes = host->available;
+    return absl::OkStatus();
   }
 
  private:
+  std::function<absl::StatusOr<v1::SearchResponse>(const v1::SearchRequest&)> SendSearch() const {
+    return [this](const v1::SearchRequest& request) { return connection_.Search(request); };
+  }
+
+  absl::Status ReadDeviceMemory() {
+    const auto info = connection_.GetServerInfo();
+    if (!info.ok()) return info.status();
+    const v1::BackendStatus& backend = info->backend();
+    A100Memory& memory = measured_.memory;
+    memory.allocated_bytes = memory.reserved_bytes = DeviceBytes(backend, &v1::DeviceMemory::bytes);
+    memory.peak_allocated_bytes = memory.peak_reserved_bytes =
+        DeviceBytes(backend, &v1::DeviceMemory::peak_bytes);
+    if (!memory.allocated_bytes) {
+      memory.source = "unknown: this caller may not see what the server holds on its GPU";
+      return absl::OkStatus();
+    }
+    memory.source =
+        "device memory that the server holds, base before the tests; it takes memory from the "
+        "driver "
+        "as it needs it, so reserved is allocated";
+    if (!backend.has_card_memory()) return absl::OkStatus();
+    memory.source +=
+        "; total and free are the card's, all processes counted, when the server last took memory";
+    memory.total_bytes = backend.card_memory().total_bytes();
+    memory.free_bytes = backend.card_memory().free_bytes();
+    return absl::OkStatus();
+  }
+
+  // What the collection holds on the host.
+  std::uint64_t HeldBytes() const {
+    const v1::ResidentBytes& bytes = collection_.bytes();
+    return bytes.vectors() + bytes.payload() + bytes.users() + bytes.index();
+  }
+
+  template <class Response>
+  void AddAnswers(const Response& response) {
+    for (const v1::SearchResult& result : response.results()) {
+      measured_.answers.push_back(NumberOf(result));
+    }
+  }
+
+  // In calls of their own, since vectors make replies large.
+  absl::Status MeasureCoherence() {
+    if (collection_.metric() != v1::Collection::METRIC_COSINE) return absl::OkStatus();
+    Mean coherence;
+    for (std::uint32_t i = 0; i < std::min(kCoherenceCalls, calls_max_); ++i) {
+      v1::SearchRequest request = ById(samples_.rows[random_.Below(samples_.rows.size())].id);
+      request.mutable_options()->set_with_vectors(true);
+      const auto response = connection_.Search(request);
+      if (!response.ok()) return response.status();
+      if (const auto mean = CoherenceOf(response->results(0))) coherence.Add(*mean);
+    }
+    measured_.similarity.coherence = coherence.value();
+    return absl::OkStatus();
+  }
+
+  // The decades of the hits' years; 0 without such a field.
+  std::uint32_t DecadesOf(const v1::SearchResult& result) const {
+    std::set<std::int64_t> decades;
+    for (const v1::Hit& hit : result.hits()) {
+      const auto year = hit.payload().find(kYear);
+      if (year != hit.payload().end() && year->second.has_int_value()) {
+        decades.insert(year->second.int_value() / 10);
+      }
+    }
+    return static_cast<std::uint32_t>(decades.size());
+  }
+
   v1::SearchOptions Options() const {
     v1::SearchOptions options;
     options.set_k(kHits);
     options.set_reply_bytes_max(Limits{}.reply_bytes_max);
-    for (const std::string& field : {kTitle, kGenres}) {
+    for (const std::string& field : {kTitle, kGenres, kYear}) {
       if (HasField(collection_, field)) options.mutable_payload()->add_fields(field);
     }
     if (options.payload().fields().empty()) {
@@ -230,15 +409,8 @@ class A100Run {
   }
 
   void SetBackend(const v1::Receipt& receipt) {
-    on_gpu_ = receipt.backend() == v1::BACKEND_KIND_GPU;
     measured_.backend = BackendText(receipt);
     measured_.device = receipt.device();
-    NoteMemory(receipt);
-  }
-
-  void NoteMemory(const v1::Receipt& receipt) {
-    device_bytes_ = receipt.device_bytes();
-    device_bytes_peak_ = receipt.device_bytes_peak();
   }
 
   // The films of a franchise that a look-up of its titles finds.
@@ -341,11 +513,12 @@ class A100Run {
   const Connection& connection_;
   const v1::Collection& collection_;
   const QuerySamples& samples_;
+  const std::vector<pid_t>& server_processes_;
+  const std::uint32_t calls_max_;
   A100Measurements& measured_;
   RandomDraw random_{1};
-  bool on_gpu_ = false;
-  std::uint64_t device_bytes_ = 0;
-  std::uint64_t device_bytes_peak_ = 0;
+  v1::BackendKind backend_ = v1::BACKEND_KIND_UNSPECIFIED;  // the server's
+  bool ask_device_ = false;
 };
 
 }  // namespace
@@ -353,7 +526,8 @@ class A100Run {
 absl::StatusOr<A100Measurements> MeasureA100(const Connection& connection,
                                              const v1::Collection& collection,
                                              const QuerySamples& samples,
-                                             const std::vector<pid_t>& server_processes) {
+                                             const std::vector<pid_t>& server_processes,
+                                             std::uint32_t calls_max) {
   if (samples.rows.empty()) {
     return absl::FailedPreconditionError(samples.collection + " has no rows to ask for");
   }
@@ -361,12 +535,12 @@ absl::StatusOr<A100Measurements> MeasureA100(const Connection& connection,
   measured.collection = samples.collection;
   measured.rows = samples.row_count;
   measured.dim = static_cast<std::uint32_t>(samples.dim);
-  A100Run run(connection, collection, samples, measured);
-  for (const auto test : {&A100Run::MeasureSimilarity, &A100Run::MeasureUsers,
-                          &A100Run::MeasureBatches, &A100Run::MeasureFilters}) {
-    if (absl::Status status = (run.*test)(); !status.ok()) return status;
+  A100Run run(connection, collection, samples, server_processes, calls_max, measured);
+  for (const auto step :
+       {&A100Run::ReadBase, &A100Run::MeasureSimilarity, &A100Run::MeasureUsers,
+        &A100Run::MeasureBatches, &A100Run::MeasureFilters, &A100Run::ReadMemory}) {
+    if (absl::Status status = (run.*step)(); !status.ok()) return status;
   }
-  run.ReadMemory(server_processes);
   return measured;
 }
 

@@ -90,9 +90,11 @@ int ExitCodeOf(const std::vector<ReportedRun>& runs) {
 }
 
 // All loads, one after the other.
+//   other  the server whose answers are compared; null for double precision
 absl::StatusOr<std::vector<ReportedRun>> RunAll(const BenchOptions& options,
                                                 const RequestPool& pool,
-                                                const QuerySamples& samples) {
+                                                const QuerySamples& samples,
+                                                const Connection* other) {
   std::vector<ReportedRun> runs;
   for (const RunPlan& plan : options.plans) {
     LiveLine live;
@@ -102,7 +104,12 @@ absl::StatusOr<std::vector<ReportedRun>> RunAll(const BenchOptions& options,
     run.result = *std::move(result);
     for (const PreparedKind& kind : pool.kinds()) run.kind_names.push_back(kind.name);
     run.expected_interval = options.expected_interval;
-    if (plan.verify_share > 0) {
+    if (plan.verify_share > 0 && other != nullptr) {
+      auto checks = CompareKept(run.result.kept, pool, plan.transport, *other);
+      if (!checks.ok()) return checks.status();
+      run.checks = *std::move(checks);
+      run.result.kept.clear();
+    } else if (plan.verify_share > 0) {
       run.checks = CheckKept(run.result.kept, pool, plan.transport, VectorCheck(samples));
       run.result.kept.clear();
     }
@@ -167,19 +174,65 @@ ReadCard CardReaderOf(const BenchFlags& flags, const std::vector<pid_t>& process
                           ReadCardOfMetrics(std::move(stats)));
 }
 
-// Returns the exit code: a missed target is a result and no failure.
+// Calls of each test of a report.
+std::uint32_t CallsMaxOf(const BenchFlags& flags) {
+  return flags.requests.value_or(RequestPool::kRequestsMax);
+}
+
+Connection ConnectToCpu(const BenchFlags& flags) {
+  ClientFlags client = flags.client;
+  client.server = flags.cpu_server;
+  return Connect(client, kPrepareTimeoutSeconds);
+}
+
+// The report's calls to the server of --cpu-server, which must have the content of the first one.
+absl::StatusOr<std::shared_ptr<const A100Measurements>> MeasureCpu(const BenchFlags& flags,
+                                                                   const v1::Collection& collection,
+                                                                   const QuerySamples& samples) {
+  const Connection connection = ConnectToCpu(flags);
+  const absl::StatusOr<v1::Collection> beside = connection.Get(collection.name());
+  if (!beside.ok()) return beside.status();
+  if (beside->snapshot_id() != collection.snapshot_id()) {
+    return absl::FailedPreconditionError(fmt::format(
+        "--cpu-server: {} serves other content of {} ({}) than --server ({}); let both "
+        "load the same files",
+        connection.address(), collection.name(), beside->snapshot_id(), collection.snapshot_id()));
+  }
+  auto measured = MeasureA100(connection, *beside, samples, FindListeners(connection.address()),
+                              CallsMaxOf(flags));
+  if (!measured.ok()) return measured.status();
+  if (measured->on_gpu) {
+    return absl::FailedPreconditionError(fmt::format(
+        "--cpu-server: {} answers on a GPU; start it with --backend cpu", connection.address()));
+  }
+  return std::make_shared<const A100Measurements>(*std::move(measured));
+}
+
+// Returns the exit code: a missed target is a result and no failure, an answer that differs from
+// the CPU's is one.
 int RunReport(const BenchFlags& flags, const Connection& connection,
               const v1::Collection& collection, const QuerySamples& samples,
               const std::vector<pid_t>& processes) {
   absl::StatusOr<A100Measurements> measured =
-      MeasureA100(connection, collection, samples, processes);
+      MeasureA100(connection, collection, samples, processes, CallsMaxOf(flags));
   if (!measured.ok()) return Fail(measured.status(), flags.client.json);
   measured->hourly_price = flags.hourly_price;
+  measured->cpu_hourly_price = flags.cpu_hourly_price;
+  if (flags.cpu_server) {
+    auto cpu = MeasureCpu(flags, collection, samples);
+    if (!cpu.ok()) return Fail(cpu.status(), flags.client.json);
+    measured->cpu = *std::move(cpu);
+  }
   const nlohmann::ordered_json json = A100Json(*measured);
   fmt::print("{}", flags.client.json ? JsonLine(json) : A100Text(*measured, StandardOutput()));
-  if (!flags.out) return kSucceeded;
-  const absl::Status status = WriteTextFile(*flags.out, IndentedJson(json));
-  return status.ok() ? kSucceeded : Fail(status, flags.client.json);
+  if (flags.out) {
+    const absl::Status status = WriteTextFile(*flags.out, IndentedJson(json));
+    if (!status.ok()) return Fail(status, flags.client.json);
+  }
+  const std::uint64_t different = measured->cpu != nullptr ? DifferentAnswers(*measured) : 0;
+  if (different == 0) return kSucceeded;
+  return Fail(absl::DataLossError(fmt::format("{} of {} differ from the CPU server's", different,
+                                              base::Counted(measured->answers.size(), "answer"))));
 }
 
 absl::StatusOr<Comparison> CompareWith(const BenchFlags& flags, const Connection& connection,
@@ -235,7 +288,8 @@ int RunBench(const BenchFlags& flags) {
   if (flags.compare) return RunComparison(flags, connection, *samples);
 
   const absl::StatusOr<RequestPool> pool =
-      RequestPool::Make(options->specs, *samples, flags.seed.value_or(1));
+      RequestPool::Make(options->specs, *samples, flags.seed.value_or(1),
+                        flags.requests.value_or(RequestPool::kRequestsMax));
   if (!pool.ok()) return Fail(pool.status(), flags.client.json);
   CardWatch card(CardReaderOf(flags, processes));
   for (RunPlan& plan : options->plans) {
@@ -244,7 +298,9 @@ int RunBench(const BenchFlags& flags) {
     plan.security = connection.security();
     plan.server_processes = processes;
   }
-  const auto runs = RunAll(*options, *pool, *samples);
+  std::unique_ptr<const Connection> cpu;
+  if (flags.cpu_server) cpu.reset(new Connection(ConnectToCpu(flags)));  // which cannot be moved
+  const auto runs = RunAll(*options, *pool, *samples, cpu.get());
   if (!runs.ok()) return Fail(runs.status(), flags.client.json);
   const BenchSetup setup{connection.address(), samples->collection, samples->row_count,
                          static_cast<std::uint32_t>(samples->dim), samples->snapshot_id};

@@ -9,6 +9,7 @@
 #include "base/cpu_count.h"
 #include "base/message_text.h"
 #include "cli/bench/mix_file.h"
+#include "cli/bench/request_pool.h"
 #include "cli/bench/server_process.h"
 #include "cli/server_address.h"
 #include "cli/time_text.h"
@@ -127,8 +128,15 @@ absl::Status CheckReport(const BenchFlags& flags) {
   }
   if (flags.k) return RefuseFlag("-k", "not together with --report, whose calls are fixed");
   if (absl::Status status = CheckNoLoad(flags, "--report"); !status.ok()) return status;
-  if (flags.hourly_price && !(*flags.hourly_price >= 0 && std::isfinite(*flags.hourly_price))) {
-    return RefuseFlag("--hourly-price", fmt::format("{} is no price", *flags.hourly_price));
+  for (const auto& [flag, price] : {std::pair("--hourly-price", flags.hourly_price),
+                                    std::pair("--cpu-hourly-price", flags.cpu_hourly_price)}) {
+    if (price && !(*price >= 0 && std::isfinite(*price))) {
+      return RefuseFlag(flag, fmt::format("{} is no price", *price));
+    }
+  }
+  if (flags.cpu_hourly_price && !(flags.hourly_price && flags.cpu_server)) {
+    return RefuseFlag("--cpu-hourly-price",
+                      "needs --cpu-server, whose machine it is the price of, and --hourly-price");
   }
   return absl::OkStatus();
 }
@@ -136,6 +144,9 @@ absl::Status CheckReport(const BenchFlags& flags) {
 absl::Status CheckCompare(const BenchFlags& flags) {
   if (flags.report) return RefuseFlag("--compare", "not together with --report: one or the other");
   if (absl::Status status = CheckNoLoad(flags, "--compare"); !status.ok()) return status;
+  if (flags.requests) {
+    return RefuseFlag("--requests", "not together with --compare, whose calls are fixed");
+  }
   if (*flags.compare != kCompareCpu) {
     const absl::StatusOr<std::string> address = ParseServerAddress(*flags.compare);
     return address.ok()
@@ -178,11 +189,27 @@ absl::Status CheckTogether(const BenchFlags& flags) {
     return RefuseFlag("--server-pid",
                       fmt::format("there is no process {} on this machine", *flags.server_pid));
   }
+  if (flags.requests && *flags.requests > RequestPool::kRequestsMax) {
+    return RefuseFlag("--requests", fmt::format("{} is not a number from 1 to {}", *flags.requests,
+                                                base::Grouped(RequestPool::kRequestsMax)));
+  }
+  if (flags.cpu_server) {
+    const auto address = ParseServerAddress(*flags.cpu_server);
+    if (!address.ok()) return RefuseFlag("--cpu-server", std::string(address.status().message()));
+    if (!flags.report && flags.verify_share.value_or(0) <= 0) {
+      return RefuseFlag("--cpu-server",
+                        "needs --report a100, or --verify with the share to compare");
+    }
+  }
   if (flags.compare) {
     if (absl::Status status = CheckCompare(flags); !status.ok()) return status;
   }
   if (flags.report) return CheckReport(flags);
-  if (flags.hourly_price) return RefuseFlag("--hourly-price", "needs --report a100");
+  for (const auto& [flag, given] :
+       {std::pair("--hourly-price", flags.hourly_price.has_value()),
+        std::pair("--cpu-hourly-price", flags.cpu_hourly_price.has_value())}) {
+    if (given) return RefuseFlag(flag, "needs --report a100");
+  }
   return absl::OkStatus();
 }
 
@@ -241,6 +268,10 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
       .File("--folder", flags.folder, "FOLDER",
             "The collection's own files: items, users, and a complete --verify")
       .Paths(PathKind::kFolder)
+      .Number("--requests", flags.requests, "N",
+              "Different requests of each kind (default 4,096, or as many as 64 MiB hold); at most "
+              "so many calls of each test of a report",
+              1)
       .Number("--seed", flags.seed, "N", "Of everything random (default 1)")
       .Text("--expected-interval", flags.expected_interval, "TIME",
             "Closed loop: also the latencies of a caller who calls this often")
@@ -256,7 +287,12 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
             "Instead of a load: how many times faster the server is than the CPU, or than another "
             "server of the same content; cpu starts a server of --folder")
       .Real("--hourly-price", flags.hourly_price, "PRICE",
-            "Of the machine: adds the cost of a million queries to the report");
+            "Of the machine: adds the cost of a million and of a month's queries to the report")
+      .Text("--cpu-server", flags.cpu_server, "HOST:PORT",
+            "A server of the same content on a CPU: --verify compares with its answers, of every "
+            "kind and to the bit; --report makes its calls there too and shows both")
+      .Real("--cpu-hourly-price", flags.cpu_hourly_price, "PRICE",
+            "Of the CPU server's machine: from how many queries a month a card pays");
   AddClientFlags(command, flags.client,
                  fmt::format("of each call; default {:.0f}", kDefaultTimeoutSeconds));
 }

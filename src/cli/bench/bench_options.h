@@ -39,6 +39,7 @@ struct BenchFlags {
   std::optional<std::string> vectors;
   std::optional<std::string> users;
   std::optional<std::string> folder;
+  std::optional<std::uint32_t> requests;
   std::optional<std::uint32_t> seed;
   std::optional<std::string> expected_interval;
   std::optional<double> verify_share;
@@ -48,6 +49,8 @@ struct BenchFlags {
   std::optional<std::string> report;
   std::optional<double> hourly_price;
   std::optional<std::string> compare;
+  std::optional<std::string> cpu_server;
+  std::optional<double> cpu_hourly_price;
 };
 void AddBenchFlags(Command& command, BenchFlags& flags);
 

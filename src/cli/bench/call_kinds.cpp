@@ -86,7 +86,7 @@ void SetDiversity(const CallSpec& spec, const QuerySamples& samples, RandomDraw&
   if (spec.candidates) diversity.set_candidates(*spec.candidates);
 }
 
-constexpr std::array kUserKeys = {"exclude_seen"sv};
+constexpr std::array kUserKeys = {"exclude_seen"sv, "cold_start"sv};
 constexpr std::array kExampleKeys = {"positive"sv, "negative"sv, "strategy"sv};
 constexpr std::array kBlendKeys = {"user_weight"sv, "exclude_seen"sv};
 constexpr std::array kGroupKeys = {"field"sv, "group_size"sv};
@@ -122,6 +122,9 @@ void SetOptions(const CallSpec& spec, v1::SearchOptions& options) {
   if (spec.k) options.set_k(*spec.k);
   if (spec.payload) *options.mutable_payload() = *spec.payload;
   if (spec.bulk) options.set_priority(v1::PRIORITY_BULK);
+  if (const auto order = ColdStartOrderNamed(spec.cold_start)) {
+    options.mutable_cold_start()->set_order(*order);
+  }
   options.set_reply_bytes_max(Limits{}.reply_bytes_max);
 }
 

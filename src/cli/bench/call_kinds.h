@@ -38,6 +38,8 @@ struct CallSpec {
   std::optional<std::uint32_t> candidates;
   // user, recommend, blend
   bool exclude_seen = false;
+  // user, recommend
+  std::string cold_start;  // the order for users without a profile; empty: they are an error
 };
 
 // What a kind of call is made of.

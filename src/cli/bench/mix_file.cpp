@@ -12,6 +12,7 @@
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
+#include "cli/wire_names.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {
@@ -183,6 +184,11 @@ void ReadCall(CallReader& call, CallSpec& spec) {
   call.ReadShare("lambda", spec.lambda);
   call.ReadWhole("candidates", 1, kLimits.diversity_candidates_max, spec.candidates);
   call.ReadBool("exclude_seen", spec.exclude_seen);
+  call.ReadText("cold_start", spec.cold_start);
+  if (!spec.cold_start.empty() && !ColdStartOrderNamed(spec.cold_start)) {
+    call.Refuse("cold_start", fmt::format("{} is no order; give newest or most_popular",
+                                          base::Quoted(spec.cold_start)));
+  }
 }
 
 }  // namespace

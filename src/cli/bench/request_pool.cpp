@@ -8,8 +8,7 @@
 namespace simile::cli::bench {
 namespace {
 
-constexpr std::size_t kRequestsMax = 4'096;  // of each kind
-constexpr std::size_t kRequestsMin = 16;     // however large
+constexpr std::size_t kRequestsMin = 16;  // however large
 constexpr std::size_t kRequestBytesMax = 64U << 20;
 
 std::string Serialize(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random) {
@@ -21,7 +20,8 @@ std::string Serialize(const CallSpec& spec, const QuerySamples& samples, RandomD
 }  // namespace
 
 absl::StatusOr<RequestPool> RequestPool::Make(std::span<const CallSpec> specs,
-                                              const QuerySamples& samples, std::uint64_t seed) {
+                                              const QuerySamples& samples, std::uint64_t seed,
+                                              std::uint32_t requests_max) {
   RequestPool pool;
   std::map<std::string_view, int> named;
   RandomDraw random(seed);
@@ -35,7 +35,7 @@ absl::StatusOr<RequestPool> RequestPool::Make(std::span<const CallSpec> specs,
     kind.weight = spec.weight;
     kind.queries = spec.batch;
     std::size_t bytes = 0;
-    while (kind.requests.size() < kRequestsMax &&
+    while (kind.requests.size() < requests_max &&
            (kind.requests.size() < kRequestsMin || bytes < kRequestBytesMax)) {
       kind.requests.emplace_back(Serialize(spec, samples, random));
       bytes += kind.requests.back().size();

@@ -24,10 +24,13 @@ struct PreparedKind {
 // Every request of a run. Immutable once built; safe to share.
 class RequestPool {
  public:
-  // Draws requests of every spec: up to 4,096 each, fewer when they are large.
+  static constexpr std::uint32_t kRequestsMax = 4'096;
+
+  // Draws requests of every spec: up to so many each, fewer when they are large.
   // Errors: those of CheckSamples.
   static absl::StatusOr<RequestPool> Make(std::span<const CallSpec> specs,
-                                          const QuerySamples& samples, std::uint64_t seed);
+                                          const QuerySamples& samples, std::uint64_t seed,
+                                          std::uint32_t requests_max = kRequestsMax);
 
   struct Choice {
     std::uint32_t kind = 0;

@@ -76,9 +76,9 @@ std::string LatencyTable(const ReportedRun& run, const Terminal& terminal) {
 }
 
 std::string CheckText(const CheckSummary& checks, std::uint64_t not_kept) {
-  std::string text =
-      fmt::format("verified    {} compared with double precision, {} wrong\n",
-                  base::Counted(checks.compared, "answer"), base::Grouped(checks.wrong));
+  std::string text = fmt::format("verified    {} compared with {}, {} wrong\n",
+                                 base::Counted(checks.compared, "answer"), checks.against,
+                                 base::Grouped(checks.wrong));
   for (const std::string& finding : checks.findings) text += fmt::format("  WRONG  {}\n", finding);
   for (const auto& [why, count] : checks.unchecked) {
     text += fmt::format("  not compared: {} ({})\n", base::Counted(count, "answer"), why);
@@ -187,10 +187,13 @@ nlohmann::ordered_json ReceiptsJson(const ReceiptTally& receipts) {
 }
 
 nlohmann::ordered_json ChecksJson(const CheckSummary& checks, std::uint64_t not_kept) {
-  return {{"compared", checks.compared},
-          {"wrong", checks.wrong},
-          {"findings", checks.findings},
-          {"unchecked", checks.unchecked},
+  nlohmann::ordered_json kinds = nlohmann::ordered_json::object();
+  for (const auto& [name, kind] : checks.kinds) {
+    kinds[name] = {{"compared", kind.compared}, {"wrong", kind.wrong}};
+  }
+  return {{"against", checks.against},   {"compared", checks.compared},
+          {"wrong", checks.wrong},       {"kinds", std::move(kinds)},
+          {"findings", checks.findings}, {"unchecked", checks.unchecked},
           {"not_kept", not_kept}};
 }
 

@@ -12,6 +12,7 @@
 #include "engine/search/search_task.h"
 #include "engine/search/task_progress.h"
 #include "simile/clock.h"
+#include "simile/query.h"
 
 namespace simile::engine {
 
@@ -28,6 +29,7 @@ struct QueuedTask {
   bool begun = false;         // a slice of it runs or has run
   Clock::TimePoint began_at;  // its first slice
   Clock::Duration compute{};  // all its slices
+  DeviceTime device_time;     // in them, where it asks for it
   TaskProgress progress;
   absl::StatusOr<SearchAnswer> answer;  // once it is finished
   std::unique_ptr<QueuedTask> next;     // finished after it (finished_tasks.h)

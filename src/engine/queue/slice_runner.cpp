@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <new>
+#include <optional>
 
 #include "base/error_detail.h"
 #include "engine/queue/reserve_for.h"
@@ -12,6 +14,12 @@ namespace {
 
 // What a result keeps while nothing is searched.
 constexpr std::size_t kResultBytesKept = 1U << 20;
+
+// Of a task that asked for it.
+std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
+  if (!queued.task->time_device || !queued.device_time.measured) return std::nullopt;
+  return static_cast<std::uint64_t>(std::llround(queued.device_time.microseconds));
+}
 
 constexpr auto kSlice = std::chrono::duration_cast<Clock::Duration>(Milliseconds(kSliceMs));
 
@@ -41,10 +49,16 @@ const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
   }
   hard_report_ = {};
   outcome_ = {};
+  device_time_ = {};
+  const bool timed = std::ranges::any_of(
+      tasks, [](const QueuedTask* queued) { return queued->task->time_device; });
+  workspace_.search.AddDeviceTimeTo(timed ? &device_time_ : nullptr);
   slice.hard ? RunHard(slice, tasks, began_at + kSlice, yield) : RunPlain(slice, tasks);
   outcome_.duration = clock_.Now() - began_at;
   for (QueuedTask* const queued : tasks) {
-    if (std::exchange(queued->progress.in_slice, false)) queued->compute += outcome_.duration;
+    if (!std::exchange(queued->progress.in_slice, false)) continue;
+    queued->compute += outcome_.duration;
+    if (device_time_.measured) queued->device_time.Add(device_time_.microseconds);
   }
   return outcome_;
 }
@@ -159,6 +173,7 @@ absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const 
                   .batch_size = std::max(1U, progress.batch_size),
                   .queue_us = Microseconds(queued.began_at - queued.task->arrived_at),
                   .compute_us = Microseconds(queued.compute),
+                  .device_us = DeviceMicroseconds(queued),
                   .cost = execution.cost}};
 }
 

@@ -20,6 +20,7 @@
 #include "engine/search/search_workspace.h"
 #include "simile/backend.h"
 #include "simile/clock.h"
+#include "simile/query.h"
 #include "simile/served_by.h"
 
 namespace simile::engine {
@@ -96,6 +97,7 @@ class SliceRunner {
   std::vector<TaskProgress*> hard_tasks_;  // of the slice
   HardQueries::Report hard_report_;
   Outcome outcome_;
+  DeviceTime device_time_;  // of the slice, where one of its tasks asks for it
   std::uint64_t device_bytes_ = 0;
   std::uint64_t device_bytes_peak_ = 0;
 };

@@ -33,6 +33,8 @@ struct SearchTask {
   // [vectors of all queries, one after the other; dim] fp32, padded; unit length for cosine
   data::Matrix vectors;
   Priority priority = Priority::kOnline;
+  // Whether the receipt is to have the device's own time.
+  bool time_device = false;
   // Of what is kept of the request until it is answered.
   std::uint64_t request_bytes = 0;
   // About how large the reply will be: a large one is built where it delays no small one.

@@ -9,7 +9,9 @@
 namespace simile::engine {
 
 absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
-                                const SearchBatch& batch, SearchResult& result) {
+                                const SearchBatch& untimed, SearchResult& result) {
+  SearchBatch batch = untimed;
+  batch.device_time = device_time_;
   if (segments.size() == 1) return segments.front()->Search(batch, result);
   if (partial_.size() < segments.size()) partial_.resize(segments.size());
   std::size_t row_count = 0;
@@ -28,7 +30,9 @@ absl::StatusOr<FallbackBackend> SegmentSearch::Score(
     std::span<const Row> rows, std::span<float> scores) {
   assert(scores.size() == queries.row_count() * rows.size());
   products_ += scores.size() * queries.dim();
-  if (segments.size() == 1) return segments.front()->Score(queries, rows, scores);
+  if (segments.size() == 1) {
+    return segments.front()->Score(queries, rows, scores, device_time_);
+  }
   FallbackBackend first_fallback;
   std::size_t end_row = 0;
   std::size_t first = 0;  // of rows
@@ -40,7 +44,7 @@ absl::StatusOr<FallbackBackend> SegmentSearch::Score(
     if (count == 0) continue;
     scores_.resize(queries.row_count() * count);
     absl::StatusOr<FallbackBackend> fallback =
-        segment->Score(queries, rows.subspan(first, count), scores_);
+        segment->Score(queries, rows.subspan(first, count), scores_, device_time_);
     if (!fallback.ok()) return fallback;
     if (first_fallback == nullptr) first_fallback = *std::move(fallback);
     for (std::size_t query = 0; query < queries.row_count(); ++query) {

@@ -9,6 +9,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "simile/query.h"
 #include "simile/segment.h"
 
 namespace simile::engine {
@@ -30,6 +31,8 @@ class SegmentSearch {
   absl::StatusOr<FallbackBackend> Score(
       std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
       std::span<const Row> rows, std::span<float> scores);
+  // Where searches and scores from now on add the device's time; null for nowhere. Borrowed.
+  void AddDeviceTimeTo(DeviceTime* device_time) { device_time_ = device_time; }
   // The products that all scores so far took: rows * queries * dim.
   std::uint64_t products() const { return products_; }
 
@@ -41,6 +44,7 @@ class SegmentSearch {
   std::vector<std::size_t> next_;      // one a segment: its first hit not yet merged
   std::vector<float> scores_;          // of one segment's rows
   std::uint64_t products_ = 0;
+  DeviceTime* device_time_ = nullptr;
 };
 
 }  // namespace simile::engine

@@ -114,7 +114,7 @@ class Scenario {
   void Score(const SegmentIndex& index, std::vector<SearchResult>& answers) const {
     const std::vector<Row> wanted{0, 1, 2, 77, kRows - 1};
     std::vector<float> scores(wanted.size());
-    const auto fallback = index.Score(queries_->view().Slice(0, 1), wanted, scores);
+    const auto fallback = index.Score(queries_->view().Slice(0, 1), wanted, scores, nullptr);
     EXPECT_TRUE(fallback.ok()) << fallback.status().ToString();
     if (fallback.ok()) CountFallback(*fallback);
     SearchResult& result = answers.emplace_back();
@@ -362,7 +362,7 @@ TEST(GpuLostTest, MakesNoCallAfterTheDeviceIsLost) {
   const std::size_t calls = emulated_cuda::CallCount();
   EXPECT_EQ((*index)->Search(batch, result).code(), absl::StatusCode::kUnavailable);
   std::vector<float> scores(1);
-  EXPECT_EQ((*index)->Score(batch.queries, std::vector<Row>{7}, scores).status().code(),
+  EXPECT_EQ((*index)->Score(batch.queries, std::vector<Row>{7}, scores, nullptr).status().code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ((*gpu)->MakeResident(tests::SegmentOf(rows)).status().code(),
             absl::StatusCode::kUnavailable);

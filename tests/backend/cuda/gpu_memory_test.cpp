@@ -50,6 +50,15 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
   const std::uint64_t workspace = WorkspaceBytes(options.workspace);
   ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), workspace);
   ASSERT_EQ(HeldBy(*backend), workspace);
+  // The emulated device rounds each allocation up.
+  const auto expect_card_holds = [&](std::uint64_t bytes) {
+    constexpr std::uint64_t kRoundedUpMax = 4'096;
+    const std::optional<CardMemory> card = backend->card_memory();
+    ASSERT_TRUE(card.has_value());
+    ASSERT_GE(card->total_bytes - card->free_bytes, bytes);
+    ASSERT_LE(card->total_bytes - card->free_bytes, bytes + kRoundedUpMax);
+  };
+  expect_card_holds(workspace);
   ASSERT_EQ(emulated_cuda::PinnedBytesInUse(), WorkspaceHostBytes(options.workspace));
   for (int i = 0; i < 50; ++i) {
     const std::size_t row_count = random.Between(1, 3'000), dim = random.Between(1, 200);
@@ -60,6 +69,7 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
     ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), workspace + plan.device_bytes)
         << row_count << " x " << dim;
     ASSERT_EQ(HeldBy(*backend), workspace + plan.device_bytes);
+    expect_card_holds(workspace + plan.device_bytes);
     ASSERT_EQ((*index)->Resident()->device_bytes, plan.device_bytes);
     const auto queries = tests::UnitRows(3, dim, random);
     const std::vector<QuerySpec> specs = tests::Specs(3, 10);
@@ -69,6 +79,7 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
         << "a search allocates nothing";
   }
   ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), workspace) << "everything is freed";
+  expect_card_holds(workspace);
 }
 
 // Bytes of the workspace and one segment of this size, with or without its fp32 rows.

@@ -492,7 +492,7 @@ TEST(GpuEngineTest, ScoresOfMinusZeroAreZero) {
   const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
   ASSERT_TRUE(index.ok());
   float score = 1;
-  ASSERT_TRUE((*index)->Score(query.view(), std::vector<Row>{3}, {&score, 1}).ok());
+  ASSERT_TRUE((*index)->Score(query.view(), std::vector<Row>{3}, {&score, 1}, nullptr).ok());
   EXPECT_EQ(score, 0);
   EXPECT_FALSE(std::signbit(score));
   const std::vector<QuerySpec> specs = tests::Specs(1, 3);
@@ -519,7 +519,7 @@ TEST(GpuEngineTest, ScoresListedRowsInPieces) {
     if (random.OneIn(2)) wanted.push_back(70 + row);
   }
   std::vector<float> scores(kQueries * wanted.size());
-  ASSERT_TRUE((*index)->Score(queries->view(), wanted, scores).ok());
+  ASSERT_TRUE((*index)->Score(queries->view(), wanted, scores, nullptr).ok());
   for (std::size_t query = 0; query < kQueries; ++query) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       ASSERT_EQ(scores[query * wanted.size() + i],
@@ -527,6 +527,47 @@ TEST(GpuEngineTest, ScoresListedRowsInPieces) {
                                                      rows->view()[wanted[i] - 70]));
     }
   }
+}
+
+// The first run of a pass is no graph yet, the second captures one, the third launches it again.
+TEST(GpuEngineTest, TimesTheDeviceWhereItIsAskedFor) {
+  constexpr std::size_t kRows = 5'000, kDim = 40;
+  for (const auto forced : {ForcedStrategy::kInt8Scan, ForcedStrategy::kRowScan,
+                            ForcedStrategy::kGemm, ForcedStrategy::kCanonical}) {
+    tests::ResetEmulatedGpu(CardOf(0), 1);
+    SeededRandom random(29);
+    Bench bench(EmulatedOptions(forced), tests::UnitRows(kRows, kDim, random), Metric::kCosine);
+    for (const std::size_t batch :
+         {std::size_t{1}, std::size_t{3}}) {  // one is exchanged in mapped memory
+      const auto queries = tests::UnitRows(batch, kDim, random);
+      const std::vector<QuerySpec> specs = tests::Specs(batch, 10);
+      const std::string what = "strategy " + std::to_string(static_cast<int>(forced));
+      for (int run = 0; run < 3; ++run) {
+        DeviceTime time;
+        bench.Expect({queries->view(), specs, &time}, what);
+        EXPECT_TRUE(time.measured) << what << ", run " << run;
+        EXPECT_GT(time.microseconds, 0) << what << ", run " << run;
+        bench.Expect({queries->view(), specs}, what);
+      }
+    }
+  }
+}
+
+TEST(GpuEngineTest, TimesTheScoresOfListedRows) {
+  tests::ResetEmulatedGpu(CardOf(0), 1);
+  SeededRandom random(31);
+  const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
+  ASSERT_TRUE(gpu.ok());
+  const auto index = (*gpu)->MakeResident(tests::SegmentOf(tests::UnitRows(300, 32, random)));
+  ASSERT_TRUE(index.ok());
+  const auto query = tests::UnitRows(1, 32, random);
+  std::vector<float> scores(2);
+  DeviceTime time;
+  ASSERT_TRUE((*index)->Score(query->view(), std::vector<Row>{3, 7}, scores, &time).ok());
+  const double once = time.microseconds;
+  EXPECT_GT(once, 0);
+  ASSERT_TRUE((*index)->Score(query->view(), std::vector<Row>{3, 7}, scores, &time).ok());
+  EXPECT_EQ(time.microseconds, 2 * once);
 }
 
 // The bound holds for queries of at most unit length, so a longer one is scaled to it.

@@ -121,6 +121,9 @@ def measured(data: dict) -> str:
         return f'{data["sums"]:,} sums per method, worst {three(data["seen_over_bound"])} of the bound{stored}'
     if "engines" in data:  # of engine_bench, whose cases are complete
         return f'{len(data["cases"])} cases, {min(case["rounds"] for case in data["cases"])} rounds of each'
+    if "loads" in data:  # of server_kinds.py
+        kinds = [kind for load in data["loads"] for kind in load["kinds"].values()]
+        return f'{len(kinds)} kinds of calls, {sum(kind["compared"] for kind in kinds):,} answers compared, {sum(kind["wrong"] for kind in kinds)} differ'
     if "cases" in data:
         cases = data["cases"]
         return f'{sum(is_measured(case) or "eager_us" in case or "note" in case for case in cases)} of {len(cases)} cases'
@@ -288,6 +291,41 @@ def against_cpu_section(results: dict) -> str:
             "take turns, the same queries and the same answers. *Times faster* is against the CPU engine on all cores.\n" + text)
 
 
+def kinds_table(data: dict) -> str:
+    """Each kind of call: its times on the GPU with one call under way and with more, and on the CPU with one."""
+    loads = [load for load in data["loads"] if not load["beside"]]
+    on_cpu = next((load["kinds"] for load in data["loads"] if load["beside"]), {})
+    flights = list(dict.fromkeys(load["in_flight"] for load in loads))
+    rows = []
+    for label in dict.fromkeys(label for load in loads for label in load["kinds"]):
+        found = {load["in_flight"]: load["kinds"][label] for load in loads if label in load["kinds"]}
+        one, cpu = found.get(1), on_cpu.get(label)
+        rows.append([label, *(us_text(found[flight]["p50_us"]) if flight in found else "" for flight in flights),
+                     us_text(one["p99_us"]) if one else "", us_text(cpu["p50_us"]) if cpu else "",
+                     f'{cpu["p50_us"] / one["p50_us"]:.1f}' if cpu and one else "",
+                     f'{sum(kind["compared"] for kind in found.values()):,}', f'{sum(kind["wrong"] for kind in found.values()):,}'])
+    heads = ["call", *(f"p50 us, {flight} under way" for flight in flights), "p99 us, 1 under way", "CPU p50 us, 1 under way",
+             "times faster", "compared", "differ"]
+    return table(heads, rows, set(range(1, len(heads))))
+
+
+def kinds_section(results: dict) -> str:
+    """Empty without a step that asked for users, filters and groups."""
+    text = ""
+    for step in ("server-films", "server-made"):
+        data = data_of(results, step)
+        if not data.get("loads"):
+            continue
+        text += (f'\n**{data["collection"]}**, {data["rows"]:,} x {data["dim"]}, {data["users"]:,} users. All kinds at once, k 10.\n\n'
+                 + kinds_table(data))
+        if data.get("a100"):
+            text += "\n```\n" + data["a100"].strip() + "\n```\n"
+    if not text:
+        return ""
+    return ("\n### Users, filters and groups through a server\n\n`simile bench` on this machine; every answer is compared with that "
+            "of a server on the CPU beside it, to the bit.\n" + text)
+
+
 def preface(about: dict) -> str:
     text = ""
     for run in about.get("runs", [about]):
@@ -308,7 +346,8 @@ def render(results: dict) -> str:
                  f'highest rates. *faster*: the better of torch eager and graphed over ours; required are 1.2x at batch 1 and 2x '
                  f'from 32 on. Targets are for an {TARGET_CARD}.\n')
     text += "".join(bench_section(name, results) for name in names)
-    return text + against_cpu_section(results) + server_section(results) + variants_section(results) + decisions_section(results)
+    return (text + against_cpu_section(results) + server_section(results) + kinds_section(results) + variants_section(results)
+            + decisions_section(results))
 
 
 def write_page(path: pathlib.Path, text: str, plots: list[pathlib.Path]) -> None:

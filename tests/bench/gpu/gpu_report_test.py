@@ -135,6 +135,14 @@ class GpuReportTest(unittest.TestCase):
         self.assertIn("| 16 | 12,346 | 900 | 2,000 | 3,000 | cuda: fp16-scan-sm90 | 0 |", text)
         self.assertIn("```\nthe report\n```", text)
 
+    def test_shows_the_kinds_of_calls_beside_the_cpus(self):
+        self.assertIn("**films**, 5,000 x 384, 500 users.", self.text)
+        self.assertIn("| recommend | 130 | 2,000 | 210 | 650 | 5.0 | 5,500 | 0 |", self.text)
+        self.assertIn("| filter of 5.00% | 140 | 2,100 | 230 | 420 | 3.0 | 5,500 | 0 |", self.text)
+        self.assertIn("| cold start, newest | 90.0 |  | 120 |  |  | 500 | 0 |", self.text)
+        self.assertIn("```\nthe report of the films\n```", self.text)
+        self.assertIn("7 kinds of calls, 11,500 answers compared, 0 differ", gpu_report.summary("", self.results["steps"]["server-films"]))
+
     def test_every_table_row_has_as_many_cells_as_its_head(self):
         width = 0
         for line in self.text.splitlines():

@@ -59,6 +59,9 @@ def figures_of(step: str) -> tuple[dict, dict]:
     if step == "server":
         one = {"in_flight": 1, "rate": 9.5, "latency_us": [1, 2, 3], "engine": "cuda", "wrong": 0}
         return {"rows": 9, "dim": 8, "runs": [one]}, {"rows": 9, "dim": 8, "runs": [one, one], "a100": "report"}
+    if step in ("server-films", "server-made"):
+        whole = FIGURES["server-films"]["data"]
+        return whole | {"loads": whole["loads"][:1], "a100": ""}, whole
     test = {"test": "Strategies/Gemm", "passed": True, "cases": "9", "by_strategy": "8", "queries": "8"}
     return {"tests": [test]}, {"tests": [test, test]}
 
@@ -148,7 +151,8 @@ class RunTest(unittest.TestCase):
         page = (self.bench.out / "gpu.md").read_text(encoding="utf-8")
         for expected in ("| conformance-Gemm | passed |", "| kernels-variants-ring | passed |", "| bench-10000000x768 | passed |",
                          "| torch-1000000x768 | passed |", "### Every variant", "### Through a server", "### The GPU against the CPU of the same server",
-                         "| 1 | 12.500 | 2.500 | 0.500 | 5.0 | fp16-scan-sm90 |", "### What the figures decide"):
+                         "| 1 | 12.500 | 2.500 | 0.500 | 5.0 | fp16-scan-sm90 |", "### Users, filters and groups through a server",
+                         "| server-made | passed |", "### What the figures decide"):
             self.assertIn(expected, page)
 
     def test_writes_the_page_the_figures_the_output_and_at_most_five_pictures_of_a_list(self):

@@ -23,9 +23,10 @@ from step_lists import CUDA12_PLUGIN, PROGRAMS
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 PLUGIN = "libsimile_cuda.so"
-SCRIPTS = ("run.py", "step_lists.py", "json_file.py", "server_bench.py", "torch_rival.py", "gpu_report.py", "gpu_decisions.py",
+SCRIPTS = ("run.py", "step_lists.py", "json_file.py", "server_bench.py", "server_kinds.py", "torch_rival.py", "gpu_report.py", "gpu_decisions.py",
            "gpu_plots.py")
 # Every machine has these, as new as its own programs need them; a driver brings its own.
+FILMS = ("content_vectors.npy", "metadata.jsonl", "user_ids.json", "preference_vectors.npy", "interactions.jsonl", "LICENSE.data")
 OF_THE_SYSTEM = re.compile(r"^(linux-vdso|ld-linux.*|libc|libm|libpthread|libdl|librt|libresolv|libstdc\+\+|libgcc_s"
                            r"|libcuda|libcudart|libcublas|libcublasLt|libnvidia-.*)\.so")
 NO_CARD = 2  # card.h
@@ -99,6 +100,9 @@ def pack(programs: pathlib.Path, cuda12: pathlib.Path, out: pathlib.Path) -> Non
     (out / "tests/bench/gpu").mkdir(parents=True)
     for name in SCRIPTS:
         shutil.copyfile(HERE / name, out / "tests/bench/gpu" / name)
+    (out / "examples/films").mkdir(parents=True)
+    for name in FILMS:  # what server_kinds.py serves
+        shutil.copyfile(ROOT / "examples/films" / name, out / "examples/films" / name)
 
 
 def check(out: pathlib.Path) -> None:

@@ -7,7 +7,8 @@
     python3 tests/bench/gpu/run.py --list variants        every variant of every kernel
     python3 tests/bench/gpu/run.py --list serving         the whole table and the large sizes, as served
     python3 tests/bench/gpu/run.py --list product         how many times faster than this machine's CPU
-    python3 tests/bench/gpu/run.py --report gpu-checks.json gpu-variants.json gpu-serving.json gpu-product.json
+    python3 tests/bench/gpu/run.py --list users           users, filters, groups and the five-part report, beside the CPU
+    python3 tests/bench/gpu/run.py --report gpu-checks.json gpu-variants.json gpu-serving.json gpu-product.json gpu-users.json
 
 Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch; no
 network. Each list ends by itself within --minutes. Every program writes its figures case by case, and they are collected

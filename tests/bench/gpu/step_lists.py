@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-LISTS = ("checks", "variants", "serving", "product")
+LISTS = ("checks", "variants", "serving", "product", "users")
 TEST = "test"  # the parts of `checks` that only pass or fail, and the plug-in of CUDA 12: `make gpu-test`
 PROGRAMS = ("gpu_steps", "gpu_bench", "tensor_sums", "device_conformance", "engine_bench", "simile")
 CUDA12_PLUGIN = "libsimile_cuda12.so"
@@ -62,16 +62,21 @@ class Sizes:
     rival: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     against_cpu: tuple[str, ...] = ("--batch", "1,10,32,100,1000")
+    films: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
     limit_factor: float = 1  # of every step's limit
 
 
 # For a dry run on the emulated device, which is a million times slower: the paths, not the figures. Every step has two cases at
 # least, so that it can be killed after its first figure.
 FEW_CASES = ("--cases", "6", "--seconds", "300", "--first-seed", FIRST_SEED_OF_FEW, "--batch-timeout", "300")
+TINY_KINDS = ("--one-by-one", "--duration", "0.3", "--in-flight", "1", "--requests", "2", "--timeout", "300", "--dim", "32", "--no-report")
 TINY = Sizes(conformance=FEW_CASES, suites=("Strategies",), sanitizer=FEW_CASES, steps=("--cases", "1"), limit_factor=10,
              small="5001x32", large="5002x32", large_narrow="5003x32", huge="5004x32",
              bench=("--batch", "1,3", "--k", "10", "--query-count", "16", "--verify", "4"), rival=("--batch", "1", "--k", "10"),
-             against_cpu=("--batch", "1,3", "--batch-timeout", "300"), server=("--duration", "1", "--in-flight", "1", "--backend", "auto"))
+             against_cpu=("--batch", "1,3", "--batch-timeout", "300"),
+             server=("--duration", "1", "--in-flight", "1", "--backend", "cpu"), films=(*TINY_KINDS, "--rows", "200"),
+             made=(*TINY_KINDS, "--rows", "1100", "--users", "300"))
 
 # (planned, limit) in seconds of the kernel steps that take longer or shorter than others, both data sets together. A
 # limit leaves time to wait for a kernel that hangs (bench_options.cpp).
@@ -84,7 +89,7 @@ def steps_of(names: list[str], machine: Machine, sizes: Sizes) -> list[Step]:
     """The steps of these lists, each once; a failure makes the later ones of its list less useful."""
     found: dict[str, Step] = {}
     for name in names:
-        for step in {"checks": checks, "variants": variants, "serving": serving, "product": product,
+        for step in {"checks": checks, "variants": variants, "serving": serving, "product": product, "users": users,
                      TEST: tests}[name](machine, sizes):
             found.setdefault(step.name, dataclasses.replace(step, limit_s=sizes.limit_factor * step.limit_s))
     return list(found.values())
@@ -167,6 +172,20 @@ def against_cpu(machine: Machine, sizes: Sizes, shape: str, planned_s: float, *o
                 limit_s(planned_s),
                 program(machine, "engine_bench", "--synthetic", "clustered", "--rows", rows, "--dim", dim, "--backend",
                         "scan-single,auto,gpu", "--k", "10", *sizes.against_cpu, *options, "--json", str(output)), output)
+
+
+def users(machine: Machine, sizes: Sizes) -> list[Step]:
+    """Users, filters, groups and the five-part report through a server, every answer compared with the CPU's."""
+    return [server_kinds(machine, "films", 18, "5,000 films, 500 users with interactions", *sizes.films),
+            server_kinds(machine, "made", 36, "62,423 rows, 119,808 users", *sizes.made)]
+
+
+def server_kinds(machine: Machine, collection: str, planned_s: float, what: str, *options: str) -> Step:
+    output = machine.work / f"server-{collection}.json"
+    return Step(f"server-{collection}", f"every kind of call and the report through a server, beside the CPU: {what}", planned_s,
+                limit_s(planned_s),
+                [machine.python, "-B", str(HERE / "server_kinds.py"), "--simile", str(machine.bin / "simile"), "--collection", collection,
+                 "--work", str(machine.work), *options, "--json", str(output)], output)
 
 
 def program(machine: Machine, name: str, *options: str) -> list[str]:

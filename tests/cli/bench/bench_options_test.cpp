@@ -109,7 +109,20 @@ TEST(BenchOptionsTest, NamesTheFlagThatIsWrong) {
          flags.report = "a100";
        },
        "--compare: not together with --report"},
+      {[](auto& flags) { flags.cpu_server = "b"; },
+       "--cpu-server: needs --report a100, or --verify"},
       {[](auto& flags) { flags.report = "h100"; }, "--report: there is no report \"h100\""},
+      {[](auto& flags) {
+         flags.report = "a100";
+         flags.cpu_server = "http://b";
+       },
+       "--cpu-server: give HOST:PORT"},
+      {[](auto& flags) {
+         flags.report = "a100";
+         flags.hourly_price = 1;
+         flags.cpu_hourly_price = 2;
+       },
+       "--cpu-hourly-price: needs --cpu-server"},
       {[](auto& flags) {
          flags.report = "a100";
          flags.rate = {"5"};

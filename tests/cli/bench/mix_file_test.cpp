@@ -35,10 +35,12 @@ TEST(MixFileTest, ReadsEveryKey) {
     {"kind": "examples", "positive": 2, "negative": 4, "strategy": "best_score", "payload": "all"},
     {"kind": "blend", "user_weight": 0.25, "exclude_seen": true, "filter": "year > 1"},
     {"kind": "groups", "field": "genres", "group_size": 2},
-    {"kind": "diversity", "lambda": 0.7, "candidates": 50, "bulk": true}]})",
+    {"kind": "diversity", "lambda": 0.7, "candidates": 50, "bulk": true},
+    {"kind": "user", "cold_start": "most_popular"}]})",
                               Defaults(), "m");
   ASSERT_TRUE(specs.ok()) << specs.status();
-  ASSERT_EQ(specs->size(), 5U);
+  ASSERT_EQ(specs->size(), 6U);
+  EXPECT_EQ((*specs)[5].cold_start, "most_popular");
   const CallSpec& vector = (*specs)[0];
   EXPECT_EQ(vector.weight, 2.5);
   EXPECT_EQ(vector.batch, 10U);
@@ -92,6 +94,8 @@ TEST(MixFileTest, SaysWhereAndWhatWouldBeRight) {
        "positive and negative together are 1 to 64"},
       {R"({"calls": [{"kind": "blend", "user_weight": 1.5}]})",
        "calls[0].user_weight: 1.5 is not a number from 0 to 1"},
+      {R"({"calls": [{"kind": "user", "cold_start": "oldest"}]})",
+       "calls[0].cold_start: \"oldest\" is no order; give newest or most_popular"},
   };
   for (const auto& [text, message] : cases) {
     const auto specs = ParseMix(text, Defaults(), "m");

@@ -89,6 +89,29 @@ TEST_F(ExecutorTest, ReportsTheBytesOnTheDevice) {
   EXPECT_EQ(answer->receipt.device_bytes_peak, 207U);
 }
 
+TEST_F(ExecutorTest, ReportsTheDevicesTimeToTasksThatAskForIt) {
+  segment_->device_us = 12.4;
+  Start();
+  BlockWithTask(1);
+  Submit(Task(2));
+  auto timed = Task(3, 2);
+  timed->time_device = true;
+  Submit(std::move(timed));
+  gate_.Open();
+  EXPECT_EQ(answers_.Await(1).answer->receipt.device_us, std::nullopt);
+  EXPECT_EQ(answers_.Await(2).answer->receipt.device_us, std::nullopt);
+  EXPECT_EQ(answers_.Await(3).answer->receipt.device_us, 12U);
+  ASSERT_THAT(BatchSizes(*segment_), ElementsAre(1, 3)) << "in one pass";
+}
+
+TEST_F(ExecutorTest, ReportsNoDeviceTimeWhereNoDeviceAnswers) {
+  Start();
+  auto timed = Task(1);
+  timed->time_device = true;
+  Submit(std::move(timed));
+  EXPECT_EQ(answers_.Await(1).answer->receipt.device_us, std::nullopt);
+}
+
 TEST_F(ExecutorTest, BatchesTasksThatArriveDuringAPass) {
   Start();
   BlockWithTask(1);

@@ -139,6 +139,31 @@ TEST(SegmentSearchTest, ScoresRowsOfAllSegmentsWhereverTheyAreCut) {
   }
 }
 
+TEST(SegmentSearchTest, AddsTheDeviceTimesOfAllSegments) {
+  const data::Matrix rows = RandomMatrix(20, 5, 1);
+  const data::Matrix queries = RandomMatrix(1, 5, 2);
+  const std::vector<QuerySpec> specs(1);
+  const std::vector<Row> scored = {1, 19};
+  std::vector<float> scores(scored.size());
+  for (const std::vector<std::size_t>& starts : {std::vector<std::size_t>{0}, {0, 7}}) {
+    const Segments segments = Cut(rows.view(), starts);
+    for (const auto& segment : segments) {
+      const_cast<FakeSegment*>(static_cast<const FakeSegment*>(segment.get()))->device_us = 1.5;
+    }
+    SegmentSearch search;
+    SearchResult result;
+    DeviceTime time;
+    search.AddDeviceTimeTo(&time);
+    ASSERT_TRUE(search.Run(segments, {queries.view(), specs}, result).ok());
+    EXPECT_EQ(time.microseconds, 1.5 * static_cast<double>(starts.size()));
+    ASSERT_TRUE(search.Score(segments, queries.view(), scored, scores).ok());
+    EXPECT_EQ(time.microseconds, 3.0 * static_cast<double>(starts.size()));
+    search.AddDeviceTimeTo(nullptr);
+    ASSERT_TRUE(search.Run(segments, {queries.view(), specs}, result).ok());
+    EXPECT_EQ(time.microseconds, 3.0 * static_cast<double>(starts.size()));
+  }
+}
+
 TEST(SegmentSearchTest, ReturnsTheFallbackBackendOfAnySegment) {
   const data::Matrix rows = RandomMatrix(20, 5, 1);
   const data::Matrix queries = RandomMatrix(1, 5, 2);

@@ -201,8 +201,8 @@ class Witness final : public SegmentIndex {
   std::size_t row_count() const override { return 3; }
   std::size_t dim() const override { return 4; }
   absl::Status Search(const SearchBatch&, SearchResult&) const override { return absl::OkStatus(); }
-  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>,
-                                        std::span<float>) const override {
+  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>, std::span<float>,
+                                        DeviceTime*) const override {
     return nullptr;
   }
 
@@ -300,8 +300,8 @@ class MovedSegment final : public SegmentIndex {
   FallbackBackend fallback() const override { return fallback_backend; }
   std::optional<ResidentPlan> Resident() const override { return ResidentPlan{5, 6}; }
   absl::Status Search(const SearchBatch&, SearchResult&) const override { return absl::OkStatus(); }
-  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>,
-                                        std::span<float>) const override {
+  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>, std::span<float>,
+                                        DeviceTime*) const override {
     return nullptr;
   }
 

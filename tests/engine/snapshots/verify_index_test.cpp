@@ -108,8 +108,8 @@ class AsideOnly final : public SegmentIndex {
   absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
     return index_.Search(batch, result);
   }
-  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>,
-                                        std::span<float>) const override {
+  absl::StatusOr<FallbackBackend> Score(MatrixView, std::span<const Row>, std::span<float>,
+                                        DeviceTime*) const override {
     return absl::InternalError("a query would wait");
   }
 
