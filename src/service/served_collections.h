@@ -40,7 +40,8 @@ struct PermittedChangeCaller {
 
 // All that the handlers of collections reach of them: each function opens with what a call may use.
 // Where not every row and user exists for a caller, errors of changes do not say what was read:
-// the audit's line has that. Owned by the RPC services; borrows its parts. Safe to use from any thread.
+// the audit's line has that. Owned by the RPC services; borrows its parts. Safe to use from any
+// thread.
 class ServedCollections {
  public:
   ServedCollections(engine::SnapshotStore& store, CollectionChanges& changes)

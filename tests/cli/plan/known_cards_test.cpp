@@ -148,8 +148,8 @@ TEST(KnownCardsTest, KnowsWhichCodeIsBuilt) {
   for (std::sregex_iterator list(cmake.begin(), cmake.end(), lists), end; list != end; ++list) {
     least.push_back(std::stoi((*list)[1]));
   }
-  EXPECT_EQ(least,
-            (std::vector{backend::kNewestPluginCodeMin, backend::kGpuCodeMin, backend::kGpuCodeMin}));
+  EXPECT_EQ(least, (std::vector{backend::kNewestPluginCodeMin, backend::kGpuCodeMin,
+                                backend::kGpuCodeMin}));
   EXPECT_THAT(cmake,
               HasSubstr(fmt::format("set(SIMILE_CUDA_ARCHITECTURES {} ", backend::kGpuCodeMin)));
 }
