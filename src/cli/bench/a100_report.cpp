@@ -235,9 +235,11 @@ std::string TimesTable(const A100Measurements& measured, const Terminal& termina
 }
 
 std::string RentText(const MonthRent& rent) {
-  return fmt::format("{} ({}, {:.2g}% busy)",
-                     base::Grouped(static_cast<std::uint64_t>(std::llround(rent.price))),
-                     base::Counted(rent.machines, "machine"), rent.busy * 100);
+  const double percent = rent.busy * 100;
+  return fmt::format(
+      "{} ({}, {}{}% busy)", base::Grouped(static_cast<std::uint64_t>(std::llround(rent.price))),
+      base::Counted(rent.machines, "machine"), rent.busy > 1 ? "too few: " : "",
+      percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
 }
 
 std::string PaysText(const MonthCosts& costs) {

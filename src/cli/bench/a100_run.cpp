@@ -70,7 +70,8 @@ class TimedCalls {
     if (!ask_device_ || response->receipt().backend() != v1::BACKEND_KIND_GPU) return response;
     request.mutable_options()->set_receipt_detail(v1::RECEIPT_DETAIL_TIMED);
     const auto timed = call(request);
-    if (timed.ok() && timed->receipt().has_device_us()) {
+    if (!timed.ok()) return timed;
+    if (timed->receipt().has_device_us()) {
       gpu_ms_.push_back(static_cast<double>(timed->receipt().device_us()) / 1e3);
     }
     return response;

@@ -10,7 +10,6 @@ namespace simile::bench::gpu {
 namespace {
 
 using backend::cuda::Device;
-using backend::cuda::Event;
 using backend::cuda::Graph;
 
 constexpr double kSampleUs = 1'000;
@@ -18,12 +17,6 @@ constexpr unsigned kRunsMax = 64;
 constexpr std::size_t kSamplesMin = 3;
 constexpr std::size_t kSamplesMax = 25;
 constexpr std::chrono::nanoseconds kBudget = std::chrono::milliseconds(250);
-
-Event MakeTimingEvent(Device& device) {
-  cudaEvent_t event = nullptr;
-  device.Check(cudaEventCreate(&event), "cudaEventCreate");
-  return {device, event};
-}
 
 backend::cuda::GraphExec CaptureAfterOneRun(Device& device, cudaStream_t stream,
                                             const std::function<void()>& enqueue) {

@@ -214,8 +214,9 @@ class Servers:
     def report(self) -> dict:
         """The five-part report, for programs and for people."""
         out = self.folder.parent / "report.json"
+        few = ["--requests", str(self.arguments.requests)] if self.arguments.one_by_one else []
         done = asked(self.arguments.simile, self.gpu, "--report", "a100", "--folder", str(self.folder), "--cpu-server", self.cpu,
-                     "--hourly-price", str(CARD_PRICE), "--cpu-hourly-price", str(CPU_PRICE), "--out", str(out))
+                     "--hourly-price", str(CARD_PRICE), "--cpu-hourly-price", str(CPU_PRICE), "--timeout", str(self.arguments.timeout), "--out", str(out), *few)
         if done.returncode != 0:
             raise Failed(f"simile bench --report a100: {done.stderr.strip()}")
         return {"report": json.loads(out.read_text(encoding="utf-8")), "a100": done.stdout}

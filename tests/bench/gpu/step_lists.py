@@ -70,13 +70,13 @@ class Sizes:
 # For a dry run on the emulated device, which is a million times slower: the paths, not the figures. Every step has two cases at
 # least, so that it can be killed after its first figure.
 FEW_CASES = ("--cases", "6", "--seconds", "300", "--first-seed", FIRST_SEED_OF_FEW, "--batch-timeout", "300")
-TINY_KINDS = ("--one-by-one", "--duration", "0.3", "--in-flight", "1", "--requests", "2", "--timeout", "300", "--dim", "32", "--no-report")
+TINY_KINDS = ("--one-by-one", "--duration", "0.3", "--in-flight", "1", "--requests", "2", "--timeout", "300", "--dim", "32")
 TINY = Sizes(conformance=FEW_CASES, suites=("Strategies",), sanitizer=FEW_CASES, steps=("--cases", "1"), limit_factor=10,
              small="5001x32", large="5002x32", large_narrow="5003x32", huge="5004x32",
              bench=("--batch", "1,3", "--k", "10", "--query-count", "16", "--verify", "4"), rival=("--batch", "1", "--k", "10"),
              against_cpu=("--batch", "1,3", "--batch-timeout", "300"),
              server=("--duration", "1", "--in-flight", "1", "--backend", "cpu"), films=(*TINY_KINDS, "--rows", "200"),
-             made=(*TINY_KINDS, "--rows", "1100", "--users", "300"))
+             made=(*TINY_KINDS, "--rows", "1100", "--users", "300", "--no-report"))
 
 # (planned, limit) in seconds of the kernel steps that take longer or shorter than others, both data sets together. A
 # limit leaves time to wait for a kernel that hangs (bench_options.cpp).
