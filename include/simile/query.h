@@ -25,8 +25,9 @@ struct QuerySpec {
   float score_threshold = -std::numeric_limits<float>::infinity();
 };
 
-// How long a device worked, by its own clock: copies to and from it included, waits of the host
-// not. Adds up over the calls that it is passed to. A backend on the host adds nothing.
+// How long a device worked, by its own clock. Includes copies to and from the device; excludes
+// waits of the host. Adds up over the calls that it is passed to. A backend on the host adds
+// nothing.
 struct DeviceTime {
   void Add(double us) {
     measured = true;

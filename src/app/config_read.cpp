@@ -128,6 +128,8 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
   for (const FamiliarName& familiar : FamiliarNames()) {
     const auto variable = variables.find(familiar.name);
     if (variable == variables.end()) continue;
+    const Setting& setting = Settings()[SettingIndex(familiar.key)];
+    reading.before_familiar[familiar.name] = setting.get(reading.config).front();
     absl::Status applied =
         ApplyFamiliar(familiar, variable->second, VariableOrigin(familiar.name), reading);
     if (!applied.ok()) return applied;

@@ -38,6 +38,8 @@ struct ConfigReading {
   std::vector<ForeignValue> foreign_values;
   // The variables that are set and have a row in FamiliarNames(), by name.
   std::map<std::string, std::string> familiar_values;
+  // What the setting of each of these variables was before the variable was read.
+  std::map<std::string, std::string> before_familiar;
 };
 
 // Reads the file, then the environment, then the flags; each overrides the one before.

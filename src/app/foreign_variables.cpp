@@ -141,6 +141,9 @@ std::span<const ForeignVariable> ForeignVariables() {
       {"CUDA_*", kNobody, "The driver of CUDA 13 documents no variable of this name."},
       {"CUDNN_*", kNobody, kNoModel},
       {"NVIDIA_*", kNobody, "The container toolkit documents no variable of this name."},
+      {"NVTX_INJECTION64_PATH", kGpuDriver,
+       "A library that names of work on the GPU go to: it is loaded into the server; profilers set "
+       "it."},
       {"TF*", kNobody, "No TensorFlow runs in this server."},
       {"PYTORCH_*", kNobody, "No PyTorch runs in this server."},
       {"WORKER_*", kNobody, "The server has no workers to set up: one process answers all calls."},

@@ -15,7 +15,7 @@ VariableEffect EffectOf(const FamiliarName& familiar, const std::string& given,
   const std::size_t index = SettingIndex(familiar.key);
   const Setting& setting = Settings()[index];
   const std::string value = setting.get(reading.config).front();
-  const std::string normal = setting.get(Config()).front();
+  const std::string& normal = reading.before_familiar.at(familiar.name);
   const std::string& origin = reading.origins[index];
   const bool is_taken = origin == VariableOrigin(familiar.name);
   const bool is_default = origin.starts_with("default");

@@ -8,7 +8,7 @@
 
 namespace simile::app {
 
-// What a variable of the environment did that is named by other programs.
+// What an environment variable of another program did to this server.
 struct VariableEffect {
   std::string name;    // "GPU_DEVICE_ID"
   std::string value;   // "1"; see ForeignValue::display_value
@@ -25,8 +25,8 @@ std::vector<VariableEffect> EffectsOf(const ConfigReading& reading);
 // The variables without a reader: `OMP_NUM_THREADS, TF32_OVERRIDE`.
 std::string IgnoredVariables(const std::vector<VariableEffect>& effects);
 
-// The variables that are read and left all as it is without them, with what this server has
-// instead: `USE_GPU=true (backend.preference is auto), CUDA_MODULE_LOADING=LAZY`.
+// The variables that are read but change nothing. A variable of this server has its setting's value
+// behind it: `USE_GPU=true (backend.preference is auto), CUDA_MODULE_LOADING=LAZY`.
 std::string VariablesWithoutChange(const std::vector<VariableEffect>& effects);
 
 }  // namespace simile::app

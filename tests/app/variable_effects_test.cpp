@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "files/scratch_folder.h"
+
 namespace simile::app {
 namespace {
 
@@ -35,6 +37,18 @@ TEST(VariableEffectsTest, SaysNothingWithoutSuchVariables) {
   EXPECT_THAT(EffectsOf({{"PATH", "/bin"}, {"SIMILE_SERVER_PORT", "0"}}), IsEmpty());
   EXPECT_EQ(IgnoredVariables({}), "");
   EXPECT_EQ(VariablesWithoutChange({}), "");
+}
+
+TEST(VariableEffectsTest, ComparesWithWhatTheFileSays) {
+  const ScratchFolder folder;
+  folder.Write("simile.json", R"({"backend": {"preference": "cpu"}, "gpu": {"device": 1}})");
+  const auto reading = ReadConfig(
+      {folder.path() / "simile.json", {{"USE_GPU", "true"}, {"GPU_DEVICE_ID", "1"}}, {}});
+  ASSERT_TRUE(reading.ok()) << reading.status();
+  const std::vector<VariableEffect> effects = EffectsOf(*reading);
+  EXPECT_THAT(Changes(effects),
+              ElementsAre("USE_GPU=true, this server: backend.preference is auto instead of cpu"));
+  EXPECT_EQ(VariablesWithoutChange(effects), "GPU_DEVICE_ID=1 (gpu.device is 1)");
 }
 
 // The block that services with a T4 paste: all of it is named, and none of it makes them slower.

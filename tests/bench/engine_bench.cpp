@@ -140,5 +140,5 @@ int main(int argc, char** argv) {
   if (status.ok()) return 0;
   fmt::print(stderr, "error: {}\n", std::string(status.message()));
   constexpr int kNoCard = 2;
-  return absl::IsUnavailable(status) ? kNoCard : 1;
+  return simile::bench::IsNoCard(status) ? kNoCard : 1;
 }

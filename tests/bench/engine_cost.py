@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """What the CPU engine costs by itself: as rows and dimensions grow, under filters, and against the machine's own limits.
 
     engine_cost.py [--rows 62500,250000,1000000] [--dims 128,384,1536] [--threads 2]
@@ -149,11 +149,15 @@ def main() -> int:
     if not (arguments.bin / "engine_bench").exists():
         parser.error("engine_bench is not built: cmake --preset bench, then build engine_bench and kernel_peak")
     try:
-        with tempfile
-.TemporaryDirectory() as work : text = measure(arguments, pathlib.Path(work)) except subprocess
-                                           .CalledProcessError as error
-    : print(f "error: {error.cmd[0]} ended with {error.returncode}",
-            file = sys.stderr) return 1 peer_report.write_page(arguments.out / "cpu.md", text, [],
-                                                               BEGIN, END) print(text) return 0
+        with tempfile.TemporaryDirectory() as work:
+            text = measure(arguments, pathlib.Path(work))
+    except subprocess.CalledProcessError as error:
+        print(f"error: {error.cmd[0]} ended with {error.returncode}", file=sys.stderr)
+        return 1
+    peer_report.write_page(arguments.out / "cpu.md", text, [], BEGIN, END)
+    print(text)
+    return 0
 
-      if __name__ == "__main__" : sys.exit(main())
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,6 +11,11 @@
 #include "backend/gpu_plugin.h"
 
 namespace simile::bench {
+namespace {
+
+constexpr char kNoCard[] = "no GPU to use: ";
+
+}  // namespace
 
 std::string PluginBeside() {
   std::error_code ignored;
@@ -30,9 +35,10 @@ absl::StatusOr<const SimilePlugin*> LoadPluginForDevice(const std::string& path)
   (*plugin)->probe(&probe);
   if (probe.error == 0) return plugin;
   return absl::UnavailableError(fmt::format(
-      "no GPU to use: {} ({}); this needs a machine with an NVIDIA card and a driver "
-      "for {}",
+      "{}{} ({}); this needs a machine with an NVIDIA card and a driver for {}", kNoCard,
       std::begin(probe.error_text), std::begin(probe.error_name), std::begin(probe.runtime)));
 }
+
+bool IsNoCard(const absl::Status& status) { return status.message().starts_with(kNoCard); }
 
 }  // namespace simile::bench

@@ -16,4 +16,7 @@ std::string PluginBeside();
 // Errors: those of LoadGpuPlugin; kUnavailable when no device can be used, with the vendor's words.
 absl::StatusOr<const SimilePlugin*> LoadPluginForDevice(const std::string& path);
 
+// Whether this is the error of LoadPluginForDevice that no device can be used.
+bool IsNoCard(const absl::Status& status);
+
 }  // namespace simile::bench

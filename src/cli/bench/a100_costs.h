@@ -8,7 +8,7 @@ namespace simile::cli::bench {
 // A month of the guide has 30 days: its prices are 720 hourly ones.
 inline constexpr double kHoursOfMonth = 720;
 inline constexpr double kSecondsOfMonth = kHoursOfMonth * 3'600;
-// The guide asks for the cost of so many queries a month.
+// The guide asks for the cost of 100 million queries a month.
 inline constexpr std::uint64_t kQueriesOfMonth = 100'000'000;
 
 // A machine that is rented by the hour and answers at a measured rate.

@@ -171,7 +171,7 @@ class A100Run {
   absl::Status ReadBase() {
     const auto info = connection_.GetServerInfo();
     if (!info.ok()) return info.status();
-    backend_ = info->backend().kind();
+    backend_ = collection_.backend().kind();  // the server's may be a GPU that has no space for it
     measured_.on_gpu = backend_ == v1::BACKEND_KIND_GPU;
     ask_device_ =
         std::ranges::find(info->capabilities(), "receipt_timed") != info->capabilities().end();

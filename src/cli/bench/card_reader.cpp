@@ -16,9 +16,6 @@ using backend::Nvml;
 
 // The number of the card on which one of the processes computes.
 absl::StatusOr<unsigned> CardOf(const Nvml& nvml, const std::vector<pid_t>& processes) {
-  if (processes.empty()) {
-    return absl::NotFoundError("no process of the server is known on this machine");
-  }
   const absl::StatusOr<unsigned> count = nvml.CountDevices();
   if (!count.ok()) return count.status();
   for (unsigned card = 0; card < *count; ++card) {
@@ -42,6 +39,9 @@ class ProcessesReader {
       : processes_(std::move(processes)), library_(std::move(library)) {}
 
   absl::StatusOr<CardReading> Read() {
+    if (processes_.empty()) {
+      return absl::NotFoundError("no process of the server is known on this machine");
+    }
     if (nvml_ == nullptr) {
       absl::StatusOr<std::unique_ptr<Nvml>> opened = Nvml::Open(library_);
       if (!opened.ok()) return opened.status();

@@ -9,8 +9,6 @@
 namespace simile::cli::bench {
 namespace {
 
-constexpr std::chrono::milliseconds kEndWait{500};
-
 // What the readings of a run add up to.
 struct CardTally {
   CardUse use;
@@ -78,8 +76,9 @@ struct CardWatch::State {
   CardTally tally;        // of this run
 };
 
-CardWatch::CardWatch(ReadCard read, std::chrono::milliseconds interval)
-    : state_(std::make_shared<State>(std::move(read), interval)) {
+CardWatch::CardWatch(ReadCard read, std::chrono::milliseconds interval,
+                     std::chrono::milliseconds end_wait)
+    : state_(std::make_shared<State>(std::move(read), interval)), end_wait_(end_wait) {
   std::thread([state = state_] { state->Run(); }).detach();
 }
 
@@ -87,7 +86,7 @@ CardWatch::~CardWatch() {
   std::unique_lock lock(state_->mutex);
   state_->is_ending = true;
   state_->changed.notify_all();
-  state_->changed.wait_for(lock, kEndWait, [this] { return state_->has_ended; });
+  state_->changed.wait_for(lock, end_wait_, [this] { return state_->has_ended; });
 }
 
 void CardWatch::Begin() {
@@ -101,7 +100,7 @@ void CardWatch::Begin() {
 
 CardUse CardWatch::End() {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait_for(lock, kEndWait, [this] { return state_->is_read; });
+  state_->changed.wait_for(lock, end_wait_, [this] { return state_->is_read; });
   state_->is_measuring = false;
   CardUse use = std::move(state_->tally.use);
   if (!state_->is_read) use.why_not = "its driver does not answer";

@@ -27,7 +27,13 @@ class CardWatch {
  public:
   static constexpr std::chrono::milliseconds kInterval{250};
 
-  explicit CardWatch(ReadCard read, std::chrono::milliseconds interval = kInterval);
+  static constexpr std::chrono::milliseconds kEndWait{500};
+
+  //   interval  between two readings
+  //   end_wait  how long the end of a run waits for its first reading, and the destructor for the
+  //             thread
+  explicit CardWatch(ReadCard read, std::chrono::milliseconds interval = kInterval,
+                     std::chrono::milliseconds end_wait = kEndWait);
   // Leaves a thread that hangs in a reading behind.
   ~CardWatch();
   CardWatch(const CardWatch&) = delete;
@@ -35,13 +41,14 @@ class CardWatch {
 
   // A run's measured part begins.
   void Begin();
-  // It has ended; waits up to half a second for its first reading.
+  // It has ended; waits for its first reading.
   CardUse End();
 
  private:
   struct State;  // shared with the thread, which may outlive this
 
   const std::shared_ptr<State> state_;
+  const std::chrono::milliseconds end_wait_;
 };
 
 }  // namespace simile::cli::bench

@@ -36,12 +36,17 @@ std::string AddressIn(const std::string& printed) {
   return end == std::string::npos ? "" : printed.substr(begin, end - begin);
 }
 
-// The environment, without the settings that say where a server listens and who may call.
+// The environment, without what says where a server listens, who may call and what it serves: also
+// not the name of a file of settings.
 std::vector<std::string> OtherVariables() {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    if (!text.starts_with("SIMILE_SERVER_")) variables.emplace_back(text);
+    if (text.starts_with("SIMILE_SERVER_") || text.starts_with("SIMILE_COLLECTION") ||
+        text.starts_with("SIMILE_CONFIG=")) {
+      continue;
+    }
+    variables.emplace_back(text);
   }
   return variables;
 }
@@ -63,7 +68,7 @@ absl::StatusOr<std::unique_ptr<OwnServer>> OwnServer::Start(const std::string& c
   std::vector<std::string> words = {"simile", "serve", "--collection",
                                     fmt::format("{}={}", collection, folder)};
   for (const char* const word : {"--backend", "cpu", "--listen", "127.0.0.1", "--port", "0",
-                                 "--no-metrics", "--die-with-parent"}) {
+                                 "--no-metrics", "--log-format", "text", "--die-with-parent"}) {
     words.emplace_back(word);
   }
   std::vector<std::string> variables = OtherVariables();
@@ -78,7 +83,7 @@ absl::StatusOr<std::unique_ptr<OwnServer>> OwnServer::Start(const std::string& c
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return NotStarted(std::strerror(error));
   std::unique_ptr<OwnServer> server(new OwnServer(process, std::move(printed)));
-  if (absl::Status status = server->AwaitAddress(); !status.ok()) return status;
+  if (absl::Status status = server->AwaitAddress(folder); !status.ok()) return status;
   return server;
 }
 
@@ -99,15 +104,21 @@ std::string OwnServer::Printed() const {
   }
 }
 
-absl::Status OwnServer::AwaitAddress() {
+absl::Status OwnServer::AwaitAddress(const std::string& folder) {
   constexpr std::chrono::milliseconds kPause{20};
-  for (;;) {
+  constexpr std::chrono::minutes kLoadMax{30};
+  const auto end = std::chrono::steady_clock::now() + kLoadMax;
+  while (std::chrono::steady_clock::now() < end) {
     ended_ = waitpid(process_, nullptr, WNOHANG) == process_;
     address_ = AddressIn(Printed());
     if (!address_.empty()) return absl::OkStatus();
     if (ended_) return NotStarted(Printed());
     std::this_thread::sleep_for(kPause);
   }
+  return NotStarted(fmt::format(
+      "it has not loaded {} within {} minutes; start one yourself, and give its address: "
+      "--compare HOST:PORT",
+      folder, kLoadMax.count()));
 }
 
 }  // namespace simile::cli::bench

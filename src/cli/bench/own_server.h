@@ -11,13 +11,16 @@
 namespace simile::cli::bench {
 
 // This program as a server of one folder on a free port of the loopback, with the CPU as its
-// backend. It takes the settings of the environment, but those of the address, of encryption and of
-// access. The destructor stops it with SIGTERM and waits for its end.
+// backend. It takes the settings of the environment, but those of the address, of encryption, of
+// access and of collections, and no file of settings. The destructor stops it with SIGTERM and
+// waits for its end.
 class OwnServer {
  public:
   // Starts it and waits until it has loaded the folder and listens.
   //   collection  the name of the folder's rows on it
-  // Errors: kUnavailable when no process can be started or the server ends first, with its words.
+  // Errors: kUnavailable when no process can be started or the server ends first, with its words;
+  // or
+  //         when it has not loaded the folder within half an hour.
   static absl::StatusOr<std::unique_ptr<OwnServer>> Start(const std::string& collection,
                                                           const std::string& folder);
   ~OwnServer();
@@ -25,8 +28,6 @@ class OwnServer {
   OwnServer& operator=(const OwnServer&) = delete;
 
   const std::string& address() const { return address_; }
-  // What it has printed: the reason when it no longer answers.
-  std::string Printed() const;
 
  private:
   struct CloseFile {
@@ -36,8 +37,9 @@ class OwnServer {
 
   OwnServer(pid_t process, File printed) : process_(process), printed_(std::move(printed)) {}
 
-  // Waits until its address is printed.
-  absl::Status AwaitAddress();
+  // Waits until its address is printed, for half an hour at most.
+  absl::Status AwaitAddress(const std::string& folder);
+  std::string Printed() const;
 
   const pid_t process_;
   bool ended_ = false;

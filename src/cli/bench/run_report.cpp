@@ -118,10 +118,9 @@ std::string ShareText(const std::optional<double>& ratio) {
 
 // A line about the card; empty where none can be read and none has answered.
 std::string CardText(const RunResult& result) {
-  if (!result.card) return "";
+  if (!result.card || !AnsweredByGpu(result.tally.receipts)) return "";
   const CardUse& card = *result.card;
   if (card.readings == 0) {
-    if (!AnsweredByGpu(result.tally.receipts)) return "";
     return fmt::format("card        unknown: {}\n", card.why_not);
   }
   std::string text = fmt::format("card        {}: ", card.name);

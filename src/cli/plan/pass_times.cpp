@@ -244,6 +244,12 @@ double OnePass(const MeasuredCard& card, PassKind kind, const DeviceBatch& batch
   return std::max(few + slope * (floor_here - few_floor), floor_here);
 }
 
+// The host's share and the served rates are of this card: a table without it cannot be planned
+// with.
+static_assert(std::ranges::any_of(kPasses, [](const MeasuredPass& pass) {
+  return pass.card == kH100 && pass.kind == PassKind::kInt8Scan;
+}));
+
 // What the host does for a batch: it grows with queries, hits and dimensions, not with rows.
 double HostShare(const DeviceBatch& batch, std::uint32_t queries) {
   const MeasuredSeries few(kPasses, kH100, PassKind::kInt8Scan, kFewRows);

@@ -62,7 +62,7 @@ struct ServedTime {
   double queries_per_s = 0;
   Basis basis = Basis::kFloor;
 };
-// One call of so many queries after the other.
+// Calls of `queries` queries, one at a time.
 //   on_device  null: on the host
 ServedTime ServedCalls(const DeviceBatch* on_device, std::uint32_t queries,
                        const EngineTime& engine);

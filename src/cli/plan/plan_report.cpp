@@ -355,10 +355,6 @@ Json DeviceJson(const PlanReport& report) {
           {"strategies", StrategiesOf(report.device_speed.capability)}};
 }
 
-}  // namespace
-
-namespace {
-
 // A floor, and what it becomes by a server.
 //   on_device  where it is the card's; null on the host
 void AddFigures(const DeviceBatch* on_device, const SpeedFloor& floor, const EngineTime& engine,

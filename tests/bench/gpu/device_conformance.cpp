@@ -371,7 +371,7 @@ int OpenPlugin() {
   const auto plugin = LoadPluginForDevice(GivenOptions().plugin);
   if (!plugin.ok()) {
     fmt::print(stderr, "error: {}\n", std::string(plugin.status().message()));
-    return absl::IsUnavailable(plugin.status()) ? 2 : 1;
+    return IsNoCard(plugin.status()) ? 2 : 1;
   }
   Plugin() = *plugin;
   return 0;

@@ -49,7 +49,7 @@ CASES = (
     Case("10M x 768, k 100", 10_000_000, 768, 100, 1_850, 120, 5_130, 198),  # extrapolated from it
 )
 BATCHES = (1, 8, 32, 100, 1000)
-STEPS = ("plain", "loads", "gates", "tiles", "int8", "measured")  # each with those before it; docs say what they are
+STEPS = ("plain", "loads", "gates", "tiles", "int8", "off")  # each with those before it; docs say what they are
 
 LAUNCH = 2.2e-6        # one launch and its end; the next ones of a graph
 NEXT_LAUNCH = 1.2e-6
@@ -88,14 +88,14 @@ def scan(card, case, batch, step, int8):
     hits, kept = (case.int8_hits, case.int8_kept) if int8 else (case.hits, case.kept)
     gates = 0.0
     if case.rows >= SECOND_GATE_ROWS:
-        if step in ("int8", "measured") and batch * hits * HIT > SECOND_GATE:
+        if step in ("int8", "off") and batch * hits * HIT > SECOND_GATE:
             gates = SECOND_GATE
         else:
             hits *= 2
     slots = max(16, 16 * math.ceil(batch * (2 if int8 else 1) / 16))
     stream = case.rows * row_bytes / card.memory  # also where they would stay in the L2
     products = case.rows * case.dim * slots / (MMA_SYNC * (card.int8 if int8 else card.fp16))
-    sample = 0 if case.rows < 100_000 and step == "measured" and batch <= 32 else \
+    sample = 0 if case.rows < 100_000 and step == "off" and batch <= 32 else \
         min(16_384, case.rows / 8) * row_bytes / card.memory + BARRIER
     return (LAUNCH + RAMP_AND_TAIL + sample + gates + max(stream, products) + batch * hits * HIT + BARRIER
             + tail(card, hits, batch, step) + rescore(card, case, kept, batch, step))
@@ -133,7 +133,7 @@ def gemm(card, case, batch, step):
         products = max(case.rows * case.dim * columns / (card.fp16 * efficiency), moved / (0.9 * card.memory))
         return products + math.ceil(case.rows / rows_of_tile) * 0.4e-6
 
-    planned = step in ("tiles", "int8", "measured")
+    planned = step in ("tiles", "int8", "off")
     by_tiles = tiles_of(tile_rows(card, case, batch) if planned else TILE_BYTES / 2 / batch)
     gate = 12e-6 if step in ("plain", "loads") else 4e-6
     return (LAUNCH + by_tiles + 0.65 * scores / card.l2 + gate + 2 * NEXT_LAUNCH + tail(card, case.hits, batch, step)
@@ -147,14 +147,14 @@ def fits(card, case, bytes_each):
 
 def best(card, case, batch, step):
     """Seconds of the fastest strategy that the engine has after a step."""
-    scan_max = 128 if step == "measured" else SCAN_MAX
+    scan_max = 128 if step == "off" else SCAN_MAX
     if batch > 2 * scan_max:
         return gemm(card, case, batch, step)
     passes = math.ceil(batch / scan_max)
     times = [passes * scan(card, case, math.ceil(batch / passes), step, False) if batch <= scan_max else math.inf]
     if batch > SCAN_MAX:
         times.append(gemm(card, case, batch, step))
-    if step in ("int8", "measured") and card.int8 and batch <= SCAN_MAX and fits(card, case, 1):
+    if step in ("int8", "off") and card.int8 and batch <= SCAN_MAX and fits(card, case, 1):
         times.append(scan(card, case, batch, step, True))
     return min(times)
 
@@ -188,7 +188,7 @@ def tables():
                 if not fits(other, case, 0):
                     row.append("does not fit")
                 else:
-                    row.append(f"{text(best(other, case, batch, 'plain'))} to {text(best(other, case, batch, 'measured'))}")
+                    row.append(f"{text(best(other, case, batch, 'plain'))} to {text(best(other, case, batch, 'off'))}")
             yield f"| {case.name} | {batch} | " + " | ".join(row) + " |"
 
 

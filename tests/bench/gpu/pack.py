@@ -25,8 +25,8 @@ ROOT = HERE.parents[2]
 PLUGIN = "libsimile_cuda.so"
 SCRIPTS = ("run.py", "step_lists.py", "json_file.py", "server_bench.py", "server_kinds.py", "torch_rival.py", "gpu_report.py", "gpu_decisions.py",
            "gpu_plots.py")
-# Every machine has these, as new as its own programs need them; a driver brings its own.
 FILMS = ("content_vectors.npy", "metadata.jsonl", "user_ids.json", "preference_vectors.npy", "interactions.jsonl", "LICENSE.data")
+# Every machine has these, as new as its own programs need them; a driver brings its own.
 OF_THE_SYSTEM = re.compile(r"^(linux-vdso|ld-linux.*|libc|libm|libpthread|libdl|librt|libresolv|libstdc\+\+|libgcc_s"
                            r"|libcuda|libcudart|libcublas|libcublasLt|libnvidia-.*)\.so")
 NO_CARD = 2  # card.h

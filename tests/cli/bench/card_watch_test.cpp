@@ -18,6 +18,8 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
+// That a machine can be busy without a test that fails.
+constexpr milliseconds kLong = std::chrono::minutes(2);
 const std::string kManagement = SIMILE_FAKES_DIR "/libfake_nvml.so";
 
 CardReading Reading(double utilization, std::uint64_t used) {
@@ -113,7 +115,7 @@ TEST(CardWatchTest, AddsUpTheReadingsOfARunAlone) {
         if (number == 2) two_read.set_value();
         return Reading(number == 1 ? 0.2 : 0.6, number == 1 ? 700 : 300);
       },
-      milliseconds(1));
+      milliseconds(1), kLong);
   watch.Begin();
   two_read.get_future().wait();
   CardUse use = watch.End();
@@ -129,7 +131,7 @@ TEST(CardWatchTest, AddsUpTheReadingsOfARunAlone) {
 }
 
 TEST(CardWatchTest, SaysWhyACardCannotBeRead) {
-  CardWatch watch([] { return absl::NotFoundError("no card"); }, milliseconds(1));
+  CardWatch watch([] { return absl::NotFoundError("no card"); }, milliseconds(1), kLong);
   watch.Begin();
   const CardUse use = watch.End();
   EXPECT_EQ(use.readings, 0U);
