@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -29,6 +30,17 @@ void Redirect(ServerProcess::Output output) {
   }
 }
 
+// Whether a NAME=VALUE of this process is for the program under test: what any program needs, and
+// what tests and sanitizers set. A server tells of variables of other services that the environment
+// of a person who runs the tests may have.
+bool IsForTheProgram(std::string_view variable) {
+  constexpr std::string_view kBeginnings[] = {
+      "PATH=", "HOME=", "TMPDIR=",   "TERM=", "LANG=",   "TZ=",   "LC_",   "LD_",   "XDG_",
+      "FAKE_", "HOLD_", "EMULATED_", "TEST_", "INJECT_", "ASAN_", "LSAN_", "TSAN_", "UBSAN_"};
+  return std::ranges::any_of(
+      kBeginnings, [&](std::string_view beginning) { return variable.starts_with(beginning); });
+}
+
 }  // namespace
 
 ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
@@ -45,8 +57,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   std::vector<char*> variables;
   for (std::string& setting : settings) variables.push_back(setting.data());
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    // Settings in the environment of a person who runs tests are not for the server under test.
-    if (!std::string_view(*variable).starts_with("SIMILE_")) variables.push_back(*variable);
+    if (IsForTheProgram(*variable)) variables.push_back(*variable);
   }
   variables.push_back(nullptr);
   int ends[2];

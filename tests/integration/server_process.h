@@ -23,8 +23,8 @@ class ServerProcess {
     std::optional<std::uint64_t> descriptors = {};  // RLIMIT_NOFILE, soft and hard
     std::string program = SIMILE_PROGRAM;
     std::string command = "serve";
-    // NAME=VALUE, before those of this process that are no settings. By default the CPU is used,
-    // also where a GPU is.
+    // NAME=VALUE, before those of this process that any program needs or that tests set. By default
+    // the CPU is used, also where a GPU is.
     std::vector<std::string> variables = {"SIMILE_BACKEND_PREFERENCE=cpu"};
   };
 

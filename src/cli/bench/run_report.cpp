@@ -104,11 +104,14 @@ std::string ReceiptText(const ReceiptTally& receipts) {
       receipts.total_us / count, base::Grouped(receipts.receipts));
 }
 
-bool IsKnown(const std::optional<CardUse>& card) { return card && card->readings > 0; }
-
 bool AnsweredByGpu(const ReceiptTally& receipts) {
   return std::ranges::any_of(receipts.backends,
                              [](const auto& backend) { return backend.first.starts_with("gpu"); });
+}
+
+// Whether a card was read, and answered: the only card of a machine may be busy with other work.
+bool HasCard(const RunResult& result) {
+  return result.card && result.card->readings > 0 && AnsweredByGpu(result.tally.receipts);
 }
 
 // "71 %"; empty where nobody knows.
@@ -140,17 +143,18 @@ std::string CardText(const RunResult& result) {
   return text + fmt::format(" ({})\n", base::Counted(card.readings, "reading"));
 }
 
-nlohmann::ordered_json CardJson(const std::optional<CardUse>& card) {
-  if (!IsKnown(card)) return nullptr;
+nlohmann::ordered_json CardJson(const RunResult& result) {
+  if (!HasCard(result)) return nullptr;
+  const CardUse& card = *result.card;
   const auto or_null = [](const auto& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };
-  return {{"name", card->name},
-          {"readings", card->readings},
-          {"utilization_ratio_mean", or_null(card->utilization_mean)},
-          {"utilization_ratio_max", or_null(card->utilization_max)},
-          {"memory_used_bytes_max", or_null(card->memory_used_bytes_max)},
-          {"memory_total_bytes", or_null(card->memory_total_bytes)}};
+  return {{"name", card.name},
+          {"readings", card.readings},
+          {"utilization_ratio_mean", or_null(card.utilization_mean)},
+          {"utilization_ratio_max", or_null(card.utilization_max)},
+          {"memory_used_bytes_max", or_null(card.memory_used_bytes_max)},
+          {"memory_total_bytes", or_null(card.memory_total_bytes)}};
 }
 
 nlohmann::ordered_json LatencyJson(const LatencyHistogram& latency, bool buckets) {
@@ -244,7 +248,7 @@ nlohmann::ordered_json RunJson(const ReportedRun& run) {
   report["server_cpu_us_per_call"] = PerCallJson(result.server_cpu_s, result);
   report["server_cpu_cores"] =
       result.server_cpu_s ? nlohmann::ordered_json(*result.server_cpu_s / result.seconds) : nullptr;
-  report["card"] = CardJson(result.card);
+  report["card"] = CardJson(result);
   report["receipts"] = ReceiptsJson(tally.receipts);
   if (run.checks) report["verify"] = ChecksJson(*run.checks, result.not_kept);
   return report;
@@ -311,7 +315,7 @@ std::string SweepText(const std::vector<ReportedRun>& runs, const Terminal& term
   constexpr Align kRight = Align::kRight;
   const bool open = runs.front().result.plan.load.rate.has_value();
   const bool has_card =
-      std::ranges::any_of(runs, [](const ReportedRun& run) { return IsKnown(run.result.card); });
+      std::ranges::any_of(runs, [](const ReportedRun& run) { return HasCard(run.result); });
   std::vector<Table::Column> columns = {{open ? "rate" : "in flight", kRight},
                                         {"queries/s", kRight},
                                         {"p50", kRight},
@@ -343,7 +347,7 @@ std::string SweepText(const std::vector<ReportedRun>& runs, const Terminal& term
             ? ""
             : fmt::format("{:.1f}", receipts.batch_size / static_cast<double>(receipts.receipts)),
         base::Grouped(result.tally.failed.count())};
-    if (has_card) cells.push_back(result.card ? ShareText(result.card->utilization_mean) : "");
+    if (has_card) cells.push_back(HasCard(result) ? ShareText(result.card->utilization_mean) : "");
     table.AddRow(cells);
     for (const auto& [reason, errors] : result.tally.errors) {
       warnings += fmt::format("{}: {} {}: {}\n", load, base::Grouped(errors.count), reason,

@@ -139,6 +139,11 @@ TEST(RunReportTest, SaysHowBusyTheCardWas) {
                             .utilization_max = 0.8,
                             .memory_used_bytes_max = std::uint64_t{2} << 30,
                             .memory_total_bytes = std::uint64_t{15} << 30};
+  EXPECT_THAT(RunText(run, {}), Not(HasSubstr("card "))) << "the CPU answered";
+  v1::Receipt receipt;
+  receipt.set_backend(v1::BACKEND_KIND_GPU);
+  receipt.add_engines("fp16-scan-sm75");
+  run.result.tally.receipts.Add(receipt);
   EXPECT_THAT(
       RunText(run, {}),
       HasSubstr("card        NVIDIA T4: 71 % busy, at most 80 %; at most 2.00 GiB of 15.00 GiB "
