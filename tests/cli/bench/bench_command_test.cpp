@@ -375,12 +375,20 @@ TEST_F(BenchCommandTest, ReadsTheCardOfTheMachine) {
                                   machine.path() / "libnvidia-ml.so.1");
   std::ofstream(machine.path() / "card")
       << "name=NVIDIA T4\nprocesses=\nutilization=37\nmemory_used=500\nmemory_total=1000\n";
-  const ProgramRun run = RunProgram(
-      {"bench", "--json", "--duration", "300ms", "--warm-up", "0s"}, "",
-      {"SIMILE_SERVER=" + server_.address(), "LD_LIBRARY_PATH=" + machine.path().string(),
-       "FAKE_NVML_FILE=" + (machine.path() / "card").string()});
-  ASSERT_EQ(run.exit_code, 0) << run.errors;
-  const json card = json::parse(run.printed)["runs"][0]["card"];
+  const auto card_of = [&](const std::string& server) -> json {
+    const ProgramRun run =
+        RunProgram({"bench", "--json", "--duration", "300ms", "--warm-up", "0s"}, "",
+                   {"SIMILE_SERVER=" + server, "LD_LIBRARY_PATH=" + machine.path().string(),
+                    "FAKE_NVML_FILE=" + (machine.path() / "card").string()});
+    EXPECT_EQ(run.exit_code, 0) << run.errors;
+    return json::parse(run.printed, nullptr, false)["runs"][0]["card"];
+  };
+  EXPECT_EQ(card_of(server_.address()), nullptr) << "its CPU answered: the card works for others";
+  const AlteringServer gpu(server_.address(),
+                           [](const v1::SearchRequest&, v1::SearchResponse& response) {
+                             response.mutable_receipt()->set_backend(v1::BACKEND_KIND_GPU);
+                           });
+  const json card = card_of(gpu.address());
   EXPECT_EQ(card["name"], "NVIDIA T4");
   EXPECT_EQ(card["utilization_ratio_mean"], 0.37);
   EXPECT_EQ(card["memory_used_bytes_max"], 500);
