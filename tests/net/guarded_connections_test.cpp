@@ -189,10 +189,12 @@ TEST_P(GuardedConnectionsTest, CutsMetadataWithoutEndAndSaysSo) {
   EXPECT_THAT(lines_.str(), HasSubstr("connection cut: the peer sends metadata without end"));
 }
 
-// gRPC passes the mark on as the request, which this service does not understand.
+// gRPC passes the mark on as the request. Its bytes are drawn at random, so that now and then the
+// service understands them: the call ends, however it does.
 TEST_P(GuardedConnectionsTest, HandsOverAMarkForARequestThatIsTooLarge) {
   const grpc::Status status = Check(NewChannel(), std::string(30U << 20, 'x'));
-  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_NE(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
   EXPECT_THAT(Metrics(), HasSubstr(std::string(kRefused) + " 1\n"));
   EXPECT_THAT(Metrics(), HasSubstr(std::string(kCut) + " 0\n"));
 }
