@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <ranges>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <absl/strings/cord.h>
 #include <fmt/format.h>
@@ -141,7 +142,8 @@ absl::StatusOr<FoundPlugin> FindGpuPlugin(const GpuSearch& search) {
     return fs::exists(path, error);
   });
   if (here.empty()) {
-    const auto names = search.kind.plugin_files | std::views::transform(&PluginFile::name);
+    std::vector<std::string_view> names;
+    for (const PluginFile& file : search.kind.plugin_files) names.emplace_back(file.name);
     return absl::NotFoundError(
         fmt::format("{} is here, but no GPU plug-in is beside the server ({}); `simile doctor` "
                     "says how to get one",

@@ -17,7 +17,7 @@ constexpr std::uint64_t kItemNs = 40;
 
 void SortDistinct(std::vector<std::string>& texts) {
   std::ranges::sort(texts);
-  texts.erase(std::ranges::unique(texts).begin(), texts.end());
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
 }
 
 // The rows of a scope's users, ascending.

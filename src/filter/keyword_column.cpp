@@ -63,9 +63,10 @@ KeywordColumn::Range KeywordColumn::FindFolded(std::string_view folded) const {
   const auto folded_of = [this](const Entry& entry) {
     return Folded(static_cast<std::size_t>(&entry - entries_.data()));
   };
-  const auto found = std::ranges::equal_range(entries_, folded, {}, folded_of);
-  return {static_cast<std::size_t>(found.begin() - entries_.begin()),
-          static_cast<std::size_t>(found.end() - entries_.begin())};
+  const auto begin = std::ranges::lower_bound(entries_, folded, {}, folded_of);
+  const auto end = std::ranges::upper_bound(entries_, folded, {}, folded_of);
+  return {static_cast<std::size_t>(begin - entries_.begin()),
+          static_cast<std::size_t>(end - entries_.begin())};
 }
 
 bool KeywordColumn::Contains(std::size_t keyword, std::string_view folded) const {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,9 +31,12 @@ class PayloadView {
     return field != nullptr && Has(*field) ? field : nullptr;
   }
   // The fields that exist for the caller, in the order of their names.
-  auto fields() const {
-    return payload_->fields() |
-           std::views::filter([this](const Field& field) { return Has(field); });
+  std::vector<std::reference_wrapper<const Field>> fields() const {
+    std::vector<std::reference_wrapper<const Field>> fields;
+    for (const Field& field : payload_->fields()) {
+      if (Has(field)) fields.push_back(field);
+    }
+    return fields;
   }
 
  private:

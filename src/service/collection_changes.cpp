@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
+#include "base/message_text.h"
 #include "service/answer_options.h"
 #include "service/collection_name.h"
 #include "service/data_root.h"
