@@ -74,18 +74,12 @@ absl::Status ApplyFile(const std::filesystem::path& file, ConfigReading& reading
 // Kubernetes and Docker describe a service named "simile" to every container by variables like
 // SIMILE_SERVICE_HOST, SIMILE_PORT=tcp://10.0.0.7:50051 and SIMILE_PORT_50051_TCP_ADDR. They are
 // generated, so they are ignored and not refused as mistakes.
-bool IsServiceLink(std::string_view name, std::string_view value) {
-  if (name.ends_with("_SERVICE_HOST") || name.find("_SERVICE_PORT") != std::string_view::npos) {
-    return true;
-  }
-  if (value.starts_with("tcp://") || value.starts_with("udp://")) return true;
-  const std::size_t port = name.find("_PORT_");
-  return port != std::string_view::npos && port + 6 < name.size() && name[port + 6] >= '0' &&
-         name[port + 6] <= '9';
+bool IsGenerated(std::string_view name, std::string_view value) {
+  return IsServiceLink(name) || value.starts_with("tcp://") || value.starts_with("udp://");
 }
 
-// Records the variables of other programs: those that this one takes, and those that it does not
-// read.
+// Records the variables of other programs: FamiliarNames, whose values this server takes, and
+// ForeignVariables, which this server does not read.
 void FindVariables(const std::map<std::string, std::string>& variables, ConfigReading& reading) {
   for (const auto& [name, value] : variables) {
     if (std::ranges::find(FamiliarNames(), name, &FamiliarName::name) != FamiliarNames().end()) {
@@ -114,7 +108,7 @@ absl::Status RefuseUnknownVariables(const std::map<std::string, std::string>& va
   known.insert(known.end(), kClientVariables.begin(), kClientVariables.end());
   for (const Setting& setting : Settings()) known.push_back(setting.Environment());
   for (const auto& [name, value] : variables) {
-    if (!name.starts_with(kPrefix) || IsServiceLink(name, value)) continue;
+    if (!name.starts_with(kPrefix) || IsGenerated(name, value)) continue;
     if (std::ranges::find(known, name) == known.end()) {
       return UnknownSetting(name, known, "environment");
     }
@@ -136,7 +130,7 @@ absl::Status ApplyEnvironment(const std::map<std::string, std::string>& variable
   }
   for (const Setting& setting : Settings()) {
     const auto variable = variables.find(setting.Environment());
-    if (variable == variables.end() || IsServiceLink(variable->first, variable->second)) continue;
+    if (variable == variables.end() || IsGenerated(variable->first, variable->second)) continue;
     const std::vector<std::string> values = setting.kind == SettingKind::kCollections
                                                 ? SplitAtCommas(variable->second)
                                                 : std::vector{variable->second};

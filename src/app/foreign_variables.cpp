@@ -14,23 +14,30 @@ bool Matches(std::string_view pattern, std::string_view name) {
          name.ends_with(end);
 }
 
-// NVIDIA's and PyTorch's images say in these what they hold. Kubernetes and Docker describe each
-// service of a namespace to every container: a service "worker" makes WORKER_SERVICE_HOST,
-// WORKER_SERVICE_PORT, WORKER_PORT and WORKER_PORT_6379_TCP_ADDR.
+// NVIDIA's and PyTorch's images say in these what they hold; the cluster's are those of services.
 bool IsSetByImageOrCluster(std::string_view name) {
   static constexpr std::string_view kPatterns[] = {
       "*_VERSION",       "NVIDIA_REQUIRE_*",        "NVIDIA_PRODUCT_NAME",
       "NVIDIA_BUILD_ID", "NVIDIA_CUDA_END_OF_LIFE", "CUDA_COMPONENT_LIST",
-      "*_SERVICE_HOST",  "*_SERVICE_PORT",          "*_PORT",
+      "*_PORT",
   };
-  if (std::ranges::any_of(kPatterns, [&](auto each) { return Matches(each, name); })) return true;
-  if (name.find("_SERVICE_PORT_") != std::string_view::npos) return true;
-  const std::size_t port = name.find("_PORT_");
-  return port != std::string_view::npos && port + 6 < name.size() && name[port + 6] >= '0' &&
-         name[port + 6] <= '9';
+  return IsServiceLink(name) ||
+         std::ranges::any_of(kPatterns, [&](auto each) { return Matches(each, name); });
 }
 
 }  // namespace
+
+bool IsServiceLink(std::string_view name) {
+  constexpr std::string_view kPort = "_PORT_";
+  if (name.ends_with("_SERVICE_HOST") || name.ends_with("_SERVICE_PORT") ||
+      name.find("_SERVICE_PORT_") != std::string_view::npos) {
+    return true;
+  }
+  const std::size_t port = name.find(kPort);
+  if (port == std::string_view::npos || port + kPort.size() == name.size()) return false;
+  const char next = name[port + kPort.size()];
+  return next >= '0' && next <= '9';
+}
 
 std::string_view ReaderName(VariableReader reader) {
   switch (reader) {

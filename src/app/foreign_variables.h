@@ -30,6 +30,12 @@ std::span<const ForeignVariable> ForeignVariables();
 // and Kubernetes set by themselves (CUDA_VERSION, NVIDIA_REQUIRE_CUDA, WORKER_SERVICE_HOST).
 const ForeignVariable* ForeignVariableOf(std::string_view name);
 
+// Whether Kubernetes or Docker generate variables of this name. They describe each service of a
+// namespace to every container: a service "worker" makes WORKER_SERVICE_HOST, WORKER_SERVICE_PORT,
+// WORKER_SERVICE_PORT_GRPC and WORKER_PORT_6379_TCP_ADDR. WORKER_PORT, which they generate too, is
+// known by its value alone.
+bool IsServiceLink(std::string_view name);
+
 // A variable of the environment that this program does not read, and its row.
 struct ForeignValue {
   std::string name;

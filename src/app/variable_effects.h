@@ -19,7 +19,8 @@ struct VariableEffect {
   bool has_changed = false;  // false: all is as without the variable
 };
 
-// Every such variable that is set, each once, those that this server takes first. Pure.
+// One effect for each variable of another program that is set. The variables whose values this
+// server takes come first. Pure.
 std::vector<VariableEffect> EffectsOf(const ConfigReading& reading);
 
 // The variables without a reader: `OMP_NUM_THREADS, TF32_OVERRIDE`.

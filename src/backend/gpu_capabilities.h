@@ -5,8 +5,8 @@ namespace simile::backend {
 // What the compute capability of a card decides: 75 stands for sm_75. The GPU plug-in's table of
 // kernels and `simile plan` both read it, and docs/cards.md prints it.
 
-// The least that any plug-in has machine code for, and the one of the newest toolkit (the build's
-// lists of architectures).
+// The lowest capability with machine code in any plug-in, and in the plug-in of the newest toolkit
+// (the build's lists of architectures).
 inline constexpr int kGpuCodeMin = 61;
 inline constexpr int kNewestPluginCodeMin = 75;
 // From here on matrix products of fp16 are made on tensor cores.

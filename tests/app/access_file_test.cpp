@@ -76,7 +76,7 @@ TEST_F(AccessFileTest, ReadsWhatTheCommandPrints) {
 }
 
 TEST_F(AccessFileTest, ReadsTheExamplesOfTheDocumentation) {
-  const std::vector<std::string> examples = FencedBlocks(ReadDocument("access.md"), "json");
+  const std::vector<std::string> examples = FencedBlocks(TextOfSource("docs/access.md"), "json");
   EXPECT_FALSE(examples.empty());
   for (const std::string& example : examples) {
     const auto policy = Read(example);

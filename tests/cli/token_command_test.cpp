@@ -51,7 +51,7 @@ TEST(TokenCommandTest, RefusesWhatTheAccessFileWouldRefuse) {
 
 TEST(TokenCommandTest, RunsAsTheDocumentationSays) {
   int lines = 0;
-  for (const std::string& line : LinesOf(ReadDocument("access.md"))) {
+  for (const std::string& line : LinesOf(TextOfSource("docs/access.md"))) {
     if (!line.starts_with("simile token ")) continue;
     ++lines;
     std::istringstream words(line.substr(line.find(' ')));

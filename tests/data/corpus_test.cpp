@@ -107,9 +107,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CorpusTest,
                          [](const auto& kind) { return kind.param; });
 
 TEST(CollectionJsonDocumentTest, TheExamplesOfTheDocumentsAreRead) {
-  const std::vector<std::string> of_guide = FencedBlocks(ReadDocument("guide.md"), "json");
+  const std::vector<std::string> of_guide = FencedBlocks(TextOfSource("docs/guide.md"), "json");
   ASSERT_THAT(of_guide, testing::SizeIs(1));
-  std::vector<std::string> of_access = FencedBlocks(ReadDocument("access.md"));
+  std::vector<std::string> of_access = FencedBlocks(TextOfSource("docs/access.md"));
   std::erase_if(of_access, [](const std::string& block) { return block[0] != '{'; });
   ASSERT_THAT(of_access, testing::SizeIs(1));
   for (const std::string& example : {of_guide[0], of_access[0]}) {

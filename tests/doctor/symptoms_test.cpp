@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
+
+#include "files/document.h"
 
 namespace simile::doctor {
 namespace {
@@ -36,8 +36,7 @@ TEST(SymptomsTest, GivesEverySymptomOneNameTextAndFix) {
 }
 
 TEST(SymptomsTest, AreListedForOperators) {
-  std::ifstream file(SIMILE_SOURCE_DIR "/docs/operations.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = TextOfSource("docs/operations.md");
   for (const SymptomRow& row : SymptomRows()) {
     EXPECT_THAT(text, HasSubstr(std::string("`") + row.name + "`"));
   }

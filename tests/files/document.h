@@ -9,9 +9,9 @@
 
 namespace simile {
 
-// The text of a file of docs/, "guide.md". Empty when there is no such file.
-inline std::string ReadDocument(const std::string& name) {
-  std::ifstream file(SIMILE_SOURCE_DIR "/docs/" + name);
+// The text of a file of this repository, "docs/guide.md". Empty when there is no such file.
+inline std::string TextOfSource(const std::string& path) {
+  std::ifstream file(SIMILE_SOURCE_DIR "/" + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

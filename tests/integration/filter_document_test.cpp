@@ -180,7 +180,7 @@ class FilterDocumentTest : public testing::Test {
   // "anyone", and those of docs/access.md with a token that is known here.
   static std::vector<std::string> Principals() {
     std::vector<std::string> principals = {AccessServer::Entry("anyone", "read")};
-    for (const std::string& block : FencedBlocks(ReadDocument("access.md"), "json")) {
+    for (const std::string& block : FencedBlocks(TextOfSource("docs/access.md"), "json")) {
       const json file = json::parse(block);
       for (json principal : file.at("principals")) {
         const std::string name = principal.at("name");
@@ -236,7 +236,7 @@ class FilterDocumentTest : public testing::Test {
 };
 
 TEST_F(FilterDocumentTest, EachFilterPassesWhatTheDocumentSays) {
-  const std::vector<std::string> written = FiltersOf(ReadDocument("filters.md"));
+  const std::vector<std::string> written = FiltersOf(TextOfSource("docs/filters.md"));
   for (const std::string& filter : written) {
     const auto expected = kPassing.find(filter);
     ASSERT_NE(expected, kPassing.end()) << filter << ": this test does not know what passes it";
@@ -252,7 +252,7 @@ TEST_F(FilterDocumentTest, EachFilterPassesWhatTheDocumentSays) {
 
 TEST_F(FilterDocumentTest, WhatTheDocumentSaysIsRefusedIsRefused) {
   std::size_t count = 0;
-  for (const auto& codes : FirstColumn(ReadDocument("filters.md"), "What is refused")) {
+  for (const auto& codes : FirstColumn(TextOfSource("docs/filters.md"), "What is refused")) {
     for (const std::string& code : codes) {
       if (code == "NOT") continue;  // of the row on nesting, which parser_test has
       const std::string filter = FilterWith(code);
@@ -274,7 +274,7 @@ TEST_F(FilterDocumentTest, ErrorsReadAsTheDocumentShowsThem) {
     const std::string message = Search("anyone", filter, ids).message;
     messages.push_back(message.substr(std::min(message.find("column "), message.size())));
   }
-  const std::vector<std::string> blocks = FencedBlocks(ReadDocument("filters.md"));
+  const std::vector<std::string> blocks = FencedBlocks(TextOfSource("docs/filters.md"));
   EXPECT_THAT(messages, ElementsAreArray(LinesOf(blocks.back())));
 }
 

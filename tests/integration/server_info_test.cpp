@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "files/document.h"
 #include "integration/films_server.h"
 
 namespace simile::integration {
@@ -23,11 +22,6 @@ v1::GetServerInfoResponse InfoOf(const std::string& address) {
   const Outcome outcome = Client(address).GetServerInfo(info);
   EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   return info;
-}
-
-std::string TextOf(const std::string& path) {
-  std::ifstream file(SIMILE_SOURCE_DIR "/" + path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // The names, of small letters, digits and underscores, between these two texts.
@@ -58,7 +52,7 @@ TEST(ServerInfoTest, DescribesTheBuild) {
 
 TEST(ServerInfoTest, ListsTheCapabilitiesOfTheDocument) {
   // A row is a name and the version that brought it.
-  const auto documented = NamesBetween("\n| `", "` | 0.", TextOf("docs/api.md"));
+  const auto documented = NamesBetween("\n| `", "` | 0.", TextOfSource("docs/api.md"));
   ASSERT_FALSE(documented.empty());
   const auto app = StartWithoutLoading();
   EXPECT_THAT(InfoOf(app->address()).capabilities(), ElementsAreArray(documented));
@@ -84,7 +78,7 @@ TEST(ServerInfoTest, HasEveryLimitThatTheContractNames) {
   int named = 0;
   for (const std::string file : {"admin", "collections", "lookup", "search", "types"}) {
     for (const std::string& limit :
-         NamesBetween("(limits.", ")", TextOf("proto/simile/v1/" + file + ".proto"))) {
+         NamesBetween("(limits.", ")", TextOfSource("proto/simile/v1/" + file + ".proto"))) {
       EXPECT_TRUE(info.limits().contains(limit) || info.limits().contains(limit + "_ms")) << limit;
       ++named;
     }

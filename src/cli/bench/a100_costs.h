@@ -32,8 +32,8 @@ MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month);
 // without one: 0 for always. Nothing where a query costs more with a card than without.
 std::optional<std::uint64_t> CardPaysFrom(const RentedMachine& cpu, const RentedMachine& card);
 
-// What kQueriesOfMonth cost. Unset where a price or a rate is not known.
-struct MonthCosts {
+// The machines whose rents are compared. Unset where a price or a rate is not known.
+struct ComparedMachines {
   std::optional<RentedMachine> cpu;
   std::optional<RentedMachine> card;
 };

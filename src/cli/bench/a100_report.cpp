@@ -178,18 +178,18 @@ MonthRent FourOf(const RentedMachine& machine) {
   return rent;
 }
 
-Json MonthJson(const MonthCosts& costs) {
+Json MonthJson(const ComparedMachines& machines) {
   Json json = {{"cpu", nullptr},
                {"one_card", nullptr},
                {"four_cards", nullptr},
                {"card_pays_from", nullptr}};
-  if (costs.cpu) json["cpu"] = RentJson(RentFor(*costs.cpu, kQueriesOfMonth));
-  if (costs.card) {
-    json["one_card"] = RentJson(RentFor(*costs.card, kQueriesOfMonth));
-    json["four_cards"] = RentJson(FourOf(*costs.card));
+  if (machines.cpu) json["cpu"] = RentJson(RentFor(*machines.cpu, kQueriesOfMonth));
+  if (machines.card) {
+    json["one_card"] = RentJson(RentFor(*machines.card, kQueriesOfMonth));
+    json["four_cards"] = RentJson(FourOf(*machines.card));
   }
-  if (costs.cpu && costs.card)
-    json["card_pays_from"] = OrNull(CardPaysFrom(*costs.cpu, *costs.card));
+  if (machines.cpu && machines.card)
+    json["card_pays_from"] = OrNull(CardPaysFrom(*machines.cpu, *machines.card));
   return json;
 }
 
@@ -201,7 +201,8 @@ Json CostJson(const A100Measurements& measured) {
         CostPerMillion({*measured.hourly_price, RateOf(kind.queries, kind.times)});
   }
   Json month = Json::object();
-  for (const auto& [name, costs] : MonthCostsOf(measured)) month[name] = MonthJson(costs);
+  for (const auto& [name, machines] : ComparedMachinesOf(measured))
+    month[name] = MonthJson(machines);
   return {{"hourly_price", *measured.hourly_price},
           {"cpu_hourly_price", OrNull(measured.cpu_hourly_price)},
           {"per_million_queries", std::move(per_million)},
@@ -242,9 +243,9 @@ std::string RentText(const MonthRent& rent) {
       percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
 }
 
-std::string PaysText(const MonthCosts& costs) {
-  if (!costs.cpu || !costs.card) return "";
-  const auto from = CardPaysFrom(*costs.cpu, *costs.card);
+std::string PaysText(const ComparedMachines& machines) {
+  if (!machines.cpu || !machines.card) return "";
+  const auto from = CardPaysFrom(*machines.cpu, *machines.card);
   if (!from) return "never";
   return *from == 0 ? "always" : base::Grouped(*from) + " a month";
 }
@@ -256,11 +257,11 @@ std::string MonthTable(const A100Measurements& measured, const Terminal& termina
                {measured.on_gpu ? "one card" : ""},
                {measured.on_gpu ? "four cards" : ""},
                {measured.on_gpu ? "a card pays from" : ""}});
-  for (const auto& [name, costs] : MonthCostsOf(measured)) {
+  for (const auto& [name, machines] : ComparedMachinesOf(measured)) {
     table.AddRow({"at the rate of " + name,
-                  costs.cpu ? RentText(RentFor(*costs.cpu, kQueriesOfMonth)) : "",
-                  costs.card ? RentText(RentFor(*costs.card, kQueriesOfMonth)) : "",
-                  costs.card ? RentText(FourOf(*costs.card)) : "", PaysText(costs)});
+                  machines.cpu ? RentText(RentFor(*machines.cpu, kQueriesOfMonth)) : "",
+                  machines.card ? RentText(RentFor(*machines.card, kQueriesOfMonth)) : "",
+                  machines.card ? RentText(FourOf(*machines.card)) : "", PaysText(machines)});
   }
   return "\n" + table.Render(terminal, 0);
 }
@@ -326,17 +327,19 @@ std::uint64_t DifferentAnswers(const A100Measurements& measured) {
   return different;
 }
 
-std::vector<std::pair<std::string, MonthCosts>> MonthCostsOf(const A100Measurements& measured) {
-  std::vector<std::pair<std::string, MonthCosts>> all;
+std::vector<std::pair<std::string, ComparedMachines>> ComparedMachinesOf(
+    const A100Measurements& measured) {
+  std::vector<std::pair<std::string, ComparedMachines>> all;
   for (const A100Kind& kind : KindsOf(measured)) {
     if (kind.name != "single" && kind.queries == 1) continue;
-    MonthCosts& costs = all.emplace_back(kind.name, MonthCosts{}).second;
+    ComparedMachines& machines = all.emplace_back(kind.name, ComparedMachines{}).second;
     const double rate = RateOf(kind.queries, kind.times);
     if (measured.hourly_price) {
-      (measured.on_gpu ? costs.card : costs.cpu) = RentedMachine{*measured.hourly_price, rate};
+      (measured.on_gpu ? machines.card : machines.cpu) =
+          RentedMachine{*measured.hourly_price, rate};
     }
     if (measured.on_gpu && measured.cpu_hourly_price && kind.cpu) {
-      costs.cpu = RentedMachine{*measured.cpu_hourly_price, RateOf(kind.queries, *kind.cpu)};
+      machines.cpu = RentedMachine{*measured.cpu_hourly_price, RateOf(kind.queries, *kind.cpu)};
     }
   }
   return all;

@@ -146,7 +146,8 @@ double RateOf(std::uint32_t queries, const A100Times& times);
 // Answers that differ from those of the CPU server. REQUIRES: measured.cpu.
 std::uint64_t DifferentAnswers(const A100Measurements& measured);
 // What the measured rates cost; empty fields where a price or a rate is missing.
-std::vector<std::pair<std::string, MonthCosts>> MonthCostsOf(const A100Measurements& measured);
+std::vector<std::pair<std::string, ComparedMachines>> ComparedMachinesOf(
+    const A100Measurements& measured);
 
 // The report for programs: the guide's five keys, then targets, the CPU's column, cost and what
 // they are of. docs/bench.md describes it.

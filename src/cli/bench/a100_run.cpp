@@ -15,7 +15,7 @@
 #include "base/message_text.h"
 #include "base/stable_hash.h"
 #include "cli/backend_text.h"
-#include "cli/bench/median.h"
+#include "cli/bench/measured_calls.h"
 #include "cli/bench/random_draw.h"
 #include "cli/bench/server_process.h"
 #include "cli/payload_text.h"
@@ -61,12 +61,8 @@ class TimedCalls {
   //   call  sends a request
   template <class Request, class Call>
   auto Time(Request request, const Call& call) {
-    const auto start = std::chrono::steady_clock::now();
-    auto response = call(request);
-    const auto end = std::chrono::steady_clock::now();
+    auto response = calls_.Time([&] { return call(request); });
     if (!response.ok()) return response;
-    call_ms_.push_back(std::chrono::duration<double, std::milli>(end - start).count());
-    compute_ms_.push_back(static_cast<double>(response->receipt().compute_us()) / 1e3);
     if (!ask_device_ || response->receipt().backend() != v1::BACKEND_KIND_GPU) return response;
     request.mutable_options()->set_receipt_detail(v1::RECEIPT_DETAIL_TIMED);
     const auto timed = call(request);
@@ -78,16 +74,15 @@ class TimedCalls {
   }
 
   A100Times Times() const {
-    A100Times times{static_cast<std::uint32_t>(call_ms_.size()), Median(compute_ms_),
-                    Median(call_ms_), std::nullopt};
-    if (!gpu_ms_.empty() && gpu_ms_.size() == call_ms_.size()) times.gpu_ms = Median(gpu_ms_);
+    A100Times times{static_cast<std::uint32_t>(calls_.count()), calls_.compute_median_ms(),
+                    calls_.call_median_ms(), std::nullopt};
+    if (!gpu_ms_.empty() && gpu_ms_.size() == calls_.count()) times.gpu_ms = Median(gpu_ms_);
     return times;
   }
 
  private:
   const bool ask_device_;
-  std::vector<double> compute_ms_;
-  std::vector<double> call_ms_;
+  MeasuredCalls calls_;
   std::vector<double> gpu_ms_;
 };
 

@@ -1,6 +1,7 @@
 #include "cli/bench/answer_check.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -85,20 +86,15 @@ absl::StatusOr<CheckSummary> CheckEach(const std::vector<KeptAnswer>& kept, cons
   return summary;
 }
 
-std::string HitText(const v1::Hit& hit) { return fmt::format("{} with {}", hit.id(), hit.score()); }
-
 // Where two results differ that are not equal.
 std::string DifferenceOf(const v1::SearchResult& here, const v1::SearchResult& there) {
   if (here.hits_size() != there.hits_size() || here.groups_size() != there.groups_size()) {
     return fmt::format("{} hits and {} groups, and there {} and {}", here.hits_size(),
                        here.groups_size(), there.hits_size(), there.groups_size());
   }
-  for (int i = 0; i < here.hits_size(); ++i) {
-    if (here.hits(i).id() == there.hits(i).id() && here.hits(i).score() == there.hits(i).score()) {
-      continue;
-    }
-    return fmt::format("rank {} is {}, and there {}", here.hits(i).rank(), HitText(here.hits(i)),
-                       HitText(there.hits(i)));
+  if (const std::optional<int> place = FirstDifferentHit(here, there)) {
+    return fmt::format("rank {} is {}, and there {}", here.hits(*place).rank(),
+                       HitText(here, *place), HitText(there, *place));
   }
   for (int i = 0; i < here.groups_size(); ++i) {
     if (here.groups(i).keyword() == there.groups(i).keyword()) continue;
@@ -188,6 +184,22 @@ absl::StatusOr<CheckSummary> CompareKept(const std::vector<KeptAnswer>& kept,
                 });
   if (summary.ok()) summary->against = "the answers of " + other.address();
   return summary;
+}
+
+std::optional<int> FirstDifferentHit(const v1::SearchResult& here, const v1::SearchResult& there) {
+  const auto is_same = [](const v1::Hit& a, const v1::Hit& b) {
+    return a.id() == b.id() &&
+           std::bit_cast<std::uint32_t>(a.score()) == std::bit_cast<std::uint32_t>(b.score());
+  };
+  const auto [differs, ignored] = std::ranges::mismatch(here.hits(), there.hits(), is_same);
+  const auto place = static_cast<int>(differs - here.hits().begin());
+  if (place == here.hits_size() && place == there.hits_size()) return std::nullopt;
+  return place;
+}
+
+std::string HitText(const v1::SearchResult& result, int place) {
+  if (place >= result.hits_size()) return "nothing";
+  return fmt::format("{} with {}", result.hits(place).id(), result.hits(place).score());
 }
 
 }  // namespace simile::cli::bench

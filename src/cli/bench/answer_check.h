@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "cli/bench/request_pool.h"
 #include "cli/bench/vector_check.h"
 #include "cli/connection.h"
+#include "simile/v1/search.pb.h"
 
 namespace simile::cli::bench {
 
@@ -36,5 +38,11 @@ CheckSummary CheckKept(const std::vector<KeptAnswer>& kept, const RequestPool& p
 absl::StatusOr<CheckSummary> CompareKept(const std::vector<KeptAnswer>& kept,
                                          const RequestPool& pool, Transport transport,
                                          const Connection& other);
+
+// The first place, from 0, at which the hits differ in their id or in the bits of their score.
+// Nothing when all hits are the same.
+std::optional<int> FirstDifferentHit(const v1::SearchResult& here, const v1::SearchResult& there);
+// `heat-1995 with 0.7`; `nothing` behind the last hit.
+std::string HitText(const v1::SearchResult& result, int place);
 
 }  // namespace simile::cli::bench

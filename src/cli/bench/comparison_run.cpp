@@ -1,14 +1,14 @@
 #include "cli/bench/comparison_run.h"
 
 #include <algorithm>
-#include <bit>
-#include <chrono>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/backend_text.h"
-#include "cli/bench/median.h"
+#include "cli/bench/answer_check.h"
+#include "cli/bench/measured_calls.h"
 #include "cli/bench/random_draw.h"
 #include "simile/limits.h"
 
@@ -21,52 +21,27 @@ constexpr std::uint32_t kCallsMin = 10;
 constexpr std::uint32_t kCallsMax = 100;
 constexpr std::uint32_t kUncountedCalls = 3;
 
-// The calls of one size to one server.
-class TimedServer {
- public:
-  explicit TimedServer(const Connection& connection) : connection_(connection) {}
-
-  absl::StatusOr<v1::SearchResponse> Ask(const v1::SearchRequest& request, bool counted) {
-    const auto start = std::chrono::steady_clock::now();
-    auto response = connection_.Search(request);
-    const auto end = std::chrono::steady_clock::now();
-    if (response.ok() && counted) {
-      call_ms_.push_back(std::chrono::duration<double, std::milli>(end - start).count());
-      compute_ms_.push_back(static_cast<double>(response->receipt().compute_us()) / 1e3);
-    }
-    return response;
-  }
-
-  ComparedTimes Times() const { return {Median(call_ms_), Median(compute_ms_)}; }
-
- private:
-  const Connection& connection_;
-  std::vector<double> call_ms_;
-  std::vector<double> compute_ms_;
-};
-
-std::string HitText(const v1::SearchResult& result, int rank) {
-  if (rank >= result.hits_size()) return "nothing";
-  const v1::Hit& hit = result.hits(rank);
-  return fmt::format("{} with {}", hit.id(), hit.score());
+ComparedTimes TimesOf(const MeasuredCalls& times) {
+  return {times.call_median_ms(), times.compute_median_ms()};
 }
 
 // Whether both have the same ids and bits of scores, in the same order.
 absl::Status CheckEqual(const v1::SearchResponse& measured, const v1::SearchResponse& other) {
+  if (measured.results_size() != other.results_size()) {
+    return absl::DataLossError(
+        fmt::format("the answers differ, so no times are printed: {} results, and {} on the other "
+                    "server",
+                    measured.results_size(), other.results_size()));
+  }
   for (int query = 0; query < measured.results_size(); ++query) {
     const v1::SearchResult& a = measured.results(query);
     const v1::SearchResult& b = other.results(query);
-    for (int rank = 0; rank < std::max(a.hits_size(), b.hits_size()); ++rank) {
-      if (rank < a.hits_size() && rank < b.hits_size() && a.hits(rank).id() == b.hits(rank).id() &&
-          std::bit_cast<std::uint32_t>(a.hits(rank).score()) ==
-              std::bit_cast<std::uint32_t>(b.hits(rank).score())) {
-        continue;
-      }
-      return absl::DataLossError(
-          fmt::format("the answers differ, so no times are printed: query {}, rank {}: {}, and on "
-                      "the other server {}",
-                      query, rank + 1, HitText(a, rank), HitText(b, rank)));
-    }
+    const std::optional<int> place = FirstDifferentHit(a, b);
+    if (!place) continue;
+    return absl::DataLossError(fmt::format(
+        "the answers differ, so no times are printed: query {}, rank {}: {}, and on the "
+        "other server {}",
+        query, *place + 1, HitText(a, *place), HitText(b, *place)));
   }
   return absl::OkStatus();
 }
@@ -82,19 +57,22 @@ class ComparisonRun {
         comparison_(comparison) {}
 
   absl::Status MeasureSize(std::uint32_t queries) {
-    TimedServer measured(measured_);
-    TimedServer other(other_);
+    MeasuredCalls measured;
+    MeasuredCalls other;
     const std::uint32_t calls = std::clamp(kQueriesOfSize / queries, kCallsMin, kCallsMax);
     for (std::uint32_t call = 0; call < kUncountedCalls + calls; ++call) {
       const bool counted = call >= kUncountedCalls;
       const v1::SearchRequest request = RequestOf(queries);
+      const auto ask = [&](bool is_measured) {
+        const Connection& server = is_measured ? measured_ : other_;
+        const auto search = [&] { return server.Search(request); };
+        return counted ? (is_measured ? measured : other).Time(search) : search();
+      };
       // The first of the two has its request's bytes in no cache.
       const bool measured_first = call % 2 == 0;
-      absl::StatusOr<v1::SearchResponse> first =
-          (measured_first ? measured : other).Ask(request, counted);
+      absl::StatusOr<v1::SearchResponse> first = ask(measured_first);
       if (!first.ok()) return first.status();
-      absl::StatusOr<v1::SearchResponse> second =
-          (measured_first ? other : measured).Ask(request, counted);
+      absl::StatusOr<v1::SearchResponse> second = ask(!measured_first);
       if (!second.ok()) return second.status();
       if (!measured_first) std::swap(first, second);
       absl::Status same = CheckBackends(first->receipt(), second->receipt());
@@ -102,7 +80,7 @@ class ComparisonRun {
       if (!same.ok()) return same;
       comparison_.answers += queries;
     }
-    comparison_.batches.push_back({queries, calls, measured.Times(), other.Times()});
+    comparison_.batches.push_back({queries, calls, TimesOf(measured), TimesOf(other)});
     return absl::OkStatus();
   }
 

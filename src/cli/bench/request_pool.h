@@ -26,8 +26,8 @@ class RequestPool {
  public:
   static constexpr std::uint32_t kRequestsMax = 4'096;
 
-  // Draws requests of every spec: up to so many each, fewer when they are large.
-  // Errors: those of CheckSamples.
+  // Draws requests of every spec: up to requests_max of each spec, fewer when the requests are
+  // large. Errors: those of CheckSamples.
   static absl::StatusOr<RequestPool> Make(std::span<const CallSpec> specs,
                                           const QuerySamples& samples, std::uint64_t seed,
                                           std::uint32_t requests_max = kRequestsMax);

@@ -32,9 +32,9 @@ std::vector<CardFacts> KnownCards();
 // `simile plan` prints them.
 std::vector<std::string> StrategiesOf(int capability);
 
-// The sentence that offers cards for a name that is none's: those that have all its words, else the
-// one whose name is near: ` It may be "Quadro RTX 6000" or "RTX 6000 Ada Generation".` Empty for
-// none.
+// The sentence that offers cards for a name that no card has: the cards whose names have all words
+// of the name, else the card with the nearest name. Empty when no card is near: ` It may be "Quadro
+// RTX 6000" or "RTX 6000 Ada Generation".`
 std::string CardsLike(std::string_view name);
 
 }  // namespace simile::cli

@@ -184,8 +184,8 @@ std::vector<std::string_view> CardsOf(std::span<const MeasuredPass> measured) {
   return cards;
 }
 
-// The card whose figures tell most of a batch: of those with this kind of pass one that answered as
-// many hits, of these the card itself, else the first.
+// The measured card to scale from, which must have this kind of pass. A card that was measured with
+// a lower and a higher k than the batch's, or with the same, goes first; then the batch's own card.
 std::optional<MeasuredCard> CardToScale(std::span<const MeasuredPass> measured, PassKind kind,
                                         const DeviceBatch& batch) {
   std::optional<MeasuredCard> best;
@@ -294,8 +294,8 @@ std::string_view BasisText(Basis basis) {
 
 std::span<const MeasuredPass> MeasuredPasses() { return kPasses; }
 
-std::optional<EngineTime> DeviceTime(const DeviceBatch& batch,
-                                     std::span<const MeasuredPass> measured) {
+std::optional<EngineTime> PassTimeOnDevice(const DeviceBatch& batch,
+                                           std::span<const MeasuredPass> measured) {
   const PassKind kind =
       PassKindOf(batch.collection, batch.batch, batch.speed.capability, batch.resident);
   // Beyond the scans the kind of scan only names the series that a batch is in.
@@ -320,7 +320,7 @@ std::optional<EngineTime> DeviceTime(const DeviceBatch& batch,
 }
 
 EngineTime EngineTimeOnDevice(const DeviceBatch& batch) {
-  const std::optional<EngineTime> device = DeviceTime(batch, kPasses);
+  const std::optional<EngineTime> device = PassTimeOnDevice(batch, kPasses);
   if (!device) {
     return {FloorOnDevice(batch.collection, batch.batch, batch.k, batch.workspace, batch.speed,
                           batch.resident)

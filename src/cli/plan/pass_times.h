@@ -49,8 +49,8 @@ struct DeviceBatch {
 
 // On the device alone: a line through the times of the two measured collections over their floors
 // on the measured card, read at the floor on this one. nullopt where no such pass is among them.
-std::optional<EngineTime> DeviceTime(const DeviceBatch& batch,
-                                     std::span<const MeasuredPass> measured);
+std::optional<EngineTime> PassTimeOnDevice(const DeviceBatch& batch,
+                                           std::span<const MeasuredPass> measured);
 
 // From the call of the engine to its return: the same and the host's share. The floor where no such
 // pass was measured.

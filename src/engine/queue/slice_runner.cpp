@@ -52,7 +52,7 @@ const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
   device_time_ = {};
   const bool timed = std::ranges::any_of(
       tasks, [](const QueuedTask* queued) { return queued->task->time_device; });
-  workspace_.search.AddDeviceTimeTo(timed ? &device_time_ : nullptr);
+  workspace_.search.set_device_time(timed ? &device_time_ : nullptr);
   slice.hard ? RunHard(slice, tasks, began_at + kSlice, yield) : RunPlain(slice, tasks);
   outcome_.duration = clock_.Now() - began_at;
   for (QueuedTask* const queued : tasks) {

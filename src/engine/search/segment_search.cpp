@@ -9,8 +9,8 @@
 namespace simile::engine {
 
 absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
-                                const SearchBatch& untimed, SearchResult& result) {
-  SearchBatch batch = untimed;
+                                const SearchBatch& given, SearchResult& result) {
+  SearchBatch batch = given;
   batch.device_time = device_time_;
   if (segments.size() == 1) return segments.front()->Search(batch, result);
   if (partial_.size() < segments.size()) partial_.resize(segments.size());

@@ -31,8 +31,9 @@ class SegmentSearch {
   absl::StatusOr<FallbackBackend> Score(
       std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
       std::span<const Row> rows, std::span<float> scores);
-  // Where searches and scores from now on add the device's time; null for nowhere. Borrowed.
-  void AddDeviceTimeTo(DeviceTime* device_time) { device_time_ = device_time; }
+  // Searches and scores add the device's time to it until the next call; null: not measured.
+  // Borrowed.
+  void set_device_time(DeviceTime* device_time) { device_time_ = device_time; }
   // The products that all scores so far took: rows * queries * dim.
   std::uint64_t products() const { return products_; }
 

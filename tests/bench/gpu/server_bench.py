@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 
 import json_file
 
@@ -96,16 +97,21 @@ def measure(arguments: argparse.Namespace, folder: pathlib.Path) -> None:
         raise Failed(f"{wrong} answers are wrong")
 
 
-def main() -> int:
-    arguments = parse()
+def run_in_folder(parent: pathlib.Path | None, run: Callable[[pathlib.Path], None]) -> int:
+    """Runs in a temporary folder inside this one. Returns the exit code, after printing why it failed."""
     try:
-        # Beside the vectors, which may be gigabytes in memory.
-        with tempfile.TemporaryDirectory(dir=arguments.files.parent) as folder:
-            measure(arguments, pathlib.Path(folder))
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            run(pathlib.Path(folder))
     except Failed as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1
     return 0
+
+
+def main() -> int:
+    arguments = parse()
+    # Beside the vectors, which may be gigabytes in memory.
+    return run_in_folder(arguments.files.parent, lambda folder: measure(arguments, folder))
 
 
 if __name__ == "__main__":

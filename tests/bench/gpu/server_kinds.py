@@ -18,10 +18,9 @@ import random
 import shutil
 import struct
 import sys
-import tempfile
 
 import json_file
-from server_bench import Failed, asked, serving
+from server_bench import Failed, asked, run_in_folder, serving
 
 HERE = pathlib.Path(__file__).resolve().parent
 SHARES = (0.001, 0.05, 0.6)  # of the rows that pass a filter
@@ -282,13 +281,7 @@ def measure(arguments: argparse.Namespace, temporary: pathlib.Path) -> None:
 
 def main() -> int:
     arguments = parse()
-    try:
-        with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
-            measure(arguments, pathlib.Path(folder))
-    except Failed as failure:
-        print(f"error: {failure}", file=sys.stderr)
-        return 1
-    return 0
+    return run_in_folder(arguments.work, lambda folder: measure(arguments, folder))
 
 
 if __name__ == "__main__":

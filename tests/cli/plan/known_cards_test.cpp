@@ -1,10 +1,8 @@
 #include "cli/plan/known_cards.h"
 
 #include <algorithm>
-#include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/gpu_capabilities.h"
+#include "files/document.h"
 
 namespace simile::cli {
 namespace {
@@ -134,15 +133,10 @@ TEST(KnownCardsTest, KnowsComputeCapabilities) {
   EXPECT_EQ(capability("RTX 5090"), 120);
 }
 
-std::string ContentOf(const std::string& file) {
-  std::ifstream in(std::string(SIMILE_SOURCE_DIR) + "/" + file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 // The lists of the builds are in cmake/SimileCuda.cmake; the least of each is what the constants
 // say.
 TEST(KnownCardsTest, KnowsWhichCodeIsBuilt) {
-  const std::string cmake = ContentOf("cmake/SimileCuda.cmake");
+  const std::string cmake = TextOfSource("cmake/SimileCuda.cmake");
   std::vector<int> least;
   const std::regex lists("set\\(all ([0-9]+)-real");
   for (std::sregex_iterator list(cmake.begin(), cmake.end(), lists), end; list != end; ++list) {
@@ -162,10 +156,8 @@ std::string RowOf(const CardFacts& card) {
 }
 
 TEST(KnownCardsTest, AreTheTableOfTheDocumentation) {
-  const std::string page = ContentOf("docs/cards.md");
   std::vector<std::string> rows;
-  std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : LinesOf(TextOfSource("docs/cards.md"))) {
     if (line.ends_with("data sheet |") || line.ends_with("white paper |")) rows.push_back(line);
   }
   std::vector<std::string> known;
@@ -175,7 +167,7 @@ TEST(KnownCardsTest, AreTheTableOfTheDocumentation) {
 }
 
 TEST(KnownCardsTest, SaysWhatACapabilityRuns) {
-  const std::string page = ContentOf("docs/cards.md");
+  const std::string page = TextOfSource("docs/cards.md");
   for (const int capability : {60, 61, 70, 75, 80, 86, 89, 90, 100, 120}) {
     const std::string row =
         fmt::format("| sm_{} | {} |", capability, fmt::join(StrategiesOf(capability), "; "));

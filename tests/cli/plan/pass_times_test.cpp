@@ -20,7 +20,8 @@ PlannedCollection Rows(std::uint64_t rows, std::uint32_t dim) {
   return collection;
 }
 
-// A batch over a collection of which the card holds what its capability allows.
+// A batch over a collection. The card holds the rows in each form that its capability has kernels
+// for.
 struct Case {
   Case(const std::string& card, std::uint64_t rows, std::uint32_t dim, std::uint32_t batch,
        std::uint32_t k)
@@ -62,7 +63,7 @@ void ExpectWithinOneAndAHalf(const std::string& card, const std::string& other, 
     if (pass.kind != PassKind::kInt8Scan && pass.kind != PassKind::kGemm) continue;
     if (!wanted(pass)) continue;
     const Case predicted(card, pass.rows, pass.dim, pass.batch, pass.k);
-    const auto time = DeviceTime(predicted.of, known);
+    const auto time = PassTimeOnDevice(predicted.of, known);
     ASSERT_TRUE(time.has_value());
     EXPECT_EQ(time->basis, Basis::kScaled);
     EXPECT_EQ(time->card, other);
@@ -97,7 +98,7 @@ TEST(PassTimesTest, ScalesByALineOverFloors) {
   EXPECT_NEAR(here.Floor(), floor, 1e-12);
   const double slope = (310e-6 - 30.33e-6) / (many_floor - few_floor);
   const double by_hand = 30.33e-6 + slope * (floor - few_floor);
-  const auto time = DeviceTime(here.of, MeasuredPasses());
+  const auto time = PassTimeOnDevice(here.of, MeasuredPasses());
   ASSERT_TRUE(time.has_value());
   EXPECT_NEAR(time->seconds, by_hand, 0.01 * by_hand);
   // And the host's share: 9.985 us of one query at 384 dimensions.

@@ -18,6 +18,7 @@
 #include "certificate/seeded_random.h"
 #include "cli/live_server.h"
 #include "cli/program_run.h"
+#include "files/document.h"
 #include "files/scratch_folder.h"
 
 namespace simile::cli {
@@ -100,9 +101,8 @@ void WriteHeader(const std::filesystem::path& file, std::size_t rows, std::size_
 // Cards drawn from the table of docs/cards.md, whose columns are card, capability, memory, GB/s and
 // TFLOPS; shapes at random; arithmetic as docs/sizing.md has it, by hand.
 TEST(PlanCommandTest, PlansTwentyCardsAsArithmeticByHandDoes) {
-  std::ifstream page(SIMILE_SOURCE_DIR "/docs/cards.md");
   std::vector<std::array<std::string, 5>> table;
-  for (std::string line; std::getline(page, line);) {
+  for (const std::string& line : LinesOf(TextOfSource("docs/cards.md"))) {
     std::array<std::string, 5> cells;
     std::istringstream in(line);
     std::string cell;

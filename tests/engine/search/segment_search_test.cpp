@@ -153,12 +153,12 @@ TEST(SegmentSearchTest, AddsTheDeviceTimesOfAllSegments) {
     SegmentSearch search;
     SearchResult result;
     DeviceTime time;
-    search.AddDeviceTimeTo(&time);
+    search.set_device_time(&time);
     ASSERT_TRUE(search.Run(segments, {queries.view(), specs}, result).ok());
     EXPECT_EQ(time.microseconds, 1.5 * static_cast<double>(starts.size()));
     ASSERT_TRUE(search.Score(segments, queries.view(), scored, scores).ok());
     EXPECT_EQ(time.microseconds, 3.0 * static_cast<double>(starts.size()));
-    search.AddDeviceTimeTo(nullptr);
+    search.set_device_time(nullptr);
     ASSERT_TRUE(search.Run(segments, {queries.view(), specs}, result).ok());
     EXPECT_EQ(time.microseconds, 3.0 * static_cast<double>(starts.size()));
   }
