@@ -48,9 +48,10 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .Switch("--with-rows", flags.with_rows,
               "Return each item's position in the loaded files, from 0")
       .Switch("--bulk", flags.bulk, "Let online callers go first: for work that nobody waits for")
-      .Switch(
-          "--receipt", flags.whole_receipt,
-          "Print the whole receipt under the answer, the GPU's own time too; --json always has it")
+      .Switch("--receipt", flags.whole_receipt,
+              "Print the whole receipt under the answer, with the time on the GPU; --json prints "
+              "all but "
+              "that time without this flag too")
       .Check([&flags] { return OptionsOf(flags).status(); });
   AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
 }

@@ -238,6 +238,8 @@ class Check:
         backends = [*run["receipts"]["backends"]]
         if not all(backend.startswith(self.arguments.engine) for backend in backends):
             raise Failed(f'calls of 100 are answered by {", ".join(backends)}')
+        if run["calls_per_s"] == 0:
+            raise Failed("no call of 100 ended within 2 s")
         verified = self.load(limit_s, "1s", "--verify", f'{min(1, 10 / run["calls_per_s"]):.6f}')["verify"]
         if verified["compared"] == 0 or verified["wrong"] > 0:
             raise Failed(f'{verified["wrong"]} of {verified["compared"]} answers that were compared are wrong')

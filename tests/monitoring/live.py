@@ -34,6 +34,7 @@ RATE_SECONDS = 8  # $__rate_interval
 # Calls a second, queries in each; what the GPU says of itself meanwhile (servers.describe_card).
 PHASES = [(100, 1, (12, 48, 130)), (300, 1, (37, 61, 240)), (60, 16, (21, 54, 180))]
 PHASE_SECONDS = 25
+LARGE_SECONDS = 8
 FILMS = files.ROOT / "examples/films"
 # What a server without its GPU has to raise; everything else is healthy.
 EXPECTED_ALERTS = {("CpuFallback", "no-gpu")}
@@ -115,9 +116,9 @@ def change_films(folder: pathlib.Path, year: int) -> None:
     path.write_text(json.dumps(json.loads(first) | {"year": year}) + "\n" + rest, encoding="utf-8")
 
 
-def start_bench(program: pathlib.Path, server: servers.Server, rate: float, batch: int) -> subprocess.Popen:
-    load = ["--rate", str(rate), "--batch", str(batch), "--duration", f"{PHASE_SECONDS}s", "--warm-up", "0s", "--threads", "1"]
-    command = [program, "bench", "films", "--server", server.address, *load, "--json"]
+def start_bench(program: pathlib.Path, server: servers.Server, seconds: int, batch: int, *load: str) -> subprocess.Popen:
+    command = [program, "bench", "films", "--server", server.address, "--batch", str(batch), "--duration", f"{seconds}s",
+               "--warm-up", "0s", "--threads", "1", *load, "--json"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -139,7 +140,8 @@ def make_load(program: pathlib.Path, cpu: servers.Server, gpu: servers.Server, f
     for number, (rate, batch, state) in enumerate(PHASES):
         servers.describe_card(card, *state)
         # The fake GPU scores rows one after the other, so it gets a tenth, without batches.
-        benches = [start_bench(program, cpu, rate, batch), start_bench(program, gpu, rate / 10, 1)]
+        benches = [start_bench(program, cpu, PHASE_SECONDS, batch, "--rate", str(rate)),
+                   start_bench(program, gpu, PHASE_SECONDS, 1, "--rate", str(rate / 10))]
         while benches[0].returncode is None:
             call("similar", "--id", "no-such-film")
             call("similar", "--id", "toy-story-1995", "--filter", "no_such_field = 1")
@@ -148,7 +150,8 @@ def make_load(program: pathlib.Path, cpu: servers.Server, gpu: servers.Server, f
         answered += answered_queries(benches[1])
         change_films(films, 1980 + number)
         call("reload", "films").check_returncode()
-    return answered
+    # One of two large calls always waits beside the queue.
+    return answered + answered_queries(start_bench(program, cpu, LARGE_SECONDS, 1000, "--in-flight", "2"))
 
 
 def substituted(expression: str) -> str:

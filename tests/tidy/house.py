@@ -1,5 +1,6 @@
 """The house rules that a script can check. Patterns are spelled so that this file does not match itself."""
 
+import ast
 import re
 from typing import Iterator
 
@@ -104,6 +105,15 @@ def source_glob(file: SourceFile) -> Iterator[Finding]:
         yield from file.matches("source-glob", SOURCE_GLOB)
 
 
+def python_syntax(file: SourceFile) -> Iterator[Finding]:
+    """Python files parse, those too that no test runs."""
+    if file.suffix == ".py":
+        try:
+            ast.parse("\n".join(file.lines))
+        except SyntaxError as error:
+            yield file.find("python-syntax", error.lineno or 1)
+
+
 RULES = {
     "file-name": file_name,
     "file-length": file_length,
@@ -115,4 +125,5 @@ RULES = {
     "shared-temporary-name": shared_temporary_name,
     "test-name": case_name,
     "source-glob": source_glob,
+    "python-syntax": python_syntax,
 }

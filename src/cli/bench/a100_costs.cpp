@@ -6,9 +6,9 @@
 namespace simile::cli::bench {
 namespace {
 
-// Machines without a card that are looked at: with more of them the difference is one of
-// millionths.
-constexpr std::uint64_t kMachinesMax = 1'000'000;
+// Machines without a card that are looked at. Where a card pays only with more of them, a query
+// costs the same on both within millionths.
+constexpr double kMachinesMax = 1e6;
 
 double CapacityOf(const RentedMachine& machine) { return machine.queries_per_s * kSecondsOfMonth; }
 
@@ -27,17 +27,19 @@ MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month) 
   return rent;
 }
 
-// The rent without a card rises by a step whenever a machine is full, and between two steps the
-// rent with cards can only rise: so each step is the place to look.
+// The rent without a card stays the same until the machines are full, and the rent with cards can
+// only rise meanwhile: so full machines are the place to look. With cards the last machine may be
+// idle, so their rent is at most that of their queries and one machine more.
 std::optional<std::uint64_t> CardPaysFrom(const RentedMachine& cpu, const RentedMachine& card) {
-  if (CostPerMillion(card) > CostPerMillion(cpu)) return std::nullopt;
-  for (std::uint64_t full = 0; full < kMachinesMax; ++full) {
-    const double queries = std::floor(static_cast<double>(full) * CapacityOf(cpu));
-    const std::uint64_t from = full == 0 ? 0 : static_cast<std::uint64_t>(queries) + 1;
-    const double without = static_cast<double>(full + 1) * cpu.hourly_price * kHoursOfMonth;
-    if (RentFor(card, from).price <= without) return from;
+  const double saved = CostPerMillion(cpu) - CostPerMillion(card);
+  const double sure = card.hourly_price * kHoursOfMonth / saved * 1e6;  // queries a month
+  const double machines = std::ceil(sure / CapacityOf(cpu));
+  if (!(saved > 0) || machines > kMachinesMax) return std::nullopt;
+  for (double full = machines; full > 0; --full) {
+    const auto queries = static_cast<std::uint64_t>(full * CapacityOf(cpu));
+    if (RentFor(card, queries).price > full * cpu.hourly_price * kHoursOfMonth) return queries + 1;
   }
-  return std::nullopt;
+  return 0;
 }
 
 }  // namespace simile::cli::bench

@@ -28,8 +28,9 @@ struct MonthRent {
 };
 MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month);
 
-// The least number of queries a month at which machines with a card cost no more than machines
-// without one: 0 for always. Nothing where a query costs more with a card than without.
+// The number of queries a month from which on machines with a card cost no more than machines
+// without one, whatever the number: 0 for always. Nothing where there is none, because a query on a
+// full machine costs at least as much with a card.
 std::optional<std::uint64_t> CardPaysFrom(const RentedMachine& cpu, const RentedMachine& card);
 
 // The machines whose rents are compared. Unset where a price or a rate is not known.

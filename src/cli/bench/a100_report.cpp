@@ -235,12 +235,17 @@ std::string TimesTable(const A100Measurements& measured, const Terminal& termina
   return table.Render(terminal, 0);
 }
 
+// `under 0.1`, `2.5`, `130`.
+std::string PercentText(double percent) {
+  if (percent < 0.1) return "under 0.1";
+  return fmt::format("{:.{}f}", percent, percent < 10 ? 1 : 0);
+}
+
 std::string RentText(const MonthRent& rent) {
-  const double percent = rent.busy * 100;
-  return fmt::format(
-      "{} ({}, {}{}% busy)", base::Grouped(static_cast<std::uint64_t>(std::llround(rent.price))),
-      base::Counted(rent.machines, "machine"), rent.busy > 1 ? "too few: " : "",
-      percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
+  return fmt::format("{} ({}, {}{}% busy)",
+                     base::Grouped(static_cast<std::uint64_t>(std::llround(rent.price))),
+                     base::Counted(rent.machines, "machine"), rent.busy > 1 ? "too few: " : "",
+                     PercentText(rent.busy * 100));
 }
 
 std::string PaysText(const ComparedMachines& machines) {
@@ -256,7 +261,7 @@ std::string MonthTable(const A100Measurements& measured, const Terminal& termina
                {measured.on_gpu && !measured.cpu_hourly_price ? "" : "CPU"},
                {measured.on_gpu ? "one card" : ""},
                {measured.on_gpu ? "four cards" : ""},
-               {measured.on_gpu ? "a card pays from" : ""}});
+               {measured.on_gpu ? "cards pay from" : ""}});
   for (const auto& [name, machines] : ComparedMachinesOf(measured)) {
     table.AddRow({"at the rate of " + name,
                   machines.cpu ? RentText(RentFor(*machines.cpu, kQueriesOfMonth)) : "",

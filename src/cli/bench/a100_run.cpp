@@ -297,7 +297,7 @@ class A100Run {
         "its most so far; total and free are the machine's";
     memory.reserved_bytes = resident->bytes;
     memory.peak_reserved_bytes = resident->peak_bytes;
-    memory.peak_allocated_bytes = std::max(HeldBytes(), resident->peak_bytes);
+    memory.peak_allocated_bytes = HeldBytes();
     memory.total_bytes = host->total;
     memory.free_bytes = host->available;
     return absl::OkStatus();

@@ -15,9 +15,9 @@
 #include "cli/bench/live_line.h"
 #include "cli/bench/load_plot.h"
 #include "cli/bench/mix_file.h"
-#include "cli/bench/own_server.h"
 #include "cli/bench/run_report.h"
 #include "cli/bench/server_process.h"
+#include "cli/bench/started_server.h"
 #include "cli/bench/vector_check.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -166,12 +166,12 @@ class StatsReader {
 };
 
 // The server's card: by the management library of this machine, else by the server's metrics.
-ReadCard CardReaderOf(const BenchFlags& flags, const std::vector<pid_t>& processes) {
+CardReader CardReaderOf(const BenchFlags& flags, const std::vector<pid_t>& processes) {
   ReadStats stats = [shared = std::make_shared<StatsReader>(flags.client)] {
     return shared->Read();
   };
-  return ReadCardOfEither(ReadCardOfProcesses(processes, backend::kNvmlLibrary),
-                          ReadCardOfMetrics(std::move(stats)));
+  return FirstReaderOf(ReaderOfProcesses(processes, backend::kNvmlLibrary),
+                       ReaderOfMetrics(std::move(stats)));
 }
 
 // Calls of each test of a report.
@@ -244,7 +244,7 @@ absl::StatusOr<Comparison> CompareWith(const BenchFlags& flags, const Connection
     other.server = flags.compare;
     return Compare(connection, Connect(other, kPrepareTimeoutSeconds), samples, k, false);
   }
-  const auto server = OwnServer::Start(samples.collection, *flags.folder);
+  const auto server = StartedServer::Start(samples.collection, *flags.folder);
   if (!server.ok()) return server.status();
   const Connection other((*server)->address(), std::chrono::seconds(kPrepareTimeoutSeconds));
   return Compare(connection, other, samples, k, true);

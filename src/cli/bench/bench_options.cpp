@@ -268,10 +268,11 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
       .File("--folder", flags.folder, "FOLDER",
             "The collection's own files: items, users, and a complete --verify")
       .Paths(PathKind::kFolder)
-      .Number("--requests", flags.requests, "N",
-              "Different requests of each kind (default 4,096, or as many as 64 MiB hold); at most "
-              "so many calls of each test of a report",
-              1)
+      .Number(
+          "--requests", flags.requests, "N",
+          "Different requests of each kind (default 4,096, or as many as 64 MiB hold). A report "
+          "makes at most N calls in each of its tests",
+          1)
       .Number("--seed", flags.seed, "N", "Of everything random (default 1)")
       .Text("--expected-interval", flags.expected_interval, "TIME",
             "Closed loop: also the latencies of a caller who calls this often")

@@ -70,12 +70,12 @@ std::optional<std::uint64_t> BytesOf(const v1::MetricValue& metric) {
 
 }  // namespace
 
-ReadCard ReadCardOfProcesses(std::vector<pid_t> processes, std::string nvml) {
+CardReader ReaderOfProcesses(std::vector<pid_t> processes, std::string nvml) {
   auto reader = std::make_shared<ProcessesReader>(std::move(processes), std::move(nvml));
   return [reader] { return reader->Read(); };
 }
 
-ReadCard ReadCardOfMetrics(ReadStats stats) {
+CardReader ReaderOfMetrics(ReadStats stats) {
   return [stats = std::move(stats)]() -> absl::StatusOr<CardReading> {
     const absl::StatusOr<v1::GetStatsResponse> answer = stats();
     if (!answer.ok()) return answer.status();
@@ -97,8 +97,8 @@ ReadCard ReadCardOfMetrics(ReadStats stats) {
   };
 }
 
-ReadCard ReadCardOfEither(ReadCard first, ReadCard second) {
-  auto chosen = std::make_shared<ReadCard>();
+CardReader FirstReaderOf(CardReader first, CardReader second) {
+  auto chosen = std::make_shared<CardReader>();
   return [chosen, first = std::move(first),
           second = std::move(second)]() -> absl::StatusOr<CardReading> {
     if (*chosen) return (*chosen)();

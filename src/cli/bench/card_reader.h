@@ -23,7 +23,7 @@ struct CardReading {
 };
 
 // Reads the card of a server; may be called once a second or more often. Not thread-safe.
-using ReadCard = std::function<absl::StatusOr<CardReading>()>;
+using CardReader = std::function<absl::StatusOr<CardReading>()>;
 using ReadStats = std::function<absl::StatusOr<v1::GetStatsResponse>()>;
 
 // The card on which one of these processes computes, by the driver's management library; where the
@@ -32,13 +32,13 @@ using ReadStats = std::function<absl::StatusOr<v1::GetStatsResponse>()>;
 //   processes  the server's, on this machine; empty: it is elsewhere, or another user's
 //   nvml       the management library, by its name or path
 // Errors: kNotFound when no card is known to be the server's; those of the library.
-ReadCard ReadCardOfProcesses(std::vector<pid_t> processes, std::string nvml);
+CardReader ReaderOfProcesses(std::vector<pid_t> processes, std::string nvml);
 
 // The card that the server's metrics describe. Errors: kNotFound when they describe none; those of
 // the call, kPermissionDenied for a server that does not let clients read its metrics.
-ReadCard ReadCardOfMetrics(ReadStats stats);
+CardReader ReaderOfMetrics(ReadStats stats);
 
 // The first of the two that answers, from then on. Errors: those of both, in one sentence.
-ReadCard ReadCardOfEither(ReadCard first, ReadCard second);
+CardReader FirstReaderOf(CardReader first, CardReader second);
 
 }  // namespace simile::cli::bench

@@ -34,7 +34,8 @@ struct CardTally {
 }  // namespace
 
 struct CardWatch::State {
-  State(ReadCard given, std::chrono::milliseconds time) : read(std::move(given)), interval(time) {}
+  State(CardReader given, std::chrono::milliseconds time)
+      : read(std::move(given)), interval(time) {}
 
   // The thread's work.
   void Run() {
@@ -63,7 +64,7 @@ struct CardWatch::State {
     }
   }
 
-  const ReadCard read;  // used by the thread alone
+  const CardReader read;  // used by the thread alone
   const std::chrono::milliseconds interval;
 
   std::mutex mutex;  // guards what follows
@@ -76,7 +77,7 @@ struct CardWatch::State {
   CardTally tally;        // of this run
 };
 
-CardWatch::CardWatch(ReadCard read, std::chrono::milliseconds interval,
+CardWatch::CardWatch(CardReader read, std::chrono::milliseconds interval,
                      std::chrono::milliseconds end_wait)
     : state_(std::make_shared<State>(std::move(read), interval)), end_wait_(end_wait) {
   std::thread([state = state_] { state->Run(); }).detach();

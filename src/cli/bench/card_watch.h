@@ -32,7 +32,7 @@ class CardWatch {
   //   interval  between two readings
   //   end_wait  how long the end of a run waits for its first reading, and the destructor for the
   //             thread
-  explicit CardWatch(ReadCard read, std::chrono::milliseconds interval = kInterval,
+  explicit CardWatch(CardReader read, std::chrono::milliseconds interval = kInterval,
                      std::chrono::milliseconds end_wait = kEndWait);
   // Leaves a thread that hangs in a reading behind.
   ~CardWatch();

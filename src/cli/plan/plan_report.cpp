@@ -202,10 +202,10 @@ std::string TimeTable(const PlanReport& report, const Terminal& terminal) {
   std::vector<Table::Column> columns = {{"times", Align::kLeft, true},
                                         {"on"},
                                         {"batch", Align::kRight},
-                                        {"of"},
+                                        {"what"},
                                         {"takes", Align::kRight},
                                         {"queries", Align::kRight},
-                                        {"is"}};
+                                        {"basis"}};
   if (priced) columns.push_back({"cost of 1M", Align::kRight});
   Table table(columns);
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
@@ -285,7 +285,7 @@ Json FigureJson(const PlanFigure& figure, const std::optional<double>& price) {
                {"what", figure.what},
                {"seconds", NumberOrNull(figure.seconds)},
                {"queries_per_s", figure.queries_per_s},
-               {"is", BasisText(figure.basis)},
+               {"basis", BasisText(figure.basis)},
                {"scaled_from", nullptr},
                {"cost_of_million", nullptr}};
   if (figure.basis == Basis::kScaled && !figure.from.empty()) json["scaled_from"] = figure.from;

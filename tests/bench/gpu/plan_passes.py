@@ -28,37 +28,39 @@ def name_of(card: str) -> str:
     return re.sub(r"^(NVIDIA )?(Tesla )?", "", card)
 
 
-def line(card: str, kind: str, shape: tuple[int, int], batch: int, k: int, device_us: float, host_us: float) -> str:
-    return (f'    MeasuredPass{{"{name_of(card)}", PassKind::{KINDS[kind]}, {shape[0]}, {shape[1]}, {batch}, {k}, '
+def measured(card: str, kind: str, shape: tuple[int, int], batch: int, k: int, device_us: float, host_us: float) -> tuple[str, str]:
+    """What was measured, in C++, and its times."""
+    return (f'MeasuredPass{{"{name_of(card)}", PassKind::{KINDS[kind]}, {shape[0]}, {shape[1]}, {batch}, {k}, ',
             f'{device_us:.4g}, {host_us:.4g}}},')
 
 
-def whole_passes(results: dict) -> Iterator[str]:
+def whole_passes(results: dict) -> Iterator[tuple[str, str]]:
     """Of gpu_bench: each collection's cases."""
     for rows, dim in SHAPES:
         for case in results["steps"].get(f"bench-{rows}x{dim}", {}).get("data", {}).get("cases", []):
             if "device_us" in case and "host_us" in case and case["variant"] in KINDS:
-                yield line(results["about"]["card"], case["variant"], (rows, dim), case["batch"], case["k"],
-                           case["device_us"]["median"], case["host_us"]["median"])
+                yield measured(results["about"]["card"], case["variant"], (rows, dim), case["batch"], case["k"],
+                               case["device_us"]["median"], case["host_us"]["median"])
 
 
-def variants(results: dict) -> Iterator[str]:
+def variants(results: dict) -> Iterator[tuple[str, str]]:
     """Of gpu_steps, step `variants`: the variants that searches use, at their batches."""
     for kind in KINDS:
         for found in results["steps"].get(f"kernels-variants-{kind}", {}).get("data", {}).get("lines", []):
             shape = tuple(int(part) for part in found["shape"].split("x"))
             batches = GEMM_BATCHES if kind == "gemm_topk_fp16" else SCAN_BATCHES
             if shape in SHAPES and found["batch"] in batches and "us" in found and found["same_answers"]:
-                yield line(results["about"]["card"], kind, shape, found["batch"], found["k"], found["us"], 0)
+                yield measured(results["about"]["card"], kind, shape, found["batch"], found["k"], found["us"], 0)
 
 
 def passes_of(files: list[dict]) -> list[str]:
-    lines = [each for results in files for each in whole_passes(results)]
+    """Of files that measured the same, the last one counts."""
+    passes = {what: times for results in files for what, times in whole_passes(results)}
     whole = {name_of(results["about"]["card"]) for results in files if next(whole_passes(results), None)}
     for results in files:
         if name_of(results["about"]["card"]) not in whole:
-            lines += variants(results)
-    return lines
+            passes |= dict(variants(results))
+    return [f"    {what}{times}" for what, times in passes.items()]
 
 
 def main() -> int:

@@ -1,6 +1,7 @@
 #include "cli/bench/a100_report.h"
 
 #include <memory>
+#include <random>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -188,6 +189,46 @@ TEST(A100CostsTest, FindsTheLoadFromWhichACardPays) {
   EXPECT_EQ(RentFor({1'408.0 / 720, 608}, *pays - 1).machines, 1U);
   EXPECT_EQ(CardPaysFrom({3, 100}, {2, 1'000}), 0U) << "a cheaper machine";
   EXPECT_EQ(CardPaysFrom({1, 100}, {2, 150}), std::nullopt) << "dearer for each query";
+  EXPECT_EQ(CardPaysFrom({1, 100}, {1, 100}), std::nullopt) << "the same machine";
+  // Between 95 and 100 queries a second the CPU needs two machines and the card one; above 190 and
+  // up to 200 three and two, and so on: at some numbers a card pays, from none on does it always.
+  EXPECT_EQ(CardPaysFrom({0.9, 95}, {1, 100}), std::nullopt);
+}
+
+// Against every number of queries at which either rent changes.
+TEST(A100CostsTest, IsNeverDearerFromThereOn) {
+  std::mt19937 random(20'261'128);
+  std::uniform_real_distribution<double> prices(1, 4);
+  std::uniform_real_distribution<double> rates(1, 40);
+  unsigned found = 0, paid_before = 0;
+  for (int draw = 0; draw < 200; ++draw) {
+    const RentedMachine cpu{prices(random), rates(random)};
+    const RentedMachine card{prices(random), rates(random)};
+    const auto from = CardPaysFrom(cpu, card);
+    const auto is_dearer = [&](std::uint64_t queries) {
+      return RentFor(card, queries).price > RentFor(cpu, queries).price;
+    };
+    if (!from) {
+      EXPECT_GE(CostPerMillion(card), CostPerMillion(cpu)) << draw;
+      continue;
+    }
+    ++found;
+    if (*from > 0) {
+      EXPECT_TRUE(is_dearer(*from - 1)) << draw;
+      paid_before += is_dearer(0) ? 0 : 1;
+    }
+    for (int machines = 0; machines < 2'000; ++machines) {
+      for (const RentedMachine& machine : {cpu, card}) {
+        const auto queries =
+            static_cast<std::uint64_t>(machines * machine.queries_per_s * kSecondsOfMonth);
+        for (const std::uint64_t number : {queries, queries + 1}) {
+          EXPECT_FALSE(number >= *from && is_dearer(number)) << draw << ": " << number;
+        }
+      }
+    }
+  }
+  EXPECT_GT(found, 50U);
+  EXPECT_GT(paid_before, 0U);
 }
 
 TEST(A100ReportTest, StandsBesideTheCpu) {

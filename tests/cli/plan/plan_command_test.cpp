@@ -155,7 +155,7 @@ TEST(PlanCommandTest, PlansTwentyCardsAsArithmeticByHandDoes) {
                                                  : 0;  // a V100's fp32 rate is not in the table
     const double many = std::max(count * 2 * padded / bandwidth, count * padded * 100 / rate);
     for (const json& time : said["collections"][0]["times"]) {
-      if (time["on"] != "gpu" || time["is"] != "floor" || time["what"] == "one caller" ||
+      if (time["on"] != "gpu" || time["basis"] != "floor" || time["what"] == "one caller" ||
           time["what"] == "64 callers") {
         continue;
       }

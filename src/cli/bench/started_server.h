@@ -14,18 +14,18 @@ namespace simile::cli::bench {
 // backend. It takes the settings of the environment, but those of the address, of encryption, of
 // access and of collections, and no file of settings. The destructor stops it with SIGTERM and
 // waits for its end.
-class OwnServer {
+class StartedServer {
  public:
   // Starts it and waits until it has loaded the folder and listens.
   //   collection  the name of the folder's rows on it
   // Errors: kUnavailable when no process can be started or the server ends first, with its words;
   // or
   //         when it has not loaded the folder within half an hour.
-  static absl::StatusOr<std::unique_ptr<OwnServer>> Start(const std::string& collection,
-                                                          const std::string& folder);
-  ~OwnServer();
-  OwnServer(const OwnServer&) = delete;
-  OwnServer& operator=(const OwnServer&) = delete;
+  static absl::StatusOr<std::unique_ptr<StartedServer>> Start(const std::string& collection,
+                                                              const std::string& folder);
+  ~StartedServer();
+  StartedServer(const StartedServer&) = delete;
+  StartedServer& operator=(const StartedServer&) = delete;
 
   const std::string& address() const { return address_; }
 
@@ -35,7 +35,7 @@ class OwnServer {
   };
   using File = std::unique_ptr<std::FILE, CloseFile>;
 
-  OwnServer(pid_t process, File printed) : process_(process), printed_(std::move(printed)) {}
+  StartedServer(pid_t process, File printed) : process_(process), printed_(std::move(printed)) {}
 
   // Waits until its address is printed, for half an hour at most.
   absl::Status AwaitAddress(const std::string& folder);

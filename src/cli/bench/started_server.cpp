@@ -1,4 +1,4 @@
-#include "cli/bench/own_server.h"
+#include "cli/bench/started_server.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -61,8 +61,8 @@ std::vector<char*> PointersTo(std::vector<std::string>& texts) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<OwnServer>> OwnServer::Start(const std::string& collection,
-                                                            const std::string& folder) {
+absl::StatusOr<std::unique_ptr<StartedServer>> StartedServer::Start(const std::string& collection,
+                                                                    const std::string& folder) {
   File printed(std::tmpfile());
   if (printed == nullptr) return NotStarted(std::strerror(errno));
   std::vector<std::string> words = {"simile", "serve", "--collection",
@@ -82,18 +82,18 @@ absl::StatusOr<std::unique_ptr<OwnServer>> OwnServer::Start(const std::string& c
                                 PointersTo(words).data(), PointersTo(variables).data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return NotStarted(std::strerror(error));
-  std::unique_ptr<OwnServer> server(new OwnServer(process, std::move(printed)));
+  std::unique_ptr<StartedServer> server(new StartedServer(process, std::move(printed)));
   if (absl::Status status = server->AwaitAddress(folder); !status.ok()) return status;
   return server;
 }
 
-OwnServer::~OwnServer() {
+StartedServer::~StartedServer() {
   if (ended_) return;
   kill(process_, SIGTERM);
   waitpid(process_, nullptr, 0);
 }
 
-std::string OwnServer::Printed() const {
+std::string StartedServer::Printed() const {
   std::string text;
   std::array<char, 4'096> block;
   for (;;) {
@@ -104,7 +104,7 @@ std::string OwnServer::Printed() const {
   }
 }
 
-absl::Status OwnServer::AwaitAddress(const std::string& folder) {
+absl::Status StartedServer::AwaitAddress(const std::string& folder) {
   constexpr std::chrono::milliseconds kPause{20};
   constexpr std::chrono::minutes kLoadMax{30};
   const auto end = std::chrono::steady_clock::now() + kLoadMax;
