@@ -7,7 +7,9 @@
 #include "cli/answer_json.h"
 #include "cli/answer_table.h"
 #include "cli/command_line.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
+#include "cli/flag_names.h"
 #include "cli/next_command.h"
 #include "simile/limits.h"
 
@@ -27,6 +29,15 @@ std::optional<std::uint32_t> NextOffset(const QueryFlags& flags) {
   return static_cast<std::uint32_t>(next);
 }
 
+// Notes and errors name the fields of requests; who uses the program knows its flags.
+void TellInFlags(std::string_view command, Answer& answer) {
+  for (std::string& note : answer.notes) note = NoteInFlags(note, command);
+  for (AnsweredQuery& query : answer.results) {
+    for (std::string& note : query.notes) note = NoteInFlags(note, command);
+    if (!query.error.ok()) query.error = InFlags(query.error, command);
+  }
+}
+
 }  // namespace
 
 void MoveResult(v1::SearchResult& from, AnsweredQuery& query) {
@@ -35,6 +46,8 @@ void MoveResult(v1::SearchResult& from, AnsweredQuery& query) {
   query.groups.Swap(from.mutable_groups());
   query.score_kind = from.score_kind();
   if (from.has_cold_start()) query.cold_start = from.cold_start();
+  query.notes = {from.notes().begin(), from.notes().end()};
+  if (from.has_error()) query.error = StatusOf(from.error());
 }
 
 std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags) {
@@ -57,15 +70,19 @@ std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags) {
   return next(fmt::format("fetch {}", ListFlag("--id", best.id())));
 }
 
-int ShowAnswer(const Answer& answer, const QueryFlags& flags) {
+int ShowAnswer(Answer answer, const QueryFlags& flags) {
+  if (flags.client.command != nullptr) TellInFlags(flags.client.command->name, answer);
+  const bool all_failed = std::ranges::none_of(
+      answer.results, [](const AnsweredQuery& query) { return query.error.ok(); });
+  const int code = all_failed ? kFailed : kSucceeded;
   if (flags.client.json) {
     fmt::print("{}", AnswerJson(answer));
-    return kSucceeded;
+    return code;
   }
   fmt::print("{}", AnswerTable(answer, flags, StandardOutput()));
   const std::string suggestion = SuggestionAfter(answer, flags);
   if (!suggestion.empty()) SuggestNext(suggestion);
-  return kSucceeded;
+  return code;
 }
 
 }  // namespace simile::cli

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <absl/status/status.h>
+
 #include "cli/query_flags.h"
 #include "simile/v1/search.pb.h"
 
@@ -26,6 +28,8 @@ struct AnsweredQuery {
   google::protobuf::RepeatedPtrField<v1::HitGroup> groups;  // with --group-by, instead of hits
   v1::ScoreKind score_kind = v1::SCORE_KIND_UNSPECIFIED;
   std::optional<v1::ColdStart> cold_start;  // set when the user has no profile
+  std::vector<std::string> notes;           // what had no effect, and what was cut
+  absl::Status error;                       // with --partial: why there is no answer
 };
 
 // Moves what the results of all queries have in common.
@@ -37,7 +41,8 @@ struct Answer {
   std::string backend_reason;  // why the collection has its backend
   std::vector<AnsweredQuery> results;
   v1::Receipt receipt;
-  std::string next_page_token;  // empty: no further page
+  std::string next_page_token;     // empty: no further page
+  std::vector<std::string> notes;  // what of the whole call had no effect
 };
 
 // Starts an answer with what the responses of all calls have in common.
@@ -48,6 +53,7 @@ Answer AnswerOf(const v1::Collection& collection, const Response& response) {
   answer.backend_reason = collection.backend().reason();
   answer.receipt = response.receipt();
   answer.next_page_token = response.next_page_token();
+  answer.notes = {response.notes().begin(), response.notes().end()};
   return answer;
 }
 
@@ -56,7 +62,8 @@ Answer AnswerOf(const v1::Collection& collection, const Response& response) {
 // command that shows what a filter can test. Empty for nothing.
 std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags);
 
-// Prints the answer: JSON with --json, else tables. Returns kSucceeded.
-int ShowAnswer(const Answer& answer, const QueryFlags& flags);
+// Prints the answer: JSON with --json, else tables. Returns kSucceeded, or kFailed when no query
+// was answered.
+int ShowAnswer(Answer answer, const QueryFlags& flags);
 
 }  // namespace simile::cli

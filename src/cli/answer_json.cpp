@@ -62,18 +62,28 @@ Json GroupsJson(const google::protobuf::RepeatedPtrField<v1::HitGroup>& groups) 
 
 std::string AnswerJson(const Answer& answer) {
   Json results = Json::array();
+  std::size_t failed = 0;
   for (const AnsweredQuery& result : answer.results) {
     Json json = {{"query", QueryJson(result)}};
+    if (!result.error.ok()) {
+      ++failed;
+      json["error"] = ErrorObject(result.error);
+      results.push_back(std::move(json));
+      continue;
+    }
     if (result.rows_passing) json["rows_passing"] = *result.rows_passing;
     if (result.cold_start) json["cold_start"] = ColdStartJson(*result.cold_start);
     json["score_kind"] = ScoreKindName(result.score_kind);
     if (!result.groups.empty()) json["groups"] = GroupsJson(result.groups);
     json["hits"] = HitsJson(result.hits);
+    if (!result.notes.empty()) json["notes"] = result.notes;
     results.push_back(std::move(json));
   }
   Json json = {{"collection", answer.collection},
                {"results", std::move(results)},
                {"receipt", ReceiptJson(answer.receipt)}};
+  if (failed > 0) json["failed_count"] = failed;
+  if (!answer.notes.empty()) json["notes"] = answer.notes;
   if (!answer.next_page_token.empty()) json["next_page_token"] = answer.next_page_token;
   return JsonLine(json);
 }

@@ -7,6 +7,7 @@
 
 #include "base/message_text.h"
 #include "cli/display_text.h"
+#include "cli/error_details.h"
 #include "cli/item_columns.h"
 #include "cli/receipt_text.h"
 #include "cli/table.h"
@@ -71,6 +72,7 @@ class ResultTable {
 // Why a query has no hits.
 std::string NoHitsText(const AnsweredQuery& result, const QueryFlags& flags) {
   if (result.rows_passing == 0) return "no rows pass the filter";
+  if (!result.notes.empty()) return "no hits";  // a note says why
   std::string text = "no hits";
   if (flags.offset.value_or(0) > 0) {
     text += fmt::format(" after the first {}", base::Grouped(*flags.offset));
@@ -110,9 +112,16 @@ std::string AnswerTable(const Answer& answer, const QueryFlags& flags, const Ter
   std::string text;
   for (const AnsweredQuery& result : answer.results) {
     text += Bold(Printable(result.heading), terminal) + ScoresText(result.score_kind) + '\n';
+    if (!result.error.ok()) {
+      text += fmt::format("  error: {}\n", Printable(ErrorText(result.error)));
+      continue;
+    }
     const ResultTable table(result, columns);
     text += table.empty() ? fmt::format("  {}\n", NoHitsText(result, flags)) : table.Text(terminal);
+    for (const std::string& note : result.notes)
+      text += fmt::format("  note: {}\n", Printable(note));
   }
+  for (const std::string& note : answer.notes) text += fmt::format("note: {}\n", Printable(note));
   const std::string line =
       ReceiptLine(answer.receipt, answer.backend_reason, CommonRowsPassing(answer));
   text += Dim(Printable(line), terminal) + '\n';

@@ -72,6 +72,11 @@ ErrorDetails DetailsOf(const google::rpc::Status& status) {
   return details;
 }
 
+absl::Status StatusOf(const google::rpc::Status& status) {
+  return WithDetails(absl::Status(static_cast<absl::StatusCode>(status.code()), status.message()),
+                     status.SerializeAsString());
+}
+
 std::string ErrorText(const absl::Status& status) {
   std::string text(status.message());
   const std::optional<std::int64_t> wait_ms = DetailsOf(status).retry_after_ms;

@@ -34,6 +34,9 @@ absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
 ErrorDetails DetailsOf(const absl::Status& status);
 ErrorDetails DetailsOf(const google::rpc::Status& status);
 
+// An error inside an answer, as an error of a call would be.
+absl::Status StatusOf(const google::rpc::Status& status);
+
 // The message for people, with how long to wait where the server says so: `the queue is full; try
 // again in 40 ms`.
 std::string ErrorText(const absl::Status& status);

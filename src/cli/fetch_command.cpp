@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -18,15 +19,26 @@ struct FetchFlags {
   ItemFlags item;
   std::vector<std::string> ids;
   bool with_vectors = false;
+  bool partial = false;
 };
 
 std::string FetchedJson(const std::string& collection, const v1::FetchResponse& fetched) {
   nlohmann::ordered_json items = nlohmann::ordered_json::array();
   for (const v1::Item& item : fetched.items()) items.push_back(ItemJson(item));
-  return JsonLine({{"collection", collection},
-                   {"snapshot_id", fetched.snapshot_id()},
-                   {"snapshot_version", fetched.snapshot_version()},
-                   {"items", std::move(items)}});
+  nlohmann::ordered_json json = {{"collection", collection},
+                                 {"snapshot_id", fetched.snapshot_id()},
+                                 {"snapshot_version", fetched.snapshot_version()},
+                                 {"items", std::move(items)}};
+  if (fetched.failed_count() > 0) json["failed_count"] = fetched.failed_count();
+  AddNotes(fetched.notes(), json);
+  return JsonLine(json);
+}
+
+// The first item that there is, to name in another command; null for none.
+const v1::Item* FirstItem(const v1::FetchResponse& fetched) {
+  const auto found =
+      std::ranges::find_if(fetched.items(), [](const v1::Item& item) { return !item.has_error(); });
+  return found == fetched.items().end() ? nullptr : &*found;
 }
 
 // An unknown id with no known one near: says how ids are found.
@@ -46,16 +58,20 @@ int RunFetch(const FetchFlags& flags) {
   if (!request.ok()) return Fail(request.status(), json);
   for (const std::string& id : flags.ids) request->add_ids(id);
   request->set_with_vectors(flags.with_vectors);
+  request->set_partial(flags.partial);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(*request);
   if (!fetched.ok()) return Fail(WithWayToIds(fetched.status(), *collection), json);
+  const v1::Item* const first = FirstItem(*fetched);
   if (json) {
     fmt::print("{}", FetchedJson(collection->name(), *fetched));
-    return kSucceeded;
+    return first == nullptr ? kFailed : kSucceeded;
   }
   for (const v1::Item& item : fetched->items()) {
     fmt::print("{}", ItemDetails(item, StandardOutput()));
   }
-  SuggestNext(NextCommand(fmt::format("similar {}", ListFlag("--id", flags.ids.front())),
+  fmt::print("{}", NotesText(fetched->notes(), "fetch"));
+  if (first == nullptr) return kFailed;
+  SuggestNext(NextCommand(fmt::format("similar {}", ListFlag("--id", first->id())),
                           flags.item.client, flags.item.collection));
   return kSucceeded;
 }
@@ -67,7 +83,9 @@ void AddFetchCommand(CommandLine& line) {
   Command command = line.Add("fetch", "Show items by their ids");
   command.List("--id", flags->ids, "ID", "The items to show")
       .Required()
-      .Switch("--with-vectors", flags->with_vectors, "Return each item's stored vector");
+      .Switch("--with-vectors", flags->with_vectors, "Return each item's stored vector")
+      .Switch("--partial", flags->partial,
+              "Show the items that there are, and say of each other id what is wrong with it");
   AddItemFlags(command, flags->item, kFieldsHelp);
   command.Footer("simile fetch --id toy-story-1995,heat-1995").Run([flags] {
     return RunFetch(*flags);

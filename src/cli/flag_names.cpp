@@ -44,6 +44,7 @@ constexpr std::array kFlagNames{
     FlagName{"limit", "--limit", "lookup"},
     FlagName{"min_overlap", "--min-overlap", ""},
     FlagName{"offset", "--offset", ""},
+    FlagName{"partial", "--partial", ""},
     FlagName{"page_token", "--page-token", ""},
     FlagName{"paged", "--paged", ""},
     FlagName{"payload", "--fields", ""},
@@ -71,6 +72,7 @@ constexpr std::array kFlagNames{
     FlagName{"queries[].examples.strategy", "--strategy", ""},
     FlagName{"queries[].id", "--id", "similar"},
     FlagName{"queries[].vector", "--vector", "search"},
+    FlagName{"receipt_detail", "--receipt", ""},
     FlagName{"required_filter", "--required-filter", ""},
     FlagName{"score_threshold", "--score-threshold", ""},
     FlagName{"text", "TEXT", "lookup"},
@@ -126,10 +128,12 @@ const FlagName* FindFlag(std::string_view command, std::string_view path) {
   return nullptr;
 }
 
+// What paths of fields are written with.
+constexpr std::string_view kInPath = "abcdefghijklmnopqrstuvwxyz0123456789_.[]";
+
 // The message's start that names the field, or parts of it one after the other:
 // "queries[3]: filter, " for "queries[3].filter".
 std::size_t NamedLength(std::string_view message, std::string_view field) {
-  constexpr std::string_view kInPath = "abcdefghijklmnopqrstuvwxyz0123456789_.[]";
   std::size_t begin = 0;
   while (begin < message.size()) {
     const std::size_t end = message.find_first_not_of(kInPath, begin);
@@ -245,6 +249,12 @@ absl::Status InFlags(const absl::Status& error, std::string_view command,
   }
   told.append(mark).append(text);
   return base::WithMessage(error, WithPagedTokens(std::move(told)));
+}
+
+std::string NoteInFlags(const std::string& note, std::string_view command) {
+  const std::string option = note.substr(0, note.find_first_not_of(kInPath));
+  const std::string_view flag = FlagOf(command, option);
+  return flag.empty() ? note : std::string(flag) + note.substr(option.size());
 }
 
 }  // namespace simile::cli

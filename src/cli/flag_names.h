@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <absl/status/status.h>
@@ -34,5 +35,9 @@ std::string_view FlagOf(std::string_view command, std::string_view field);
 //   collection_given_as  kCollectionFlag or kCollectionArgument
 absl::Status InFlags(const absl::Status& error, std::string_view command,
                      std::string_view collection_given_as = kCollectionFlag);
+
+// The same note of an answer, with the flag instead of the option that it begins with:
+//   options.exclude_seen has no effect: ...  ->  --exclude-seen has no effect: ...
+std::string NoteInFlags(const std::string& note, std::string_view command);
 
 }  // namespace simile::cli

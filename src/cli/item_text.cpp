@@ -9,6 +9,8 @@
 
 #include "base/message_text.h"
 #include "cli/display_text.h"
+#include "cli/error_details.h"
+#include "cli/flag_names.h"
 #include "cli/item_columns.h"
 #include "cli/json_line.h"
 #include "cli/payload_json.h"
@@ -49,6 +51,7 @@ std::string ItemDetails(const v1::Item& item, const Terminal& terminal) {
   for (const auto& [field, value] : payload) {
     if (!RepeatsIds({ViewOf(item)}, field)) facts.AddRow({field, ValueText(value)});
   }
+  if (item.has_error()) facts.AddRow({"error:", ErrorText(StatusOf(item.error()))});
   if (item.has_vector()) facts.AddRow({"(vector)", VectorText(item.vector())});
   return Bold(Printable(item.id()), terminal) + '\n' + facts.Render(terminal, 2);
 }
@@ -71,6 +74,10 @@ std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::s
 
 Json ItemJson(const v1::Item& item) {
   Json json = {{"id", item.id()}};
+  if (item.has_error()) {
+    json["error"] = ErrorObject(StatusOf(item.error()));
+    return json;
+  }
   if (item.has_row()) json["row"] = item.row();
   json["payload"] = PayloadJson(item.payload());
   if (!item.has_vector()) return json;
@@ -78,6 +85,19 @@ Json ItemJson(const v1::Item& item) {
   for (const float number : item.vector().values()) numbers.push_back(FloatJson(number));
   json["vector"] = std::move(numbers);
   return json;
+}
+
+void AddNotes(const google::protobuf::RepeatedPtrField<std::string>& notes, Json& json) {
+  if (!notes.empty()) json["notes"] = std::vector<std::string>(notes.begin(), notes.end());
+}
+
+std::string NotesText(const google::protobuf::RepeatedPtrField<std::string>& notes,
+                      std::string_view command) {
+  std::string text;
+  for (const std::string& note : notes) {
+    text += fmt::format("note: {}\n", Printable(NoteInFlags(note, command)));
+  }
+  return text;
 }
 
 }  // namespace simile::cli

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,7 +24,15 @@ std::string ItemDetails(const v1::Item& item, const Terminal& terminal);
 std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::string>& fields,
                        const Terminal& terminal);
 
-// {"id", "row", "payload", "vector"}; row and vector only where the answer has them.
+// {"id", "row", "payload", "vector"}; row and vector only where the answer has them. {"id",
+// "error"} for an id that a partial answer has no row for, with the error of error_details.h.
 nlohmann::ordered_json ItemJson(const v1::Item& item);
+
+// Adds "notes" where there are some.
+void AddNotes(const google::protobuf::RepeatedPtrField<std::string>& notes,
+              nlohmann::ordered_json& json);
+// One line for each: `note: --with-rows has no effect: ...`.
+std::string NotesText(const google::protobuf::RepeatedPtrField<std::string>& notes,
+                      std::string_view command);
 
 }  // namespace simile::cli

@@ -30,12 +30,14 @@ std::string FoundJson(const std::string& collection, const v1::LookupResponse& f
     json.update(ItemJson(match.item()));
     matches.push_back(std::move(json));
   }
-  return JsonLine({{"collection", collection},
-                   {"snapshot_id", found.snapshot_id()},
-                   {"snapshot_version", found.snapshot_version()},
-                   {"match_count", found.match_count()},
-                   {"whole_match_count", found.whole_match_count()},
-                   {"matches", std::move(matches)}});
+  nlohmann::ordered_json json = {{"collection", collection},
+                                 {"snapshot_id", found.snapshot_id()},
+                                 {"snapshot_version", found.snapshot_version()},
+                                 {"match_count", found.match_count()},
+                                 {"whole_match_count", found.whole_match_count()},
+                                 {"matches", std::move(matches)}};
+  AddNotes(found.notes(), json);
+  return JsonLine(json);
 }
 
 // `16 items of films match "batman", 3 exactly`
@@ -57,6 +59,7 @@ void PrintFound(const std::string& collection, const LookupFlags& flags,
   if (found.match_count() > listed) {
     fmt::print("  and {} more; --limit shows more\n", base::Grouped(found.match_count() - listed));
   }
+  fmt::print("{}", NotesText(found.notes(), "lookup"));
   if (listed == 0) return;
   SuggestNext(NextCommand(fmt::format("similar {}", ListFlag("--id", found.matches(0).item().id())),
                           flags.item.client, flags.item.collection));

@@ -47,6 +47,8 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .List("--fields", flags.fields, "FIELD", kTableFieldsHelp)
       .Switch("--with-rows", flags.with_rows,
               "Return each item's position in the loaded files, from 0")
+      .Switch("--partial", flags.partial,
+              "Answer what can be answered, and say for each other query what is wrong with it")
       .Switch("--bulk", flags.bulk, "Let online callers go first: for work that nobody waits for")
       .Switch("--receipt", flags.whole_receipt,
               "Print the whole receipt under the answer, with the time on the GPU; --json prints "
@@ -87,6 +89,7 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   options.set_with_rows(flags.with_rows);
   options.set_reply_bytes_max(kReplyBytesMax);
   if (flags.bulk) options.set_priority(v1::PRIORITY_BULK);
+  options.set_partial(flags.partial);
   return options;
 }
 

@@ -27,6 +27,7 @@ struct QueryFlags {
   bool with_rows = false;
   bool whole_receipt = false;
   bool bulk = false;
+  bool partial = false;
   std::optional<std::string> group_by;
   std::optional<std::uint32_t> group_size;
   std::optional<double> diversity;  // MMR lambda

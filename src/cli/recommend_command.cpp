@@ -1,6 +1,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -68,8 +69,14 @@ std::string ColdStartText(const v1::ColdStart& cold_start) {
 // The heading above one user's hits.
 std::string Heading(const std::string& user, const v1::SearchResult& recommended,
                     bool exclude_seen) {
+  if (recommended.has_error()) return fmt::format("for {}", user);
   if (recommended.has_cold_start()) {
-    return fmt::format("for {}, who has no profile: {}", user,
+    const std::string seen =
+        recommended.seen_count() == 0
+            ? ""
+            : fmt::format(" ({} seen{})", base::Grouped(recommended.seen_count()),
+                          exclude_seen ? ", left out" : "");
+    return fmt::format("for {}, who has no profile{}: {}", user, seen,
                        ColdStartText(recommended.cold_start()));
   }
   return fmt::format("for {} ({} seen{})", user, base::Grouped(recommended.seen_count()),
@@ -100,10 +107,10 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
     AnsweredQuery& result = answer.results.emplace_back();
     result.heading = Heading(recommended.user_id(), recommended, flags.exclude_seen);
     result.user_id = recommended.user_id();
-    result.seen_count = recommended.seen_count();
+    if (!recommended.has_error()) result.seen_count = recommended.seen_count();
     MoveResult(recommended, result);
   }
-  return ShowAnswer(answer, flags.query);
+  return ShowAnswer(std::move(answer), flags.query);
 }
 
 // Searches around a blend of each user's profile and the item of --like.
@@ -130,7 +137,7 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
     result.like = {*flags.like};
     MoveResult(*response->mutable_results(i), result);
   }
-  return ShowAnswer(answer, flags.query);
+  return ShowAnswer(std::move(answer), flags.query);
 }
 
 int RunRecommend(const RecommendFlags& flags) {

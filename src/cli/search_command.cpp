@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -82,7 +83,7 @@ int RunSearch(const SearchFlags& flags) {
     result.unlike = flags.examples.unlike;
     MoveResult(*response->mutable_results(i), result);
   }
-  return ShowAnswer(answer, flags.query);
+  return ShowAnswer(std::move(answer), flags.query);
 }
 
 }  // namespace

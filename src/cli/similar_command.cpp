@@ -1,6 +1,7 @@
 #include "cli/similar_command.h"
 
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -90,6 +91,7 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   request.set_required_filter(options.required_filter());
   request.set_expected_snapshot_id(options.expected_snapshot_id());
   request.set_reply_bytes_max(kReplyBytesMax);
+  request.set_partial(options.partial());  // the search says what is wrong with an id
   for (const std::string& id : ids) request.add_ids(id);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
@@ -151,7 +153,7 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
     result.unlike = flags.examples.unlike;
     MoveResult(*response->mutable_results(i), result);
   }
-  return ShowAnswer(answer, flags.query);
+  return ShowAnswer(std::move(answer), flags.query);
 }
 
 absl::Status CheckTarget(const SimilarFlags& flags) {

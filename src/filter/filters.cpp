@@ -151,4 +151,22 @@ absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name,
   return KeywordField(dataset_.payload, number, *field);
 }
 
+absl::StatusOr<std::shared_ptr<const RowMask>> Filters::RowsWithKeywords(
+    std::string_view field, base::LongWork& work) const {
+  constexpr std::uint64_t kKeywordNs = 40;
+  constexpr std::uint64_t kLookNs = 2;
+  const std::string name = fmt::format("\1{}", field);  // no filter's text begins so
+  if (auto known = cache_.Find(name)) return known;
+  if (absl::Status status = work.Ask(); !status.ok()) return status;
+  const auto& column = std::get<KeywordColumn>(payload_.Find(field)->column);
+  auto rows = std::make_shared<RowMask>(dataset_.ids.size());
+  for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
+    column.AddRowsOf(keyword, *rows);
+    absl::Status status = work.Did(kKeywordNs + column.LooksFor(keyword) * kLookNs);
+    if (!status.ok()) return status;
+  }
+  cache_.Insert(name, rows);
+  return rows;
+}
+
 }  // namespace simile::filter

@@ -75,6 +75,12 @@ class Filters {
   absl::StatusOr<KeywordField> FindKeywords(std::string_view field,
                                             const PayloadView& fields) const;
 
+  // The rows that have a keyword of a field: a list may be empty. Cached like the rows of a filter.
+  // REQUIRES: FindKeywords finds the field.
+  // Errors: work's.
+  absl::StatusOr<std::shared_ptr<const RowMask>> RowsWithKeywords(std::string_view field,
+                                                                  base::LongWork& work) const;
+
   const PayloadIndex& payload() const { return payload_; }
   // Of the payload index and the cached masks.
   std::uint64_t bytes() const { return payload_.bytes() + cache_.bytes(); }

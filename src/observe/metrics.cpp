@@ -117,6 +117,9 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Counter>& queries =
       Declare(prometheus::BuildCounter(), "simile_queries_total",
               "Queries that were answered, by method.", *registry);
+  prometheus::Family<prometheus::Counter>& failed_queries =
+      Declare(prometheus::BuildCounter(), "simile_failed_queries_total",
+              "Queries of partial calls that were not answered, by method.", *registry);
   prometheus::Family<prometheus::Histogram>& searches =
       Declare(prometheus::BuildHistogram(), "simile_search_duration_seconds",
               "Duration of a backend's search of one batch.", *registry);
@@ -207,6 +210,12 @@ void Metrics::RecordAnswer(std::string_view rpc_method, std::size_t query_count,
   impl_->MethodOf(rpc_method).CountQueries(query_count);
   impl_->rescored.Observe(static_cast<double>(cost.rows_rescored));
   impl_->rescans.Increment(static_cast<double>(cost.rescans));
+}
+
+void Metrics::CountFailedQueries(std::string_view rpc_method, std::size_t query_count) {
+  if (query_count == 0) return;
+  impl_->failed_queries.Add({{"rpc_method", std::string(rpc_method)}})
+      .Increment(static_cast<double>(query_count));
 }
 
 void Metrics::CountRejected(Rejection reason) {

@@ -68,6 +68,8 @@ class Metrics {
   //   rpc_method  as of CallsOf
   //   cost        of all its queries together
   void RecordAnswer(std::string_view rpc_method, std::size_t query_count, const QueryCost& cost);
+  // simile_failed_queries_total{rpc_method}: queries of a partial call that were not answered.
+  void CountFailedQueries(std::string_view rpc_method, std::size_t query_count);
   // simile_rejected_total{reason}.
   void CountRejected(Rejection reason);
   // simile_backend_active{backend}: 1 for this backend, 0 for the one that was active before.

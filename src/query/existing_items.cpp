@@ -1,5 +1,6 @@
 #include "query/existing_items.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -96,15 +97,26 @@ std::optional<Row> ExistingItems::FindUser(std::string_view id) const {
   return users_.Find(snapshot_->dataset->profiles.ids, id);
 }
 
-absl::StatusOr<std::string> ExistingItems::ItemNotFoundText(std::string_view id,
-                                                            base::LongWork& work) const {
-  return NotFoundText("item", id, mask() == nullptr, snapshot_->dataset->ids, work);
+std::span<const Row> ExistingItems::SeenBy(std::string_view user_id) const {
+  const std::optional<Row> user = FindUser(user_id);
+  return user ? snapshot_->dataset->profiles.seen.Of(*user) : std::span<const Row>();
 }
 
-absl::StatusOr<std::string> ExistingItems::UserNotFoundText(std::string_view id,
+std::uint32_t ExistingItems::SeenCount(std::span<const Row> seen) const {
+  if (mask() == nullptr) return static_cast<std::uint32_t>(seen.size());
+  return static_cast<std::uint32_t>(
+      std::ranges::count_if(seen, [&](Row row) { return mask()->Allows(row); }));
+}
+
+absl::StatusOr<std::string> ExistingItems::ItemNotFoundText(std::string_view id, bool may_offer,
                                                             base::LongWork& work) const {
-  const bool may_offer = mask() == nullptr && users_.is_all();
-  return NotFoundText("user", id, may_offer, snapshot_->dataset->profiles.ids, work);
+  return NotFoundText("item", id, may_offer && mask() == nullptr, snapshot_->dataset->ids, work);
+}
+
+absl::StatusOr<std::string> ExistingItems::UserNotFoundText(std::string_view id, bool may_offer,
+                                                            base::LongWork& work) const {
+  const bool sees_all = mask() == nullptr && users_.is_all();
+  return NotFoundText("user", id, may_offer && sees_all, snapshot_->dataset->profiles.ids, work);
 }
 
 absl::StatusOr<std::string> ExistingItems::NotFoundText(std::string_view kind, std::string_view id,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,13 @@ class ExistingItems {
   std::optional<Row> Find(std::string_view id) const;
   std::optional<Row> FindUser(std::string_view id) const;
   const data::UserScope& users() const { return users_; }
+  // Whether any user may exist: false for a collection without profiles.
+  bool has_users() const { return snapshot_->dataset->profiles.ids.size() > 0 || !users_.is_all(); }
+  // The rows that a user has interacted with, ascending: also of items that do not exist for the
+  // call. Empty for a user of whom nothing is known.
+  std::span<const Row> SeenBy(std::string_view user_id) const;
+  // How many of these are of items that exist. Cost: O(rows).
+  std::uint32_t SeenCount(std::span<const Row> seen) const;
   // How often the filters looked at rows and keywords, estimated.
   std::uint64_t looks() const { return looks_; }
   // Their rows; null for all.
@@ -61,9 +69,12 @@ class ExistingItems {
   // What an error says of an id that was not found, with the nearest known one unless there is a
   // required filter, or users do not exist for the caller: it would name what the caller must not
   // see.
+  //   may_offer  a nearest id, which takes a look at every id
   // Errors: work's.
-  absl::StatusOr<std::string> ItemNotFoundText(std::string_view id, base::LongWork& work) const;
-  absl::StatusOr<std::string> UserNotFoundText(std::string_view id, base::LongWork& work) const;
+  absl::StatusOr<std::string> ItemNotFoundText(std::string_view id, bool may_offer,
+                                               base::LongWork& work) const;
+  absl::StatusOr<std::string> UserNotFoundText(std::string_view id, bool may_offer,
+                                               base::LongWork& work) const;
 
  private:
   ExistingItems(const engine::Snapshot& snapshot, filter::NamedRows passing,

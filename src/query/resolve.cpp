@@ -1,6 +1,7 @@
 #include "query/resolve.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -10,12 +11,18 @@
 
 #include <fmt/format.h>
 
+#include "base/message_text.h"
+#include "certificate/cosine_threshold.h"
 #include "data/matrix.h"
+#include "filter/expression.h"
 #include "filter/filters.h"
 #include "query/cold_start.h"
 #include "query/combine_vectors.h"
 #include "query/existing_items.h"
+#include "query/grouped_rows.h"
+#include "query/option_notes.h"
 #include "query/place.h"
+#include "query/unknown_ids.h"
 #include "query/vector_builder.h"
 
 namespace simile::query {
@@ -26,6 +33,8 @@ namespace {
 constexpr std::uint64_t kQueryNs = 500;
 constexpr std::uint64_t kNumberNs = 2;
 constexpr std::uint64_t kExcludedIdNs = 170;
+// A row that a user has seen is copied, and sorted later.
+constexpr std::uint64_t kSeenRowNs = 20;
 
 // Whether the query names a user without a profile and says which rows to answer with instead.
 bool IsColdStart(const engine::Snapshot& snapshot, const data::UserScope& users,
@@ -51,23 +60,38 @@ void SortDistinct(std::vector<Row>& rows) {
 using MaskPtr = std::shared_ptr<const RowMask>;
 using RowsPtr = std::shared_ptr<const std::vector<Row>>;
 
-// Adds the rows of the ids that the collection has.
+// Adds the rows of the ids that exist for the call, and a note of those that do not.
+//   field  "exclude_ids", for the note
 template <class Ids>
-absl::Status AddRowsOf(const data::IdIndex& index, const Ids& ids, base::LongWork& work,
-                       std::vector<Row>& rows) {
+absl::Status AddRowsOf(const engine::Snapshot& snapshot, const ExistingItems& items,
+                       std::string_view field, const Ids& ids, base::LongWork& work,
+                       std::vector<Row>& rows, std::vector<std::string>& notes) {
+  UnknownIds unknown;
   for (const std::string_view id : ids) {
-    if (const auto row = index.Find(id)) rows.push_back(*row);
+    if (const auto row = items.Find(id)) {
+      rows.push_back(*row);
+    } else {
+      unknown.Add(UnknownIds::Kind::kItem, id);
+    }
     if (absl::Status status = work.Did(kExcludedIdNs); !status.ok()) return status;
   }
+  if (unknown.count() == 0) return absl::OkStatus();
+  notes.push_back(unknown.count() == 1
+                      ? fmt::format("{}: 1 id is not in {} and excludes nothing: {}", field,
+                                    snapshot.collection, unknown.IdsText())
+                      : fmt::format("{}: {} ids are not in {} and exclude nothing: {}", field,
+                                    base::Grouped(unknown.count()), snapshot.collection,
+                                    unknown.IdsText()));
   return absl::OkStatus();
 }
 
 // The rows that every query of the call leaves out, ascending and distinct; null for none.
-absl::StatusOr<RowsPtr> SharedExclusions(const data::IdIndex& index,
+absl::StatusOr<RowsPtr> SharedExclusions(const engine::Snapshot& snapshot,
+                                         const ExistingItems& items,
                                          std::span<const std::string_view> ids,
-                                         base::LongWork& work) {
+                                         base::LongWork& work, std::vector<std::string>& notes) {
   std::vector<Row> rows;
-  absl::Status status = AddRowsOf(index, ids, work, rows);
+  absl::Status status = AddRowsOf(snapshot, items, "options.exclude_ids", ids, work, rows, notes);
   if (!status.ok()) return status;
   if (rows.empty()) return nullptr;
   SortDistinct(rows);
@@ -151,28 +175,57 @@ struct CallParts {
   const ExistingItems& items;
   const RowsPtr& shared_exclusions;
   CallMasks& masks;
+  GroupedRows& grouped_rows;
   base::LongWork& work;
 };
+
+// Whether an error says that one query cannot be answered, so that others still can.
+bool IsOfOneQuery(const absl::Status& status) {
+  switch (base::ReasonOf(status)) {
+    case base::ErrorReason::kInvalidField:
+    case base::ErrorReason::kInvalidFilter:
+    case base::ErrorReason::kUnknownPayloadField:
+    case base::ErrorReason::kDimensionMismatch:
+    case base::ErrorReason::kItemNotFound:
+    case base::ErrorReason::kUserNotFound:
+      return !base::FieldOf(status).starts_with("options.");
+    default:
+      return false;
+  }
+}
+
+bool IsUnknownId(const absl::Status& status) {
+  const base::ErrorReason reason = base::ReasonOf(status);
+  return reason == base::ErrorReason::kItemNotFound || reason == base::ErrorReason::kUserNotFound;
+}
 
 // Resolves one query of a call, and writes its vectors to the task's matrix.
 class Resolver {
  public:
-  //   row  written: its vectors, [vector_count, padded_dim]
-  Resolver(const CallParts& call, const Place& place, float* row, engine::ResolvedQuery& query)
+  //   may_offer  the nearest id to an unknown one
+  //   row        written: its vectors, [vector_count, padded_dim]
+  //   report     added to: what of it has no effect
+  Resolver(const CallParts& call, const Place& place, bool may_offer, float* row,
+           engine::ResolvedQuery& query, QueryReport& report)
       : call_(call),
         snapshot_(call.snapshot),
         place_(place),
         row_(row),
         query_(query),
-        vectors_(call.snapshot, call.items, call.work) {}
+        report_(report),
+        vectors_(call.snapshot, call.items, may_offer, call.work) {}
 
   absl::Status Resolve(const QueryRequest& request) {
     absl::Status status = ResolveFilter(request);
     if (status.ok()) status = ResolveRefinement(request);
     if (status.ok()) status = CheckColdStart(request);
     if (status.ok()) status = ResolveTarget(request);
+    if (status.ok()) status = ResolveSeen(request);
     if (status.ok()) status = ResolveExclusions(request);
+    if (status.ok()) status = NoteRowsWithoutGroup(request);
     if (!status.ok()) return status;
+    AddOptionNotes(request, snapshot_.dataset->metric, snapshot_.dim(), query_.order.has_value(),
+                   report_.notes);
     return call_.work.Did(kQueryNs + query_.vector_count * snapshot_.dim() * kNumberNs);
   }
 
@@ -186,6 +239,10 @@ class Resolver {
 
   absl::Status ResolveRefinement(const QueryRequest& request) {
     query_.score_threshold = request.score_threshold;
+    if (ScoresCosines(request)) {
+      query_.score_threshold =
+          certificate::CosineThreshold(request.score_threshold, snapshot_.dim());
+    }
     query_.diversity = request.diversity;
     query_.k = CountWanted(request, snapshot_.row_count());
     if (!request.group_by) return absl::OkStatus();
@@ -208,6 +265,13 @@ class Resolver {
     return Order(*request.cold_start).status();
   }
 
+  // Whether the scores are cosines, and not those of a strategy or dot products.
+  bool ScoresCosines(const QueryRequest& request) const {
+    const auto* const examples = std::get_if<ByExamples>(&request.target);
+    return snapshot_.dataset->metric == Metric::kCosine &&
+           (examples == nullptr || examples->strategy == Strategy::kAverageVector);
+  }
+
   // offset + k, of at most count_max rows or groups that exist.
   static std::uint32_t CountWanted(const QueryRequest& request, std::size_t count_max) {
     const std::uint64_t wanted = std::uint64_t{request.offset} + request.k;
@@ -220,10 +284,43 @@ class Resolver {
     return std::visit([this](const auto& target) { return BuildVectors(target); }, request.target);
   }
 
+  // Counts what the user has seen, and leaves it out where that is asked: also of a cold start.
+  absl::Status ResolveSeen(const QueryRequest& request) {
+    const auto* user = std::get_if<ByUser>(&request.target);
+    if (const auto* const blend = std::get_if<ByBlend>(&request.target)) user = &blend->user;
+    if (user == nullptr) return absl::OkStatus();
+    const std::span<const Row> seen = call_.items.SeenBy(user->id);
+    absl::Status status = call_.work.Did(seen.size() * kSeenRowNs);
+    if (!status.ok()) return status;
+    report_.seen_count = call_.items.SeenCount(seen);
+    if (!user->exclude_seen) return absl::OkStatus();
+    query_.excluded_rows.insert(query_.excluded_rows.end(), seen.begin(), seen.end());
+    if (report_.seen_count > 0) return absl::OkStatus();
+    report_.notes.push_back(
+        fmt::format("exclude_seen has no effect: {} has no interactions of user {}",
+                    snapshot_.collection, base::Quoted(user->id)));
+    return absl::OkStatus();
+  }
+
+  // Says how many rows no group can have, although they pass.
+  absl::Status NoteRowsWithoutGroup(const QueryRequest& request) {
+    if (!request.group_by) return absl::OkStatus();
+    const auto counts = call_.grouped_rows.Count(request.group_by->field, query_.mask.get(),
+                                                 query_.excluded(), call_.work);
+    if (!counts.ok()) return counts.status();
+    if (counts->without_group == 0) return absl::OkStatus();
+    const bool one = counts->without_group == 1;
+    report_.notes.push_back(fmt::format(
+        "group_by: {} of {} {} no {} and {} in no group", base::Grouped(counts->without_group),
+        base::Counted(counts->rows, "passing row"), one ? "has" : "have",
+        filter::FieldText(request.group_by->field), one ? "is" : "are"));
+    return absl::OkStatus();
+  }
+
   absl::Status ResolveExclusions(const QueryRequest& request) {
     std::vector<Row>& excluded = query_.excluded_rows;
-    absl::Status status =
-        AddRowsOf(snapshot_.dataset->ids, request.exclude_ids, call_.work, excluded);
+    absl::Status status = AddRowsOf(snapshot_, call_.items, "exclude_ids", request.exclude_ids,
+                                    call_.work, excluded, report_.notes);
     if (!status.ok()) return status;
     SortDistinct(excluded);
     if (call_.shared_exclusions == nullptr) return absl::OkStatus();
@@ -279,51 +376,156 @@ class Resolver {
   const Place place_;
   float* const row_;
   engine::ResolvedQuery& query_;
+  QueryReport& report_;
   const VectorBuilder vectors_;
+};
+
+// The queries of a call that are not refused, one after the other: their number, their masks, and
+// then each. Borrows all it is made from.
+class CallResolver {
+ public:
+  CallResolver(const engine::Snapshot& snapshot, std::span<const QueryRequest> requests,
+               const CallOptions& options, base::LongWork& work, engine::SearchTask& task,
+               CallReport& report)
+      : snapshot_(snapshot),
+        requests_(requests),
+        options_(options),
+        work_(work),
+        task_(task),
+        report_(report) {}
+
+  absl::Status Resolve() {
+    const auto items = ExistingItems::Create(snapshot_, options_.required_filters,
+                                             "options.required_filter", work_);
+    if (!items.ok()) return items.status();
+    CallMasks masks(snapshot_, *items, work_);
+    absl::Status status = ReadFilters(*items, masks);
+    if (!status.ok()) return status;
+    const auto shared_exclusions =
+        SharedExclusions(snapshot_, *items, options_.exclude_ids, work_, report_.notes);
+    if (!shared_exclusions.ok()) return shared_exclusions.status();
+    GroupedRows grouped_rows(snapshot_);
+    status = ResolveEach({snapshot_, *items, *shared_exclusions, masks, grouped_rows, work_});
+    if (status.ok()) NoteColdStart();
+    return status;
+  }
+
+ private:
+  // Messages of a partial call are those that the query would get alone.
+  Place PlaceOf(std::size_t index) const {
+    return {.list = options_.list,
+            .index = index,
+            .alone = options_.partial || requests_.size() == 1,
+            .part = {}};
+  }
+
+  // Refuses a query with its error, where the others are answered without it.
+  // Errors: the error itself, where the call fails of it.
+  absl::Status Refuse(std::size_t index, absl::Status error, const ExistingItems& items) {
+    if (IsUnknownId(error)) {
+      error = NameAllUnknown(error, options_.partial ? requests_.subspan(index, 1) : requests_,
+                             items, snapshot_.collection);
+    }
+    if (!options_.partial || !IsOfOneQuery(error)) return error;
+    report_.queries[index] = {std::move(error), {}, 0};
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadFilters(const ExistingItems& items, CallMasks& masks) {
+    for (std::size_t index = 0; index < requests_.size(); ++index) {
+      if (!report_.queries[index].status.ok()) continue;
+      absl::Status status = masks.Read(requests_[index].filter);
+      if (status.ok()) continue;
+      status = Refuse(index, FilterError(status, requests_[index], PlaceOf(index)), items);
+      if (!status.ok()) return status;
+    }
+    const absl::Status within = snapshot_.filters->CheckLooks(masks.looks(), items.fields());
+    if (within.ok()) return within;
+    return base::Error(base::ReasonOf(within), std::string(within.message()), options_.list);
+  }
+
+  absl::Status ResolveEach(const CallParts& call) {
+    absl::Status status = MakeSpace();
+    if (!status.ok()) return status;
+    std::uint64_t offers_left = OffersMax(snapshot_);
+    float* row = task_.vectors.row_count() == 0 ? nullptr : task_.vectors.MutableRow(0);
+    std::size_t vector_count = 0;
+    for (std::size_t index = 0; index < requests_.size(); ++index) {
+      QueryReport& report = report_.queries[index];
+      if (!report.status.ok()) continue;
+      engine::ResolvedQuery query;
+      query.vector_count =
+          VectorCount(snapshot_, options_.required_filters.users, requests_[index]);
+      status = Resolver(call, PlaceOf(index), offers_left > 0, row, query, report)
+                   .Resolve(requests_[index]);
+      if (!status.ok()) {
+        if (IsUnknownId(status) && offers_left > 0) --offers_left;
+        status = Refuse(index, std::move(status), call.items);
+        if (!status.ok()) return status;
+        continue;
+      }
+      vector_count += query.vector_count;
+      if (row != nullptr) row += query.vector_count * PaddedDim(snapshot_.dim());
+      task_.queries.push_back(std::move(query));
+    }
+    return KeepVectors(vector_count);
+  }
+
+  // For the vectors of all queries that are not refused yet.
+  absl::Status MakeSpace() {
+    task_.queries.clear();
+    task_.queries.reserve(requests_.size());
+    std::size_t vector_count = 0;
+    for (std::size_t index = 0; index < requests_.size(); ++index) {
+      if (!report_.queries[index].status.ok()) continue;
+      vector_count += VectorCount(snapshot_, options_.required_filters.users, requests_[index]);
+    }
+    absl::StatusOr<data::Matrix> vectors = data::Matrix::Create(vector_count, snapshot_.dim());
+    if (!vectors.ok()) return vectors.status();
+    task_.vectors = *std::move(vectors);
+    return absl::OkStatus();
+  }
+
+  // Keeps the first vectors, where queries were refused that had space too.
+  absl::Status KeepVectors(std::size_t vector_count) {
+    if (task_.vectors.row_count() == vector_count) return absl::OkStatus();
+    absl::StatusOr<data::Matrix> kept = data::Matrix::Create(vector_count, snapshot_.dim());
+    if (!kept.ok()) return kept.status();
+    if (vector_count > 0) {
+      std::copy_n(task_.vectors.view().data(), vector_count * PaddedDim(snapshot_.dim()),
+                  kept->MutableRow(0));
+    }
+    task_.vectors = *std::move(kept);
+    return absl::OkStatus();
+  }
+
+  void NoteColdStart() {
+    bool asked = false;
+    for (std::size_t index = 0; index < requests_.size(); ++index) {
+      if (!report_.queries[index].status.ok() || !requests_[index].cold_start) continue;
+      asked = asked || std::holds_alternative<ByUser>(requests_[index].target);
+    }
+    const bool needed = std::ranges::any_of(
+        task_.queries, [](const auto& query) { return query.order.has_value(); });
+    if (!asked || needed) return;
+    report_.notes.emplace_back("options.cold_start has no effect: every user has a profile");
+  }
+
+  const engine::Snapshot& snapshot_;
+  const std::span<const QueryRequest> requests_;
+  const CallOptions& options_;
+  base::LongWork& work_;
+  engine::SearchTask& task_;
+  CallReport& report_;
 };
 
 }  // namespace
 
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, const CallOptions& options,
-                            base::LongWork& work, engine::SearchTask& task) {
-  task.queries.assign(requests.size(), {});
-  std::size_t vector_count = 0;
-  for (std::size_t index = 0; index < requests.size(); ++index) {
-    task.queries[index].vector_count =
-        VectorCount(snapshot, options.required_filters.users, requests[index]);
-    vector_count += task.queries[index].vector_count;
-  }
-  absl::StatusOr<data::Matrix> vectors = data::Matrix::Create(vector_count, snapshot.dim());
-  if (!vectors.ok()) return vectors.status();
-  task.vectors = *std::move(vectors);
-
-  const auto place_of = [&](std::size_t index) {
-    return Place{.list = options.list, .index = index, .alone = requests.size() == 1, .part = {}};
-  };
-  const auto items =
-      ExistingItems::Create(snapshot, options.required_filters, "options.required_filter", work);
-  if (!items.ok()) return items.status();
-  CallMasks masks(snapshot, *items, work);
-  for (std::size_t index = 0; index < requests.size(); ++index) {
-    const absl::Status status = masks.Read(requests[index].filter);
-    if (!status.ok()) return FilterError(status, requests[index], place_of(index));
-  }
-  const absl::Status within = snapshot.filters->CheckLooks(masks.looks(), items->fields());
-  if (!within.ok()) {
-    return base::Error(base::ReasonOf(within), std::string(within.message()), options.list);
-  }
-  const auto shared_exclusions = SharedExclusions(snapshot.dataset->ids, options.exclude_ids, work);
-  if (!shared_exclusions.ok()) return shared_exclusions.status();
-  const CallParts call{snapshot, *items, *shared_exclusions, masks, work};
-  float* row = vector_count == 0 ? nullptr : task.vectors.MutableRow(0);
-  for (std::size_t index = 0; index < requests.size(); ++index) {
-    engine::ResolvedQuery& query = task.queries[index];
-    absl::Status status = Resolver(call, place_of(index), row, query).Resolve(requests[index]);
-    if (!status.ok()) return status;
-    row += query.vector_count * PaddedDim(snapshot.dim());
-  }
-  return absl::OkStatus();
+                            base::LongWork& work, engine::SearchTask& task, CallReport& report) {
+  assert(report.queries.size() == requests.size());
+  return CallResolver(snapshot, requests, options, work, task, report).Resolve();
 }
 
 }  // namespace simile::query

@@ -8,6 +8,7 @@
 #include "base/long_work.h"
 #include "engine/search/search_task.h"
 #include "engine/snapshots/snapshot.h"
+#include "query/call_report.h"
 #include "query/existing_items.h"
 #include "query/query_request.h"
 
@@ -18,15 +19,22 @@ struct CallOptions {
   std::string_view list = "queries";              // the request's repeated field, for errors
   std::span<const std::string_view> exclude_ids;  // beside each query's own; looked up once
   RequiredFilters required_filters;
+  bool partial = false;  // a query that cannot be answered leaves the others their answers
 };
 
-// Resolves ids to vectors and rows of one snapshot: fills the task's queries and vectors.
+// Resolves ids to vectors and rows of one snapshot: fills the task's queries and vectors, and says
+// in the report what of the queries and options has no effect.
 // A vector is brought to unit length for cosine, unless it is marked as stored, and used as given
 // for dot; items and users are stored that way already. The resolved k is offset + k, at most the
 // collection's rows (the field's keywords, for groups); the service drops the first `offset`.
+//   report  of as many queries as the request; those that are refused already are left out. With
+//           options.partial an error of a query, worded as if it were alone, is written there and
+//           the query is left out of the task, which may then have none. An error of the options,
+//           with a field below `options.`, is returned either way
 // REQUIRES: k >= 1 and the bounds of simile::Limits, checked by the service.
 // Errors: ITEM_NOT_FOUND and USER_NOT_FOUND with the nearest known id, unless there is a required
-//         filter, or users that do not exist for the caller; DIMENSION_MISMATCH; INVALID_FILTER;
+//         filter, or users that do not exist for the caller; with all unknown ids of the call where
+//         there are several; DIMENSION_MISMATCH; INVALID_FILTER;
 //         UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a non-finite number, a length outside
 //         2^-60..2^60 (0 is within for dot), an item that is not searchable, vectors that cancel
 //         each other out, or a field that cannot be grouped or ordered by; work's. Messages start
@@ -35,6 +43,6 @@ struct CallOptions {
 // Cost: O(vectors * dim + exclusions * log), and evaluating the filters that are not cached.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, const CallOptions& options,
-                            base::LongWork& work, engine::SearchTask& task);
+                            base::LongWork& work, engine::SearchTask& task, CallReport& report);
 
 }  // namespace simile::query

@@ -16,9 +16,6 @@ namespace {
 
 using base::ErrorReason;
 
-// An excluded row is copied, and sorted later. Estimated.
-constexpr std::uint64_t kExcludedRowNs = 20;
-
 // Why a vector sent as stored may be searched without being normalized: no proof takes a query to
 // have unit length. The CPU's bound is formed from the query's own length, which is measured
 // (certificate/score_bound.h). The GPU's takes it to be at most kUnitLengthMax once it is scaled,
@@ -76,7 +73,7 @@ absl::Status VectorBuilder::Build(const Place& place, const ByItem& target, floa
   const std::optional<Row> item = items_.Find(target.id);
   if (!item) {
     return NotFound(place, "id", ErrorReason::kItemNotFound,
-                    items_.ItemNotFoundText(target.id, work_));
+                    items_.ItemNotFoundText(target.id, may_offer_, work_));
   }
   if (snapshot_.searchable != nullptr && !snapshot_.searchable->Allows(*item)) {
     return ErrorAt(
@@ -96,9 +93,8 @@ absl::Status VectorBuilder::Build(const Place& place, const std::variant<ByVecto
 }
 
 absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, float* row,
-                                  std::vector<Row>& excluded) const {
-  const data::Profiles& profiles = snapshot_.dataset->profiles;
-  if (profiles.ids.size() == 0 && items_.users().is_all()) {
+                                  std::vector<Row>&) const {
+  if (!items_.has_users()) {
     return ErrorAt(
         place, target.field, ErrorReason::kUserNotFound,
         fmt::format("{} has no user profiles: its folder had no user_ids.json when it was loaded; "
@@ -108,15 +104,9 @@ absl::Status VectorBuilder::Build(const Place& place, const ByUser& target, floa
   const std::optional<Row> user = items_.FindUser(target.id);
   if (!user) {
     return NotFound(place, target.field, ErrorReason::kUserNotFound,
-                    items_.UserNotFoundText(target.id, work_));
+                    items_.UserNotFoundText(target.id, may_offer_, work_));
   }
-  Copy(profiles.vectors.view(), *user, row);
-  if (target.exclude_seen) {
-    const std::span<const Row> seen = profiles.seen.Of(*user);
-    absl::Status status = work_.Did(seen.size() * kExcludedRowNs);
-    if (!status.ok()) return status;
-    excluded.insert(excluded.end(), seen.begin(), seen.end());
-  }
+  Copy(snapshot_.dataset->profiles.vectors.view(), *user, row);
   return absl::OkStatus();
 }
 

@@ -21,8 +21,10 @@ namespace simile::query {
 // and the work.
 class VectorBuilder {
  public:
-  VectorBuilder(const engine::Snapshot& snapshot, const ExistingItems& items, base::LongWork& work)
-      : snapshot_(snapshot), items_(items), work_(work) {}
+  //   may_offer  whether errors offer the nearest id to an unknown one
+  VectorBuilder(const engine::Snapshot& snapshot, const ExistingItems& items, bool may_offer,
+                base::LongWork& work)
+      : snapshot_(snapshot), items_(items), may_offer_(may_offer), work_(work) {}
 
   // Each writes one padded row and may add rows to exclude.
   // Errors: DIMENSION_MISMATCH; INVALID_FIELD for a number that is not finite, a length outside
@@ -62,6 +64,7 @@ class VectorBuilder {
 
   const engine::Snapshot& snapshot_;
   const ExistingItems& items_;
+  const bool may_offer_;
   base::LongWork& work_;
 };
 

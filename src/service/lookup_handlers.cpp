@@ -12,10 +12,15 @@
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
+#include "google/rpc/status.pb.h"
 #include "query/existing_items.h"
+#include "query/place.h"
+#include "query/unknown_ids.h"
+#include "service/answer_notes.h"
 #include "service/answer_options.h"
 #include "service/call_work.h"
 #include "service/collection_message.h"
+#include "service/error_encoding.h"
 #include "service/finish_with_reply.h"
 #include "service/lookup_reply.h"
 #include "service/refuse.h"
@@ -43,6 +48,7 @@ struct Source {
   engine::SnapshotPtr snapshot;
   query::ExistingItems items;
   RowShape shape;
+  std::vector<std::string> notes;  // what of the request has no effect
 };
 
 // Errors: PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH,
@@ -64,29 +70,80 @@ absl::StatusOr<Source> SourceOf(const LookupParts& parts, Call& call, const std:
   if (!payload.ok()) return payload.status();
   auto items = query::ExistingItems::Create(*snapshot, filters, "required_filter", work);
   if (!items.ok()) return items.status();
-  return Source{
-      snapshot,
-      *std::move(items),
-      {*std::move(payload), options.with_vectors, options.with_rows && permitted->sees_all_rows()}};
+  const bool shows_rows = permitted->sees_all_rows();
+  std::vector<std::string> notes;
+  if (options.with_rows && !shows_rows) notes.push_back(fmt::format("with_rows {}", kNoRowsText));
+  return Source{snapshot,
+                *std::move(items),
+                {*std::move(payload), options.with_vectors, options.with_rows && shows_rows},
+                std::move(notes)};
 }
 
-// Rows of the ids, in their order.
-// Errors: ITEM_NOT_FOUND for the first unknown id; work's.
-absl::StatusOr<std::vector<Row>> FindRows(const Source& source, const v1::FetchRequest& request,
-                                          base::LongWork& work) {
-  std::vector<Row> rows;
-  rows.reserve(static_cast<std::size_t>(request.ids_size()));
-  for (int index = 0; index < request.ids_size(); ++index) {
-    const std::string& id = request.ids(index);
-    const auto row = source.items.Find(id);
-    if (!row) {
-      const auto text = source.items.ItemNotFoundText(id, work);
-      if (!text.ok()) return text.status();
-      return RefuseFor(base::ErrorReason::kItemNotFound, {"ids", nullptr, index}, "{}", *text);
-    }
-    rows.push_back(*row);
+// Why an id finds nothing. With partial, as a request for it alone would be told.
+//   may_offer  the nearest known id
+//   error      written
+// Errors: work's.
+absl::Status ExplainUnknown(const Source& source, const v1::FetchRequest& request, int index,
+                            bool may_offer, const Limits& limits, base::LongWork& work,
+                            absl::Status& error) {
+  error = CheckId({"ids", nullptr, 0}, request.ids(index), limits);
+  if (!error.ok()) {
+    error = base::WithField(std::move(error), fmt::format("ids[{}]", index));
+    return absl::OkStatus();
   }
-  return rows;
+  const auto text = source.items.ItemNotFoundText(request.ids(index), may_offer, work);
+  if (!text.ok()) return text.status();
+  const query::Place place{.list = "ids",
+                           .index = static_cast<std::size_t>(index),
+                           .alone = request.partial() || request.ids_size() == 1,
+                           .part = {}};
+  error = query::ErrorAt(place, {}, base::ErrorReason::kItemNotFound, *text);
+  return absl::OkStatus();
+}
+
+// The ids that do not exist, by their places in the request.
+std::vector<int> UnknownPlaces(const Source& source, const v1::FetchRequest& request,
+                               std::vector<FetchedItem>& items) {
+  std::vector<int> unknown;
+  for (int index = 0; index < request.ids_size(); ++index) {
+    const auto row = source.items.Find(request.ids(index));
+    if (!row) unknown.push_back(index);
+    items.push_back({.row = row.value_or(0), .id = {}, .error = {}});
+  }
+  return unknown;
+}
+
+// The error of a call that names several unknown ids.
+//   first  the error of the first one
+absl::Status NameAll(const absl::Status& first, const Source& source,
+                     const v1::FetchRequest& request, const std::vector<int>& places) {
+  query::UnknownIds unknown;
+  for (const int index : places) unknown.Add(query::UnknownIds::Kind::kItem, request.ids(index));
+  if (unknown.count() == 1) return first;
+  return base::WithMessage(first, unknown.Text(source.snapshot->collection));
+}
+
+// Rows of the ids, in their order; with partial, errors in the places of the unknown ids.
+// Errors: ITEM_NOT_FOUND that names the unknown ids; work's.
+absl::StatusOr<std::vector<FetchedItem>> FindItems(const Source& source, Call& call,
+                                                   const v1::FetchRequest& request,
+                                                   const Limits& limits, base::LongWork& work) {
+  std::vector<FetchedItem> items;
+  items.reserve(static_cast<std::size_t>(request.ids_size()));
+  const std::vector<int> unknown = UnknownPlaces(source, request, items);
+  std::uint64_t offers_left = query::OffersMax(*source.snapshot);
+  for (const int index : unknown) {
+    const bool may_offer = request.partial() ? offers_left > 0 : unknown.size() == 1;
+    if (offers_left > 0) --offers_left;
+    absl::Status error;
+    absl::Status status = ExplainUnknown(source, request, index, may_offer, limits, work, error);
+    if (!status.ok()) return status;
+    if (!request.partial()) return NameAll(error, source, request, unknown);
+    FetchedItem& item = items[static_cast<std::size_t>(index)];
+    item.id = request.ids(index);
+    item.error = EncodeError(error, call.request_id()).SerializeAsString();
+  }
+  return items;
 }
 
 absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
@@ -97,11 +154,14 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
   base::LongWork work = WorkOf(call, parts.clock, kFetchStep);
   auto source = SourceOf(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
-  auto rows = FindRows(*source, request, work);
-  if (!rows.ok()) return rows.status();
+  auto items = FindItems(*source, call, request, parts.limits, work);
+  if (!items.ok()) return items.status();
   if (absl::Status status = work.Ask(); !status.ok()) return status;  // the reply may be large
-  return FetchReply(std::move(source->snapshot), std::move(source->shape), *std::move(rows),
-                    parts.limits.reply_bytes_max);
+  parts.metrics.CountFailedQueries(
+      call.method(), static_cast<std::size_t>(std::ranges::count_if(
+                         *items, [](const FetchedItem& item) { return !item.error.empty(); })));
+  return FetchReply(std::move(source->snapshot), std::move(source->shape), *std::move(items),
+                    std::move(source->notes), parts.limits.reply_bytes_max);
 }
 
 // The field to search: `wanted`, or the collection's first when it is empty.
@@ -136,7 +196,7 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
                                                   source->items.mask().get(), work);
   if (!found.ok()) return found.status();
   return LookupReply(std::move(source->snapshot), std::move(source->shape), *std::move(found),
-                     parts.limits.reply_bytes_max);
+                     std::move(source->notes), parts.limits.reply_bytes_max);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "observe/metrics.h"
 #include "service/call.h"
 #include "service/served_snapshots.h"
 #include "simile/clock.h"
@@ -17,6 +18,7 @@ struct LookupParts {
   const Clock& clock;
   const ServedSnapshots& snapshots;
   const Limits& limits;
+  observe::Metrics& metrics;
 };
 
 // The methods of LookupService. Neither throws; both finish their call before they return.

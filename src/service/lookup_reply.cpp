@@ -21,30 +21,43 @@ v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
 
 }  // namespace
 
-FetchReply::FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<Row> rows,
-                       std::uint64_t counted_max)
-    : snapshot_(std::move(snapshot)), shape_(std::move(shape)), rows_(std::move(rows)) {
+FetchReply::FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<FetchedItem> items,
+                       std::vector<std::string> notes, std::uint64_t counted_max)
+    : snapshot_(std::move(snapshot)),
+      shape_(std::move(shape)),
+      items_(std::move(items)),
+      notes_(std::move(notes)) {
   Count(counted_max);
 }
 
 template <class Sink>
 void FetchReply::EncodeTo(Sink& out) const {
   using Response = v1::FetchResponse;
-  for (const Row row : rows_) {
+  std::uint64_t failed = 0;
+  for (const FetchedItem& item : items_) {
     if (out.is_full()) return;
-    out.Message(Response::kItemsFieldNumber,
-                [&] { EncodeRow<v1::Item>(out, *snapshot_, shape_, row); });
+    out.Message(Response::kItemsFieldNumber, [&] {
+      if (item.error.empty()) return EncodeRow<v1::Item>(out, *snapshot_, shape_, item.row);
+      ++failed;
+      out.Text(v1::Item::kIdFieldNumber, item.id);
+      out.Text(v1::Item::kErrorFieldNumber, item.error);
+    });
   }
   out.Text(Response::kSnapshotIdFieldNumber, snapshot_->id);
   out.Number(Response::kSnapshotVersionFieldNumber, snapshot_->version);
+  for (const std::string& note : notes_) out.Element(Response::kNotesFieldNumber, note);
+  out.Number(Response::kFailedCountFieldNumber, failed);
 }
 
 void FetchReply::Encode(ByteCounter& out) const { EncodeTo(out); }
 void FetchReply::Encode(WireWriter& out) const { EncodeTo(out); }
 
 LookupReply::LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
-                         std::uint64_t counted_max)
-    : snapshot_(std::move(snapshot)), shape_(std::move(shape)), found_(std::move(found)) {
+                         std::vector<std::string> notes, std::uint64_t counted_max)
+    : snapshot_(std::move(snapshot)),
+      shape_(std::move(shape)),
+      found_(std::move(found)),
+      notes_(std::move(notes)) {
   Count(counted_max);
 }
 
@@ -64,6 +77,7 @@ void LookupReply::EncodeTo(Sink& out) const {
   out.Number(Response::kWholeMatchCountFieldNumber, found_.whole_match_count);
   out.Text(Response::kSnapshotIdFieldNumber, snapshot_->id);
   out.Number(Response::kSnapshotVersionFieldNumber, snapshot_->version);
+  for (const std::string& note : notes_) out.Element(Response::kNotesFieldNumber, note);
 }
 
 void LookupReply::Encode(ByteCounter& out) const { EncodeTo(out); }

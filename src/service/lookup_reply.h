@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/snapshots/snapshot.h"
@@ -13,10 +14,18 @@ namespace simile::service {
 // The responses of LookupService in wire form, made as a SearchReply is, of which counted_max is
 // explained there.
 
+// The row of an id, or why there is none.
+struct FetchedItem {
+  Row row = 0;
+  std::string id;     // of an unknown one; empty for a row
+  std::string error;  // a serialized google.rpc.Status; empty for a row
+};
+
 class FetchReply final : public EncodedReply {
  public:
-  FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<Row> rows,
-             std::uint64_t counted_max);
+  //   notes  what of the request had no effect
+  FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<FetchedItem> items,
+             std::vector<std::string> notes, std::uint64_t counted_max);
 
  private:
   void Encode(ByteCounter& out) const override;
@@ -26,13 +35,14 @@ class FetchReply final : public EncodedReply {
 
   engine::SnapshotPtr snapshot_;
   RowShape shape_;
-  std::vector<Row> rows_;
+  std::vector<FetchedItem> items_;
+  std::vector<std::string> notes_;
 };
 
 class LookupReply final : public EncodedReply {
  public:
   LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
-              std::uint64_t counted_max);
+              std::vector<std::string> notes, std::uint64_t counted_max);
 
  private:
   void Encode(ByteCounter& out) const override;
@@ -43,6 +53,7 @@ class LookupReply final : public EncodedReply {
   engine::SnapshotPtr snapshot_;
   RowShape shape_;
   filter::TextMatches found_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace simile::service

@@ -170,7 +170,7 @@ class RpcServices::Impl {
         pipeline({parts.clock, served.snapshots(), parts.executor, parts.metrics, parts.limits,
                   environment.workers}),
         collection_parts{parts.clock, served, parts.backend, parts.audit, parts.limits},
-        lookup_parts{parts.clock, served.snapshots(), parts.limits},
+        lookup_parts{parts.clock, served.snapshots(), parts.limits, parts.metrics},
         admin_parts(parts.admin),
         search(SearchMethods(environment, pipeline)),
         collections(CollectionMethods(environment, collection_parts)),

@@ -14,9 +14,12 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "google/rpc/status.pb.h"
 #include "net/queued_service.h"
 #include "query/resolve.h"
+#include "service/answer_notes.h"
 #include "service/call_work.h"
+#include "service/error_encoding.h"
 #include "service/finish_with_reply.h"
 #include "service/guarded.h"
 #include "service/page_token.h"
@@ -58,13 +61,24 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
 
 // The result pages as far as they are known before the search: all but hits and groups, and whose
 // they are.
-std::vector<ResultPage> StartPages(const std::vector<query::QueryRequest>& requests,
+//   queries  of those that can be answered
+std::vector<ResultPage> StartPages(const ValidSearch& search,
                                    const std::vector<engine::ResolvedQuery>& queries,
+                                   query::CallReport& report, std::string_view request_id,
                                    const engine::Snapshot& snapshot) {
+  const std::vector<query::QueryRequest>& requests = search.queries;
   std::vector<ResultPage> pages(requests.size());
   std::map<const RowMask*, std::uint64_t> counts;  // queries of one call mostly share their masks
+  std::size_t answered = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    const engine::ResolvedQuery& query = queries[i];
+    query::QueryReport& told = report.queries[i];
+    if (search.partial) pages[i].index = static_cast<std::uint32_t>(i);
+    if (!told.status.ok()) {
+      pages[i].error = EncodeError(told.status, request_id).SerializeAsString();
+      continue;
+    }
+    const engine::ResolvedQuery& query = queries[answered++];
+    pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;
     pages[i].score_kind = ScoreKindOf(query, snapshot.dataset->metric);
     if (query.order) {
@@ -78,33 +92,31 @@ std::vector<ResultPage> StartPages(const std::vector<query::QueryRequest>& reque
   return pages;
 }
 
-// How many of the items that exist for the call a user has seen.
-//   existing  null for all items
-std::uint32_t SeenCount(std::span<const Row> seen, const RowMask* existing) {
-  if (existing == nullptr) return static_cast<std::uint32_t>(seen.size());
-  return static_cast<std::uint32_t>(
-      std::ranges::count_if(seen, [&](Row row) { return existing->Allows(row); }));
+// Says of each page of Recommend whose it is, and what the user has seen.
+void AddUsers(const std::vector<query::QueryRequest>& requests, const query::CallReport& report,
+              std::vector<ResultPage>& pages) {
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    // One that is refused for its id is empty.
+    const auto* const user = std::get_if<query::ByUser>(&requests[i].target);
+    if (user != nullptr) pages[i].user_id = user->id;
+    pages[i].seen_count = report.queries[i].seen_count;
+  }
 }
 
-// Says of each page of Recommend whose it is, and what the user has seen.
-//   users  that exist for the caller
-// Errors: work's.
-absl::Status AddUsers(const std::vector<query::QueryRequest>& requests,
-                      const engine::ResolvedQuery& query, const data::Profiles& profiles,
-                      const data::UserScope& users, base::LongWork& work,
-                      std::vector<ResultPage>& pages) {
-  constexpr std::uint64_t kSeenRowNs = 2;
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    const std::string& id = std::get<query::ByUser>(requests[i].target).id;
-    pages[i].user_id = id;
-    const auto user = users.Find(profiles.ids, id);
-    if (!user) continue;
-    const std::span<const Row> seen = profiles.seen.Of(*user);
-    pages[i].seen_count = SeenCount(seen, query.existing.get());
-    if (query.existing == nullptr) continue;
-    if (absl::Status status = work.Did(seen.size() * kSeenRowNs); !status.ok()) return status;
+// The rows that each query may return, at most.
+std::vector<std::uint64_t> RowsMax(const std::vector<engine::ResolvedQuery>& queries,
+                                   const engine::Snapshot& snapshot) {
+  std::map<const RowMask*, std::uint64_t> counts;
+  std::vector<std::uint64_t> rows_max;
+  for (const engine::ResolvedQuery& query : queries) {
+    const RowMask* const mask = query.mask.get();
+    const auto [count, is_new] = counts.try_emplace(mask);
+    if (is_new) count->second = mask == nullptr ? snapshot.row_count() : mask->AllowedCount();
+    const auto excluded = static_cast<std::uint64_t>(std::ranges::count_if(
+        query.excluded(), [&](Row row) { return mask == nullptr || mask->Allows(row); }));
+    rows_max.push_back(count->second - excluded);
   }
-  return absl::OkStatus();
+  return rows_max;
 }
 
 // About how large the reply becomes, from the mean size of a row.
@@ -160,8 +172,11 @@ struct SearchPipeline::Pending {
   std::optional<PermittedSnapshot> pinned;
   engine::SnapshotPtr snapshot;  // of pinned: the task searches the rows that pass its filters
   RowShape shape;
-  std::vector<ResultPage> pages;  // [queries]
-  std::string next_page_token;    // empty: there is no next page, or none was asked for
+  std::vector<ResultPage> pages;        // [queries]
+  std::string next_page_token;          // empty: there is no next page, or none was asked for
+  std::vector<std::string> notes;       // of the whole call
+  std::vector<std::uint64_t> rows_max;  // [answered queries] of a paged call: what each may return
+  engine::SearchAnswer unsearched;      // where no query can be answered
 };
 
 SearchPipeline::SearchPipeline(const Parts& parts)
@@ -171,8 +186,8 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
                          Method method) const {
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&]() -> absl::Status {
-    const auto pending = std::make_shared<Pending>(
-        Pending{std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}});
+    const auto pending = std::make_shared<Pending>(Pending{
+        std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}, {}, {}, {}});
     const auto submitted = Submit(call, pending);
     if (!submitted.ok() || *submitted) return submitted.status();
     const auto resolve = [this, &call, pending] {
@@ -212,25 +227,28 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->priority = search.priority;
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
-  const query::CallOptions options{PathOf(pending->method), search.exclude_ids, filtered.filters};
+  const query::CallOptions options{PathOf(pending->method), search.exclude_ids, filtered.filters,
+                                   search.partial};
+  query::CallReport report = search.report;  // a worker may have to begin anew
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = ShapeRows(work, *pending);
   if (resolved.ok()) {
-    resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task);
-  }
-  if (resolved.ok()) {
-    pending->pages = StartPages(search.queries, task->queries, snapshot);
-    if (pending->method == Method::kRecommend) {
-      resolved = AddUsers(search.queries, task->queries.front(), snapshot.dataset->profiles,
-                          filtered.filters.users, work, pending->pages);
-    }
+    resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task, report);
   }
   if (work.is_too_long()) return false;
   if (!resolved.ok()) return resolved;
+  pending->pages = StartPages(search, task->queries, report, call.request_id(), snapshot);
+  if (pending->method == Method::kRecommend) AddUsers(search.queries, report, pending->pages);
+  pending->notes = std::move(report.notes);
+  if (search.paging.wanted) pending->rows_max = RowsMax(task->queries, snapshot);
   task->reply_bytes_estimate = EstimateReplyBytes(task->queries, pending->shape, snapshot);
   task->request_bytes = KeepForReply(pending->search);
   call.ReleaseRequest();
+  if (task->queries.empty()) {
+    FinishWithReply(call, [&] { return BuildReplyWithoutSearch(call, *pending); });
+    return true;
+  }
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     CountRefusal(parts_.metrics, answer.status());
     FinishWithReply(call, [&]() -> absl::StatusOr<SearchReply> {
@@ -278,12 +296,21 @@ absl::StatusOr<PermittedSnapshot> SearchPipeline::Pin(const PermittedCollection&
 absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                                                        const engine::SearchAnswer& answer,
                                                        Pending& pending) const {
-  for (std::size_t i = 0; i < pending.pages.size(); ++i) {
-    ResultPage& page = pending.pages[i];
-    page.hits = SkipFirst(answer.results[i].hits, page.offset);
-    page.groups = SkipFirst(answer.results[i].groups, page.offset);
+  std::size_t answered = 0;
+  for (ResultPage& page : pending.pages) {
+    if (!page.error.empty()) continue;
+    const engine::QueryResult& result = answer.results[answered++];
+    page.hits = SkipFirst(result.hits, page.offset);
+    page.groups = SkipFirst(result.groups, page.offset);
   }
   pending.next_page_token = NextPageToken(pending);
+  AddAnswerNotes({.search = pending.search,
+                  .limits = parts_.limits,
+                  .sees_all_rows = pending.collection.sees_all_rows(),
+                  .device_answered = answer.receipt.device_us.has_value(),
+                  .has_next_page = !pending.next_page_token.empty(),
+                  .rows_max = pending.rows_max},
+                 pending.pages, pending.notes);
   SearchReply reply({.snapshot = *pending.snapshot,
                      .shape = pending.shape,
                      .pages = pending.pages,
@@ -293,15 +320,24 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                      .sees_all_collections = pending.collection.sees_all_collections(),
                      .request_id = call.request_id(),
                      .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
-                     .next_page_token = pending.next_page_token},
+                     .next_page_token = pending.next_page_token,
+                     .notes = pending.notes},
                     parts_.limits.reply_bytes_max);
   absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, reply_remedy_);
   if (!fits.ok()) return fits;
   if (!pending.next_page_token.empty()) {
     parts_.snapshots.Lease(*pending.pinned, parts_.limits.page_lease);
   }
-  parts_.metrics.RecordAnswer(call.method(), pending.pages.size(), answer.receipt.cost);
+  parts_.metrics.RecordAnswer(call.method(), answer.results.size(), answer.receipt.cost);
+  parts_.metrics.CountFailedQueries(call.method(), pending.pages.size() - answer.results.size());
   return reply;
+}
+
+absl::StatusOr<SearchReply> SearchPipeline::BuildReplyWithoutSearch(const Call& call,
+                                                                    Pending& pending) const {
+  // It lives as long as the reply, which borrows the receipt.
+  pending.unsearched.receipt = parts_.executor.ReceiptWithoutSearch(*pending.snapshot);
+  return BuildReply(call, pending.unsearched, pending);
 }
 
 std::string SearchPipeline::NextPageToken(const Pending& pending) const {
@@ -311,6 +347,7 @@ std::string SearchPipeline::NextPageToken(const Pending& pending) const {
   for (std::size_t i = 0; i < pending.pages.size(); ++i) {
     const query::QueryRequest& query = pending.search.queries[i];
     const ResultPage& page = pending.pages[i];
+    if (!page.error.empty()) continue;
     any_full = any_full || std::max(page.hits.size(), page.groups.size()) == query.k;
     const std::uint64_t skipped = std::uint64_t{query.offset} + query.k;
     if (!CheckReach({}, skipped, query, parts_.limits).ok()) return {};

@@ -57,6 +57,8 @@ class SearchPipeline {
   // Errors: REPLY_TOO_LARGE; then the call counts as not answered and leases nothing.
   absl::StatusOr<SearchReply> BuildReply(const Call& call, const engine::SearchAnswer& answer,
                                          Pending& pending) const;
+  // The reply of a call of which no query can be answered.
+  absl::StatusOr<SearchReply> BuildReplyWithoutSearch(const Call& call, Pending& pending) const;
   // Empty when there is no next page.
   std::string NextPageToken(const Pending& pending) const;
   Clock::TimePoint Deadline(const Call& call) const;

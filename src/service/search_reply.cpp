@@ -1,5 +1,7 @@
 #include "service/search_reply.h"
 
+#include <algorithm>
+
 #include "service/backend_kind.h"
 #include "simile/v1/search.pb.h"
 
@@ -13,6 +15,10 @@ static_assert(int{v1::SearchResponse::kReceiptFieldNumber} ==
               int{v1::RecommendResponse::kReceiptFieldNumber});
 static_assert(int{v1::SearchResponse::kNextPageTokenFieldNumber} ==
               int{v1::RecommendResponse::kNextPageTokenFieldNumber});
+static_assert(int{v1::SearchResponse::kNotesFieldNumber} ==
+              int{v1::RecommendResponse::kNotesFieldNumber});
+static_assert(int{v1::SearchResponse::kFailedCountFieldNumber} ==
+              int{v1::RecommendResponse::kFailedCountFieldNumber});
 
 v1::ColdStart::Order OrderOf(query::ColdStart::Order order) {
   switch (order) {
@@ -38,6 +44,10 @@ class ResponseEncoder {
     }
     out_.Message(Response::kReceiptFieldNumber, [&] { EncodeReceipt(); });
     out_.Text(Response::kNextPageTokenFieldNumber, parts_.next_page_token);
+    for (const std::string& note : parts_.notes) out_.Element(Response::kNotesFieldNumber, note);
+    out_.Number(Response::kFailedCountFieldNumber,
+                static_cast<std::uint64_t>(std::ranges::count_if(
+                    parts_.pages, [](const ResultPage& page) { return !page.error.empty(); })));
   }
 
  private:
@@ -56,6 +66,14 @@ class ResponseEncoder {
   }
 
   void EncodeResult(const ResultPage& page) {
+    using Result = v1::SearchResult;
+    if (page.error.empty()) EncodeAnswer(page);
+    out_.Text(Result::kUserIdFieldNumber, page.user_id);
+    out_.Text(Result::kErrorFieldNumber, page.error);
+    if (page.index) out_.Number(Result::kIndexFieldNumber, *page.index);
+  }
+
+  void EncodeAnswer(const ResultPage& page) {
     using Result = v1::SearchResult;
     EncodeHits(Result::kHitsFieldNumber, page.hits, page.offset);
     out_.Number(Result::kScoreKindFieldNumber, static_cast<std::uint64_t>(page.score_kind));
@@ -78,8 +96,8 @@ class ResponseEncoder {
         out_.Text(v1::ColdStart::kFieldFieldNumber, page.cold_start->field);
       });
     }
-    out_.Text(Result::kUserIdFieldNumber, page.user_id);
     out_.Number(Result::kSeenCountFieldNumber, page.seen_count);
+    for (const std::string& note : page.notes) out_.Element(Result::kNotesFieldNumber, note);
   }
 
   void EncodeReceipt() {

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/search/resolved_query.h"
 #include "engine/snapshots/snapshot.h"
@@ -25,6 +27,11 @@ struct ResultPage {
   std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
   std::string_view user_id;                    // of Recommend
   std::uint32_t seen_count = 0;                // of Recommend: items of the call that the user saw
+  // With partial: why there is no answer, as a serialized google.rpc.Status. Of the other fields
+  // only user_id and index are sent then. Empty for an answer.
+  std::string error;
+  std::vector<std::string> notes;      // what had no effect, and what of the answer was cut
+  std::optional<std::uint32_t> index;  // with partial: of the query in the request
 };
 
 // The response of a Search or Recommend in wire form. Ids, payload and vectors are copied from the
@@ -42,8 +49,9 @@ class SearchReply final : public EncodedReply {
     bool sees_all_rows = true;         // else the receipt has no figure that grows with all rows
     bool sees_all_collections = true;  // else the receipt has no device memory
     std::string_view request_id;
-    std::uint64_t total_us = 0;        // since the call arrived
-    std::string_view next_page_token;  // empty for none
+    std::uint64_t total_us = 0;          // since the call arrived
+    std::string_view next_page_token;    // empty for none
+    std::span<const std::string> notes;  // of the whole call
   };
 
   // Counts the bytes, in one walk over the rows.

@@ -43,7 +43,8 @@ absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, con
   absl::Status status = CheckCollectionName("collection", request.collection(), limits);
   status.Update(
       CheckCount({"ids"}, static_cast<std::uint64_t>(request.ids_size()), limits.fetch_ids_max));
-  for (int index = 0; status.ok() && index < request.ids_size(); ++index) {
+  // With partial a wrong id is refused where it would be found.
+  for (int index = 0; status.ok() && !request.partial() && index < request.ids_size(); ++index) {
     status = CheckId({"ids", nullptr, index}, request.ids(index), limits);
   }
   if (!status.ok()) return status;

@@ -1,13 +1,16 @@
 #include "service/validate_search.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
 #include <absl/strings/string_view.h>
+#include <fmt/format.h>
 #include <google/protobuf/arena.h>
 
 #include "base/error_detail.h"
@@ -159,12 +162,14 @@ std::uint64_t VectorCount(const query::QueryRequest& query) {
 
 // Checks the bounds on all queries of a call together.
 //   list  the request's queries or user_ids
-absl::Status CheckTotals(const FieldPath& list, const std::vector<query::QueryRequest>& queries,
-                         const Limits& limits) {
+absl::Status CheckTotals(const FieldPath& list, const ValidSearch& search, const Limits& limits) {
+  const std::vector<query::QueryRequest>& queries = search.queries;
   std::uint64_t vectors = 0;
   std::uint64_t pairs = 0;
   std::uint64_t group_rows = 0;
-  for (const query::QueryRequest& query : queries) {
+  for (std::size_t index = 0; index < queries.size(); ++index) {
+    if (!search.report.queries[index].status.ok()) continue;
+    const query::QueryRequest& query = queries[index];
     const std::uint64_t last = std::uint64_t{query.offset} + query.k;
     vectors += VectorCount(query);
     if (query.diversity) pairs += query.diversity->candidates * last;
@@ -266,15 +271,85 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   if (!priority.ok()) return priority.status();
   absl::StatusOr<Paging> paging = PagingOf(request);
   if (!paging.ok()) return paging.status();
-  ValidSearch valid{{},
-                    {options.exclude_ids().begin(), options.exclude_ids().end()},
-                    *answer,
-                    *receipt,
-                    *priority,
-                    *std::move(paging),
-                    MemoryOf(request)};
+  ValidSearch valid;
+  valid.exclude_ids = {options.exclude_ids().begin(), options.exclude_ids().end()};
+  valid.answer = *answer;
+  valid.receipt = *receipt;
+  valid.priority = *priority;
+  valid.paging = *std::move(paging);
+  valid.partial = options.partial();
+  valid.request_bytes = MemoryOf(request);
   valid.queries.reserve(query_count);
+  valid.report.queries.resize(query_count);
   return valid;
+}
+
+// Where a query is in the request, as its errors name it. Those of a partial call are worded as if
+// the query were alone.
+//   list  "queries" or "user_ids"
+FieldPath PathOf(std::string_view list, int index, bool partial) {
+  return {list, nullptr, partial ? 0 : index};
+}
+
+// Refuses one query of a partial call: adds an empty one with the error, whose field is the query's
+// own. The same error comes back where the call fails of it, as of any error of the options.
+absl::Status RefuseQuery(absl::Status error, const FieldPath& path, int index, ValidSearch& valid) {
+  const std::string field = base::FieldOf(error);
+  const std::string alone = fmt::format("{}", path);
+  if (!valid.partial || !field.starts_with(alone)) return error;
+  const FieldPath own{path.name, nullptr, index};
+  query::QueryReport& report = valid.report.queries[valid.queries.size()];
+  report.status =
+      base::WithField(std::move(error), fmt::format("{}{}", own, field.substr(alone.size())));
+  valid.queries.emplace_back();
+  return absl::OkStatus();
+}
+
+// An option that every query replaces by its own has no effect.
+struct SharedOption {
+  std::string_view name;
+  bool (*set)(const v1::SearchOptions& options);
+  bool (*replaced)(const v1::Query& query);
+};
+constexpr std::array kSharedOptions{
+    SharedOption{"k", [](const v1::SearchOptions& options) { return options.has_k(); },
+                 [](const v1::Query& query) { return query.has_k(); }},
+    SharedOption{"score_threshold",
+                 [](const v1::SearchOptions& options) { return options.has_score_threshold(); },
+                 [](const v1::Query& query) { return query.has_score_threshold(); }},
+    SharedOption{"offset", [](const v1::SearchOptions& options) { return options.has_offset(); },
+                 [](const v1::Query& query) { return query.has_offset(); }},
+    SharedOption{"filter", [](const v1::SearchOptions& options) { return options.has_filter(); },
+                 [](const v1::Query& query) { return query.has_filter(); }},
+    SharedOption{
+        "diversity", [](const v1::SearchOptions& options) { return options.has_diversity(); },
+        [](const v1::Query& query) { return query.has_diversity() || query.has_group_by(); }},
+    SharedOption{
+        "group_by", [](const v1::SearchOptions& options) { return options.has_group_by(); },
+        [](const v1::Query& query) { return query.has_diversity() || query.has_group_by(); }},
+};
+
+bool IsOfAUser(const v1::Query& query) { return query.has_user_id() || query.has_blend(); }
+
+// Says which options no query takes.
+void NoteUnusedOptions(const v1::SearchRequest& request, std::vector<std::string>& notes) {
+  const v1::SearchOptions& options = request.options();
+  const auto& queries = request.queries();
+  for (const SharedOption& option : kSharedOptions) {
+    if (!option.set(options) || !std::ranges::all_of(queries, option.replaced)) continue;
+    notes.push_back(fmt::format("options.{} has no effect: every query sets its own", option.name));
+  }
+  if (options.exclude_seen() && std::ranges::none_of(queries, IsOfAUser)) {
+    notes.emplace_back("options.exclude_seen has no effect: no query is by user_id or blend");
+  } else if (options.exclude_seen() && std::ranges::all_of(queries, [](const v1::Query& query) {
+               return !IsOfAUser(query) || query.has_exclude_seen();
+             })) {
+    notes.emplace_back(
+        "options.exclude_seen has no effect: every query by user_id or blend sets its own");
+  }
+  if (options.has_cold_start() && std::ranges::none_of(queries, &v1::Query::has_user_id)) {
+    notes.emplace_back("options.cold_start has no effect: no query is by user_id");
+  }
 }
 
 }  // namespace
@@ -291,19 +366,24 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   if (!defaults.ok()) return defaults.status();
   std::set<std::string_view> filters;  // of valid->queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
-    auto query = ValidateQuery({"queries", nullptr, index}, request.queries(index), options,
-                               *defaults, valid->paging, limits);
-    if (!query.ok()) return query.status();
+    const FieldPath path = PathOf("queries", index, valid->partial);
+    auto query =
+        ValidateQuery(path, request.queries(index), options, *defaults, valid->paging, limits);
+    if (!query.ok()) {
+      absl::Status status = RefuseQuery(query.status(), path, index, *valid);
+      if (!status.ok()) return status;
+      continue;
+    }
     valid->queries.push_back(*std::move(query));
     filters.insert(valid->queries.back().filter);
     if (filters.size() > limits.filters_per_call_max) {
-      const FieldPath path{"queries", nullptr, index};
-      return Refuse({"filter", &path}, "one too many; a call may have {} different filters",
+      const FieldPath own{"queries", nullptr, index};
+      return Refuse({"filter", &own}, "one too many; a call may have {} different filters",
                     base::Grouped(limits.filters_per_call_max));
     }
   }
-  if (absl::Status status = CheckTotals({"queries"}, valid->queries, limits); !status.ok())
-    return status;
+  if (absl::Status status = CheckTotals({"queries"}, *valid, limits); !status.ok()) return status;
+  NoteUnusedOptions(request, valid->report.notes);
   return valid;
 }
 
@@ -317,11 +397,16 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   absl::Status status = SetRefinement(kOptions, options, options, limits, *query);
   if (status.ok()) status = SetOffset(kOptions, valid->paging, limits, *query);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
-    status = CheckId({"user_ids", nullptr, index}, request.user_ids(index), limits);
-    query->target = query::ByUser{request.user_ids(index), options.exclude_seen(), {}};
-    valid->queries.push_back(*query);
+    const FieldPath path = PathOf("user_ids", index, valid->partial);
+    status = CheckId(path, request.user_ids(index), limits);
+    if (status.ok()) {
+      query->target = query::ByUser{request.user_ids(index), options.exclude_seen(), {}};
+      valid->queries.push_back(*query);
+    } else {
+      status = RefuseQuery(status, path, index, *valid);
+    }
   }
-  if (status.ok()) status = CheckTotals({"user_ids"}, valid->queries, limits);
+  if (status.ok()) status = CheckTotals({"user_ids"}, *valid, limits);
   if (!status.ok()) return status;
   return valid;
 }

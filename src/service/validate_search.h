@@ -9,6 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include "engine/search/search_task.h"
+#include "query/call_report.h"
 #include "query/query_request.h"
 #include "service/answer_options.h"
 #include "service/page_token.h"
@@ -38,6 +39,9 @@ enum class ReceiptDetail : std::uint8_t {
 // fits is checked against the snapshot that the call pins. Must not outlive the request.
 struct ValidSearch {
   std::vector<query::QueryRequest> queries;
+  // What is known of each query already: with partial, why it is refused; such a query is empty.
+  query::CallReport report;
+  bool partial = false;  // a query that cannot be answered leaves the others their answers
   std::vector<std::string_view> exclude_ids;  // of every query; views of the request
   AnswerOptions answer;
   ReceiptDetail receipt = ReceiptDetail::kFull;

@@ -70,7 +70,9 @@ class CallRunner {
     tasks[0]->snapshot = snapshot_;
     tasks[0]->deadline = Clock::TimePoint::max();
     base::LongWork work = tests::UnaskedWork();
-    const absl::Status status = query::ResolveQueries(*snapshot_, requests, {}, work, *tasks[0]);
+    query::CallReport report{std::vector<query::QueryReport>(requests.size()), {}};
+    const absl::Status status =
+        query::ResolveQueries(*snapshot_, requests, {}, work, *tasks[0], report);
     if (!status.ok()) throw std::runtime_error(status.ToString());
     auto found = std::move(engine::RunTasks(tasks, clock_).front());
     if (!found.ok()) throw std::runtime_error(found.status().ToString());

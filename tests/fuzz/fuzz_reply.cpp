@@ -52,9 +52,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FillResponse(answer.parts(), search);
   Check(service::SearchReply(answer.parts(), kCountedMax), search);
   const simile::engine::SnapshotPtr& snapshot = answer.snapshot();
-  Check(service::FetchReply(snapshot, answer.shape(), answer.rows(), kCountedMax),
-        FetchResponseOf(*snapshot, answer.shape(), answer.rows()));
-  Check(service::LookupReply(snapshot, answer.shape(), answer.matches(), kCountedMax),
-        LookupResponseOf(*snapshot, answer.shape(), answer.matches()));
+  Check(service::FetchReply(snapshot, answer.shape(), answer.items(), answer.notes(), kCountedMax),
+        FetchResponseOf(*snapshot, answer.shape(), answer.items(), answer.notes()));
+  Check(
+      service::LookupReply(snapshot, answer.shape(), answer.matches(), answer.notes(), kCountedMax),
+      LookupResponseOf(*snapshot, answer.shape(), answer.matches(), answer.notes()));
   return 0;
 }

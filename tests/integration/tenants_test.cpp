@@ -350,8 +350,9 @@ class TenantsTest : public testing::Test {
     engine::SearchTask task;
     task.deadline = Clock::TimePoint::max();
     base::LongWork work = tests::UnaskedWork();
+    query::CallReport report{std::vector<query::QueryReport>(valid->queries.size()), {}};
     const absl::Status resolved =
-        query::ResolveQueries(snapshot_, valid->queries, query::CallOptions{}, work, task);
+        query::ResolveQueries(snapshot_, valid->queries, query::CallOptions{}, work, task, report);
     ASSERT_TRUE(resolved.ok()) << resolved;
     std::size_t vector = 0;
     for (std::size_t i = 0; i < filters.size(); ++i) {

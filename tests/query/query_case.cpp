@@ -229,7 +229,8 @@ std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
   }
   CallOptions options;
   options.exclude_ids = shared;
-  const absl::Status status = ResolveQueries(*snapshot, own, options, work, *task);
+  CallReport report{std::vector<QueryReport>(own.size()), {}};
+  const absl::Status status = ResolveQueries(*snapshot, own, options, work, *task, report);
   EXPECT_TRUE(status.ok()) << status;
   return task;
 }

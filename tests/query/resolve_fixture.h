@@ -46,7 +46,9 @@ class ResolveTest : public testing::Test {
   absl::Status Resolve(const std::vector<QueryRequest>& requests) {
     const engine::CallContext context(task_, clock_);
     base::LongWork work([&context] { return context.Check("the filters were evaluated"); });
-    return ResolveQueries(snapshot_, requests, options_, work, task_);
+    report_ = {};
+    report_.queries.resize(requests.size());
+    return ResolveQueries(snapshot_, requests, options_, work, task_, report_);
   }
   std::vector<float> Vector(std::size_t query) const {
     const std::span<const float> row = task_.vectors.view()[query];
@@ -58,6 +60,7 @@ class ResolveTest : public testing::Test {
   engine::FakeClock clock_;
   CallOptions options_;
   engine::SearchTask task_;
+  CallReport report_;  // of the last call
 };
 
 inline void ExpectError(const absl::Status& status, base::ErrorReason reason,

@@ -41,7 +41,8 @@ class ResolveWorkTest : public testing::Test {
     }
     CallOptions options;
     options.required_filters = required;
-    absl::Status status = ResolveQueries(snapshot_, requests, options, work, task_);
+    CallReport report{std::vector<QueryReport>(requests.size()), {}};
+    absl::Status status = ResolveQueries(snapshot_, requests, options, work, task_, report);
     too_long_ = work.is_too_long();
     return status;
   }
@@ -119,11 +120,12 @@ TEST_F(ResolveWorkTest, LeavesAUserWhoHasSeenMuchToAnotherThread) {
   std::vector<QueryRequest> requests(1);
   requests[0].target = ByUser{"ann", true};
   base::LongWork brief = base::LongWork::Brief();
-  EXPECT_FALSE(ResolveQueries(snapshot_, requests, {}, brief, task_).ok());
+  CallReport report{std::vector<QueryReport>(1), {}};
+  EXPECT_FALSE(ResolveQueries(snapshot_, requests, {}, brief, task_, report).ok());
   EXPECT_TRUE(brief.is_too_long());
-  EXPECT_EQ(task_.queries[0].excluded_rows.capacity(), 0U) << "nothing was copied";
+  EXPECT_TRUE(task_.queries.empty()) << "nothing was copied";
   base::LongWork work = tests::UnaskedWork();
-  EXPECT_TRUE(ResolveQueries(snapshot_, requests, {}, work, task_).ok());
+  EXPECT_TRUE(ResolveQueries(snapshot_, requests, {}, work, task_, report).ok());
   EXPECT_EQ(task_.queries[0].excluded_rows.size(), kSeen);
 }
 

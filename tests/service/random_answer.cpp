@@ -9,6 +9,7 @@
 
 #include "data/payload_builder.h"
 #include "data/random_payload.h"
+#include "google/rpc/status.pb.h"
 #include "simile/limits.h"
 
 namespace simile::service {
@@ -42,6 +43,19 @@ float DrawFloat(const RandomAnswer::Draw& draw) {
   return kValues[draw() % std::size(kValues)];
 }
 
+std::vector<std::string> DrawNotes(const RandomAnswer::Draw& draw) {
+  std::vector<std::string> notes(UpTo(draw, 2));
+  for (std::string& note : notes) note = DrawText(draw);
+  return notes;
+}
+
+std::string DrawError(const RandomAnswer::Draw& draw) {
+  google::rpc::Status error;
+  error.set_code(5);
+  error.set_message(DrawText(draw));
+  return error.SerializeAsString();
+}
+
 data::PayloadTable DrawPayload(const RandomAnswer::Draw& draw, std::size_t row_count) {
   constexpr std::size_t kFields = 8;
   data::PayloadTableBuilder payload(row_count, Limits{});
@@ -71,12 +85,18 @@ data::IdIndex DrawIds(const RandomAnswer::Draw& draw, std::size_t row_count) {
 RandomAnswer::RandomAnswer(const Draw& draw) {
   DrawSnapshot(draw);
   DrawShape(draw);
-  rows_.resize(UpTo(draw, 5));
-  for (Row& row : rows_) row = static_cast<Row>(draw() % snapshot_->row_count());
+  items_.resize(UpTo(draw, 5));
+  for (FetchedItem& item : items_) {
+    item.row = static_cast<Row>(draw() % snapshot_->row_count());
+    if (!Flip(draw)) continue;
+    item.id = DrawText(draw);
+    item.error = DrawError(draw);
+  }
+  notes_ = DrawNotes(draw);
   matches_.match_count = DrawNumber(draw);
   matches_.whole_match_count = DrawNumber(draw);
-  for (const Row row : rows_) {
-    matches_.first.push_back({row, static_cast<filter::MatchQuality>(draw() % 3)});
+  for (const FetchedItem& item : items_) {
+    matches_.first.push_back({item.row, static_cast<filter::MatchQuality>(draw() % 3)});
   }
   DrawPages(draw);
   DrawReceipt(draw);
@@ -144,6 +164,9 @@ void RandomAnswer::DrawPages(const Draw& draw) {
     }
     page.user_id = user_ids_[i];
     page.seen_count = static_cast<std::uint32_t>(DrawNumber(draw));
+    page.notes = DrawNotes(draw);
+    if (Flip(draw)) page.index = static_cast<std::uint32_t>(i);
+    if (draw() % 4 == 0) page.error = DrawError(draw);
   }
 }
 
@@ -181,7 +204,8 @@ SearchReply::Parts RandomAnswer::parts() const {
           .brief_receipt = brief_receipt_,
           .request_id = request_id_,
           .total_us = total_us_,
-          .next_page_token = next_page_token_};
+          .next_page_token = next_page_token_,
+          .notes = notes_};
 }
 
 }  // namespace simile::service

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "filter/text_index.h"
+#include "service/lookup_reply.h"
 #include "service/search_reply.h"
 
 namespace simile::service {
@@ -23,7 +24,8 @@ class RandomAnswer {
 
   const engine::SnapshotPtr& snapshot() const { return snapshot_; }
   const RowShape& shape() const { return shape_; }
-  const std::vector<Row>& rows() const { return rows_; }
+  const std::vector<FetchedItem>& items() const { return items_; }
+  const std::vector<std::string>& notes() const { return notes_; }
   const filter::TextMatches& matches() const { return matches_; }
   SearchReply::Parts parts() const;
 
@@ -36,7 +38,8 @@ class RandomAnswer {
 
   engine::SnapshotPtr snapshot_;
   RowShape shape_;
-  std::vector<Row> rows_;
+  std::vector<FetchedItem> items_;
+  std::vector<std::string> notes_;
   filter::TextMatches matches_;
   std::vector<std::vector<Hit>> hits_;                 // of each page
   std::vector<std::vector<engine::HitGroup>> groups_;  // of each page

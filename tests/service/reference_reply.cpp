@@ -1,6 +1,7 @@
 #include "service/reference_reply.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -42,7 +43,16 @@ void FillHits(const SearchReply::Parts& parts, std::span<const Hit> hits, std::u
   }
 }
 
+void FillError(const std::string& bytes, google::rpc::Status& error) {
+  const bool parsed = error.ParseFromString(bytes);
+  assert(parsed);
+  static_cast<void>(parsed);
+}
+
 void FillResult(const SearchReply::Parts& parts, const ResultPage& page, v1::SearchResult& result) {
+  result.set_user_id(std::string(page.user_id));
+  if (page.index) result.set_index(*page.index);
+  if (!page.error.empty()) return FillError(page.error, *result.mutable_error());
   FillHits(parts, page.hits, page.offset, *result.mutable_hits());
   result.set_score_kind(page.score_kind);
   if (page.rows_passing) result.set_rows_passing(*page.rows_passing);
@@ -60,8 +70,8 @@ void FillResult(const SearchReply::Parts& parts, const ResultPage& page, v1::Sea
                                                : v1::ColdStart::ORDER_MOST_POPULAR);
     result.mutable_cold_start()->set_field(std::string(page.cold_start->field));
   }
-  result.set_user_id(std::string(page.user_id));
   result.set_seen_count(page.seen_count);
+  for (const std::string& note : page.notes) result.add_notes(note);
 }
 
 void FillReceipt(const SearchReply::Parts& parts, v1::Receipt& message) {
@@ -101,22 +111,39 @@ void FillResponse(const SearchReply::Parts& parts, Response& response) {
   for (const ResultPage& page : parts.pages) FillResult(parts, page, *response.add_results());
   FillReceipt(parts, *response.mutable_receipt());
   response.set_next_page_token(std::string(parts.next_page_token));
+  for (const std::string& note : parts.notes) response.add_notes(note);
+  for (const v1::SearchResult& result : response.results()) {
+    if (result.has_error()) response.set_failed_count(response.failed_count() + 1);
+  }
 }
 template void FillResponse(const SearchReply::Parts&, v1::SearchResponse&);
 template void FillResponse(const SearchReply::Parts&, v1::RecommendResponse&);
 
 v1::FetchResponse FetchResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                  std::span<const Row> rows) {
+                                  std::span<const FetchedItem> items,
+                                  std::span<const std::string> notes) {
   v1::FetchResponse response;
-  for (const Row row : rows) FillRow(snapshot, shape, row, *response.add_items());
+  for (const FetchedItem& item : items) {
+    v1::Item& message = *response.add_items();
+    if (item.error.empty()) {
+      FillRow(snapshot, shape, item.row, message);
+      continue;
+    }
+    message.set_id(item.id);
+    FillError(item.error, *message.mutable_error());
+    response.set_failed_count(response.failed_count() + 1);
+  }
+  for (const std::string& note : notes) response.add_notes(note);
   response.set_snapshot_id(snapshot.id);
   response.set_snapshot_version(snapshot.version);
   return response;
 }
 
 v1::LookupResponse LookupResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                    const filter::TextMatches& found) {
+                                    const filter::TextMatches& found,
+                                    std::span<const std::string> notes) {
   v1::LookupResponse response;
+  for (const std::string& note : notes) response.add_notes(note);
   for (const filter::TextMatch& match : found.first) {
     v1::LookupMatch& message = *response.add_matches();
     message.set_quality(QualityOf(match.quality));

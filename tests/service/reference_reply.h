@@ -18,9 +18,11 @@ namespace simile::service {
 template <class Response>
 void FillResponse(const SearchReply::Parts& parts, Response& response);
 v1::FetchResponse FetchResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                  std::span<const Row> rows);
+                                  std::span<const FetchedItem> items,
+                                  std::span<const std::string> notes);
 v1::LookupResponse LookupResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                    const filter::TextMatches& found);
+                                    const filter::TextMatches& found,
+                                    std::span<const std::string> notes);
 
 // Writes the reply and parses what it wrote. Returns how that differs from the message, or how the
 // reply wrote more or fewer bytes than it said; empty when it does not.

@@ -11,6 +11,7 @@
 
 #include "base/error_detail.h"
 #include "data/payload_builder.h"
+#include "google/rpc/status.pb.h"
 #include "service/backend_kind.h"
 #include "service/lookup_reply.h"
 #include "service/random_answer.h"
@@ -75,7 +76,8 @@ class SearchReplyTest : public testing::Test {
             .brief_receipt = brief_receipt_,
             .request_id = "4f1c",
             .total_us = 9,
-            .next_page_token = "next"};
+            .next_page_token = "next",
+            .notes = {}};
   }
   v1::SearchResponse Parsed() const {
     const SearchReply reply(Parts(), kCountedMax);
@@ -193,21 +195,27 @@ TEST(LookupReplyTest, HasMatchesOfEveryQuality) {
                                      .match_count = 3,
                                      .whole_match_count = 1};
   for (const RowShape& shape : {WholeRows(), IdsOnly()}) {
-    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, found, kCountedMax),
-                           LookupResponseOf(*snapshot, shape, found)),
+    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, found, {}, kCountedMax),
+                           LookupResponseOf(*snapshot, shape, found, {})),
               "");
-    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, {}, kCountedMax),
-                           LookupResponseOf(*snapshot, shape, {})),
+    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, {}, {}, kCountedMax),
+                           LookupResponseOf(*snapshot, shape, {}, {})),
               "");
   }
 }
 
 TEST(FetchReplyTest, HasItemsInTheOrderOfTheRequest) {
   const engine::SnapshotPtr snapshot = FilmsSnapshot();
-  for (const std::vector<Row>& rows : {std::vector<Row>{}, {1}, {1, 0, 1}}) {
+  google::rpc::Status unknown;
+  unknown.set_code(5);
+  const FetchedItem first{.row = 0, .id = {}, .error = {}};
+  const FetchedItem second{.row = 1, .id = {}, .error = {}};
+  const FetchedItem failed{.row = 0, .id = "zz", .error = unknown.SerializeAsString()};
+  for (const std::vector<FetchedItem>& items :
+       {std::vector<FetchedItem>{}, {second}, {second, first, second}, {first, failed, second}}) {
     for (const RowShape& shape : {WholeRows(), IdsOnly()}) {
-      EXPECT_EQ(DifferenceOf(FetchReply(snapshot, shape, rows, kCountedMax),
-                             FetchResponseOf(*snapshot, shape, rows)),
+      EXPECT_EQ(DifferenceOf(FetchReply(snapshot, shape, items, {}, kCountedMax),
+                             FetchResponseOf(*snapshot, shape, items, {})),
                 "");
     }
   }
@@ -222,15 +230,17 @@ TEST(ReplyTest, EncodesRandomAnswersAsProtobufDoes) {
     v1::SearchResponse found;
     FillResponse(answer.parts(), found);
     ASSERT_EQ(DifferenceOf(SearchReply(answer.parts(), kCountedMax), found), "") << i;
-    ASSERT_EQ(
-        DifferenceOf(FetchReply(answer.snapshot(), answer.shape(), answer.rows(), kCountedMax),
-                     FetchResponseOf(*answer.snapshot(), answer.shape(), answer.rows())),
-        "")
+    ASSERT_EQ(DifferenceOf(FetchReply(answer.snapshot(), answer.shape(), answer.items(),
+                                      answer.notes(), kCountedMax),
+                           FetchResponseOf(*answer.snapshot(), answer.shape(), answer.items(),
+                                           answer.notes())),
+              "")
         << i;
-    ASSERT_EQ(
-        DifferenceOf(LookupReply(answer.snapshot(), answer.shape(), answer.matches(), kCountedMax),
-                     LookupResponseOf(*answer.snapshot(), answer.shape(), answer.matches())),
-        "")
+    ASSERT_EQ(DifferenceOf(LookupReply(answer.snapshot(), answer.shape(), answer.matches(),
+                                       answer.notes(), kCountedMax),
+                           LookupResponseOf(*answer.snapshot(), answer.shape(), answer.matches(),
+                                            answer.notes())),
+              "")
         << i;
   }
 }

@@ -9,6 +9,7 @@
 
 #include "base/message_text.h"
 #include "base/split_mix.h"
+#include "certificate/cosine_threshold.h"
 #include "cli/verify/filter_draw.h"
 #include "simile/limits.h"
 
@@ -268,6 +269,14 @@ std::optional<Sample> DrawRequiredFilter(SampleDraw& draw) {
   return Finish(draw, std::move(drawing), std::move(label));
 }
 
+// What scores are compared with: docs/api.md, "Scores and thresholds".
+float ComparedThreshold(const SampleDraw& draw, float threshold) {
+  const data::Dataset& dataset = draw.dataset();
+  return dataset.metric == Metric::kCosine
+             ? certificate::CosineThreshold(threshold, dataset.vectors.dim())
+             : threshold;
+}
+
 std::optional<Sample> DrawThreshold(SampleDraw& draw) {
   Drawing drawing = Start(draw);
   std::string label = ByAnyItem(draw, drawing);
@@ -275,7 +284,7 @@ std::optional<Sample> DrawThreshold(SampleDraw& draw) {
   const std::vector<ScoreRange> scores = draw.oracle().Scores(drawing.rule);
   const auto threshold = static_cast<float>(scores[draw.AnyRow()].low);
   drawing.query().set_score_threshold(threshold);
-  drawing.expected.score_threshold = threshold;
+  drawing.expected.score_threshold = ComparedThreshold(draw, threshold);
   label += fmt::format(", scores from {:.4g}", threshold);
   return Finish(draw, std::move(drawing), std::move(label));
 }

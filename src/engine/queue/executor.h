@@ -103,6 +103,10 @@ class Executor {
   // Answers what waits with STOPPING, finishes the slice under way, joins. Idempotent.
   void Stop();
   ExecutorCounts counts() const;
+  // Of an answer for which nothing needs to be searched. From any thread.
+  observe::Receipt ReceiptWithoutSearch(const Snapshot& snapshot) const {
+    return runner_.ReceiptWithoutSearch(snapshot);
+  }
 
   // Waking the dispatch thread and its workers costs 20 to 60 us, which is as much as a small pass.
   // A thread that carries I/O is held up no longer than this.

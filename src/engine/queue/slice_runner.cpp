@@ -177,4 +177,12 @@ absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const 
                   .cost = execution.cost}};
 }
 
+observe::Receipt SliceRunner::ReceiptWithoutSearch(const Snapshot& snapshot) const {
+  observe::Receipt receipt;
+  receipt.served_by = FallbackOf(snapshot);
+  if (receipt.served_by == nullptr) receipt.served_by = served_by_;
+  receipt.engines.push_back(EngineOf(snapshot, *receipt.served_by));
+  return receipt;
+}
+
 }  // namespace simile::engine

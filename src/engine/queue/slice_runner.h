@@ -56,6 +56,8 @@ class SliceRunner {
                    CostEstimator& estimator) const;
   // The answer to a task that has ended, its receipt included: nothing else fills a receipt.
   absl::StatusOr<SearchAnswer> BuildAnswer(QueuedTask& queued) const;
+  // Of an answer for which nothing was searched: what would have searched. From any thread.
+  observe::Receipt ReceiptWithoutSearch(const Snapshot& snapshot) const;
 
   // Forgets a hard task that is given up, or all of them.
   void Drop(const TaskProgress& task);

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <absl/status/statusor.h>
+
+#include "base/long_work.h"
+#include "engine/snapshots/snapshot.h"
+#include "simile/row_mask.h"
+
+namespace simile::query {
+
+// Counts the rows that a query may return and that no group can have, since they lack the field. Of
+// one call, whose queries mostly share mask and field. Borrows the snapshot, and the masks.
+class GroupedRows {
+ public:
+  explicit GroupedRows(const engine::Snapshot& snapshot) : snapshot_(snapshot) {}
+
+  struct Counts {
+    std::uint64_t rows = 0;           // that the query may return
+    std::uint64_t without_group = 0;  // of these, the rows without a keyword
+  };
+  //   field     of keywords
+  //   mask      null for all rows
+  //   excluded  ascending
+  // Errors: work's.
+  // Cost: a pass over the words of two masks, unless an earlier query had both; the rows of a field
+  // are found once for each snapshot.
+  absl::StatusOr<Counts> Count(std::string_view field, const RowMask* mask,
+                               std::span<const Row> excluded, base::LongWork& work);
+
+ private:
+  const engine::Snapshot& snapshot_;
+  std::map<std::pair<std::string_view, const RowMask*>, Counts> known_;  // without exclusions
+};
+
+}  // namespace simile::query

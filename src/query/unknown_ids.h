@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <absl/status/status.h>
+
+#include "query/existing_items.h"
+#include "query/query_request.h"
+
+namespace simile::query {
+
+// Ids of a request that a collection does not have, for a message: the first 20 different ones, and
+// how many more there are. Borrows the ids.
+class UnknownIds {
+ public:
+  enum class Kind : std::uint8_t { kItem, kUser };
+
+  void Add(Kind kind, std::string_view id);
+  std::size_t count() const { return seen_.size(); }  // of different ids
+
+  // `items "zz", "yy", user "u", and 37 more`
+  std::string KindsText() const;
+  // `"zz", "yy", and 37 more`
+  std::string IdsText() const;
+  // `3 ids are not in films: items "zz", "yy", user "u"`
+  std::string Text(std::string_view collection) const;
+
+  static constexpr std::size_t kNamedMax = 20;
+
+ private:
+  std::string NamedText(Kind kind) const;  // `"zz", "yy"`; empty for none
+  std::string MoreText() const;            // `, and 37 more`; empty for none
+
+  std::set<std::pair<Kind, std::string_view>> seen_;
+  std::array<std::vector<std::string_view>, 2> named_;  // by kind, in the order of the request
+  std::size_t named_count_ = 0;
+};
+
+// The error of a call, or of one query, that names unknown ids: `first` when it names the only one,
+// else one that names them all. Its reason and field are those of `first`.
+//   first     ITEM_NOT_FOUND or USER_NOT_FOUND of one of the requests
+//   requests  all of the call, or the one query
+absl::Status NameAllUnknown(const absl::Status& first, std::span<const QueryRequest> requests,
+                            const ExistingItems& items, std::string_view collection);
+
+// For how many unknown ids a call that goes on after them is offered the nearest known one, which
+// takes a look at every id: all, in a collection of some thousand ids; at least one.
+std::uint64_t OffersMax(const engine::Snapshot& snapshot);
+
+}  // namespace simile::query

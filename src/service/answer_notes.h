@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/search_reply.h"
+#include "service/validate_search.h"
+#include "simile/limits.h"
+
+namespace simile::service {
+
+// Of with_rows, for a caller whose access has a required filter.
+inline constexpr std::string_view kNoRowsText =
+    "has no effect: callers with a required filter get no rows";
+
+// What an answer is compared with to find what was cut.
+struct AnswerFacts {
+  const ValidSearch& search;
+  const Limits& limits;
+  bool sees_all_rows = true;
+  bool device_answered = false;  // the receipt has a device's own time
+  bool has_next_page = false;
+  // [answered queries] of a paged call: how many rows each may return, whatever they score.
+  std::span<const std::uint64_t> rows_max;
+};
+
+// Adds what is known once an answer is there. To the pages that are answers: that there are fewer
+// hits than were asked for and why, and that the pages end although more rows follow. To the notes
+// of the call: its options that had no effect.
+void AddAnswerNotes(const AnswerFacts& facts, std::vector<ResultPage>& pages,
+                    std::vector<std::string>& notes);
+
+}  // namespace simile::service
