@@ -13,14 +13,16 @@
 namespace simile::service {
 namespace {
 
-constexpr std::array<std::string_view, 16> kCapabilities = {
+constexpr std::array<std::string_view, 18> kCapabilities = {
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
     "change_progress",             // Load, Reload and Rollback stream their progress
     "diagnose",                    // AdminService.Diagnose, if GetServerInfo has admin_allowed
     "error_details",               // google.rpc.Status with a reason on every error
     "expected_snapshot_id",        // on queries, look-ups and changes
     "list_pages",                  // ListCollections in pages
+    "notes",                       // what of an answer was cut, and what had no effect
     "page_tokens_across_servers",  // a token is good on any server with the content
+    "partial",                     // on queries and Fetch
     "payload_selector",            // one selector for search and look-up
     "priority",                    // SearchOptions.priority
     "receipt_brief",               // RECEIPT_DETAIL_BRIEF

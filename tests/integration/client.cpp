@@ -130,10 +130,11 @@ Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context
   return outcome;
 }
 
-Outcome OutcomeOf(const v1::SearchStreamResponse& response) {
-  Outcome outcome{
-      static_cast<absl::StatusCode>(response.error().code()), response.error().message(), {}};
-  ReadDetails(response.error(), outcome);
+Outcome OutcomeOf(const v1::SearchStreamResponse& response) { return OutcomeOf(response.error()); }
+
+Outcome OutcomeOf(const google::rpc::Status& status) {
+  Outcome outcome{static_cast<absl::StatusCode>(status.code()), status.message(), {}};
+  ReadDetails(status, outcome);
   return outcome;
 }
 

@@ -18,6 +18,10 @@
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 
+namespace google::rpc {
+class Status;
+}  // namespace google::rpc
+
 namespace grpc {
 class ClientContext;
 class Status;
@@ -39,6 +43,8 @@ struct Outcome {
 void PrintTo(const Outcome& outcome, std::ostream* out);
 // Of the answer to a request of a stream.
 Outcome OutcomeOf(const v1::SearchStreamResponse& response);
+// Of a query of a partial call.
+Outcome OutcomeOf(const google::rpc::Status& status);
 // REQUIRES: the call of the context has ended with the status.
 Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context);
 

@@ -187,6 +187,7 @@ QueryRequest DrawRequest(Kind kind, const data::Dataset& dataset, SeededRandom& 
                                                          : random.Between(1, 20));
   if (random.OneIn(4)) request.offset = static_cast<std::uint32_t>(random.Below(30));
   if (random.OneIn(5)) request.score_threshold = 0.6F * random.Signed();
+  if (random.OneIn(20)) request.score_threshold = random.OneIn(2) ? 1.0F : -1.0F;
   for (std::size_t i = random.OneIn(3) ? random.Below(20) : 0; i > 0; --i) {
     request.exclude_ids.push_back(std::to_string(random.Below(row_count)));
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "certificate/canonical_score.h"
+#include "certificate/cosine_threshold.h"
 
 namespace simile::query {
 namespace {
@@ -136,17 +137,27 @@ std::vector<Hit> Diverse(const data::Dataset& dataset, const engine::Diversity& 
   return chosen;
 }
 
+// Cosines are compared up to their rounding.
+float ComparedThreshold(const data::Dataset& dataset, const QueryRequest& request) {
+  const auto* const examples = std::get_if<ByExamples>(&request.target);
+  const bool is_cosine = dataset.metric == Metric::kCosine &&
+                         (examples == nullptr || examples->strategy == Strategy::kAverageVector);
+  return is_cosine ? certificate::CosineThreshold(request.score_threshold, dataset.vectors.dim())
+                   : request.score_threshold;
+}
+
 }  // namespace
 
 ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
                           MatrixView vectors, const std::function<bool(Row)>& passes) {
   const std::set<Row> excluded = ExcludedRows(dataset, request);
+  const float threshold = ComparedThreshold(dataset, request);
   std::vector<Hit> hits;
   for (Row row = 0; row < dataset.vectors.row_count(); ++row) {
     if (excluded.contains(row) || !passes(row)) continue;
     if (std::ranges::binary_search(dataset.skipped_rows, row)) continue;
     const float score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
-    if (score >= request.score_threshold) hits.push_back({row, score});
+    if (score >= threshold) hits.push_back({row, score});
   }
   std::ranges::sort(hits, [](const Hit& a, const Hit& b) {
     return a.score != b.score ? a.score > b.score : a.row < b.row;

@@ -1,0 +1,228 @@
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "query/resolve_fixture.h"
+
+namespace simile::query {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// What a query is told of its options.
+class NotesTest : public ResolveTest {
+ protected:
+  explicit NotesTest(Metric metric = Metric::kCosine) : ResolveTest(metric) {}
+
+  std::vector<std::string> NotesOf(const QueryRequest& request) {
+    const absl::Status status = Resolve({request});
+    EXPECT_TRUE(status.ok()) << status;
+    return report_.queries[0].notes;
+  }
+};
+
+class NotesOfDotTest : public NotesTest {
+ protected:
+  NotesOfDotTest() : NotesTest(Metric::kDot) {}
+};
+
+TEST_F(NotesTest, AreNoneWhereEveryOptionHasAnEffect) {
+  QueryRequest request = Of(ByUser{"user_00042", true});
+  request.exclude_ids = {"heat-1995"};
+  request.filter = "year > 1970";
+  request.score_threshold = 0.5F;
+  request.diversity = engine::Diversity{0.5F, 4};
+  EXPECT_THAT(NotesOf(request), IsEmpty());
+  EXPECT_THAT(report_.notes, IsEmpty());
+}
+
+TEST_F(NotesTest, NameExcludedIdsThatTheCollectionDoesNotHave) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.exclude_ids = {"zz", "alien-1979", "yy"};
+  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: 2 ids are not in films and exclude "
+                                            "nothing: \"zz\", \"yy\""));
+  request.exclude_ids = {"zz"};
+  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: 1 id is not in films and excludes "
+                                            "nothing: \"zz\""));
+}
+
+TEST_F(NotesTest, NameExcludedIdsOfTheOptionsOnce) {
+  const std::vector<std::string_view> shared{"zz", "alien-1979"};
+  options_.exclude_ids = shared;
+  ASSERT_TRUE(Resolve({Of(ByItem{"heat-1995"}), Of(ByItem{"heat-1995"})}).ok());
+  EXPECT_THAT(report_.notes, ElementsAre("options.exclude_ids: 1 id is not in films and excludes "
+                                         "nothing: \"zz\""));
+  EXPECT_THAT(report_.queries[0].notes, IsEmpty());
+}
+
+TEST_F(NotesTest, TellHiddenExcludedIdsNoOtherThanUnknownOnes) {
+  options_.required_filters.of_request = "year = 1979";
+  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  request.exclude_ids = {"heat-1995", "heat-1994"};
+  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: 2 ids are not in films and exclude "
+                                            "nothing: \"heat-1995\", \"heat-1994\""));
+}
+
+TEST_F(NotesTest, SayThatNothingIsKnownAsSeen) {
+  const std::vector<std::string> expected{
+      "exclude_seen has no effect: films has no interactions of user \"user_00007\""};
+  EXPECT_EQ(NotesOf(Of(ByUser{"user_00007", true})), expected);
+  EXPECT_EQ(NotesOf(Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00007", true}, 0.5F})), expected);
+  QueryRequest cold = WithColdStart("new", {.order = ColdStart::Order::kNewest, .field = "year"});
+  std::get<ByUser>(cold.target).exclude_seen = true;
+  EXPECT_THAT(NotesOf(cold), ElementsAre("exclude_seen has no effect: films has no interactions "
+                                         "of user \"new\""));
+}
+
+TEST_F(NotesTest, CountSeenItemsThatExistForTheCall) {
+  ASSERT_TRUE(Resolve({Of(ByUser{"user_00042", true})}).ok());
+  EXPECT_EQ(report_.queries[0].seen_count, 2U);
+  options_.required_filters.of_request = "year = 1979";
+  EXPECT_THAT(NotesOf(Of(ByUser{"user_00042", true})), IsEmpty());
+  EXPECT_EQ(report_.queries[0].seen_count, 1U);
+}
+
+TEST_F(NotesTest, SayWhatAColdStartDoesNotTake) {
+  QueryRequest cold = WithColdStart("new", {.order = ColdStart::Order::kNewest, .field = "year"});
+  cold.score_threshold = 0.3F;
+  cold.diversity = engine::Diversity{0.5F, 4};
+  EXPECT_THAT(NotesOf(cold),
+              ElementsAre("diversity has no effect on a cold start, whose hits have no score",
+                          "score_threshold has no effect on a cold start, whose hits have no "
+                          "score"));
+  EXPECT_THAT(report_.notes, IsEmpty());
+}
+
+TEST_F(NotesTest, SayThatNoUserNeededTheColdStart) {
+  EXPECT_THAT(
+      NotesOf(WithColdStart("user_00042", {.order = ColdStart::Order::kNewest, .field = "year"})),
+      IsEmpty());
+  EXPECT_THAT(report_.notes,
+              ElementsAre("options.cold_start has no effect: every user has a profile"));
+}
+
+TEST_F(NotesTest, SayThatAThresholdIsBeyondEveryScore) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.score_threshold = -1;
+  EXPECT_THAT(NotesOf(request),
+              ElementsAre("score_threshold -1 has no effect: no cosine is below -1"));
+  request.score_threshold = 1.5F;
+  EXPECT_THAT(NotesOf(request),
+              ElementsAre("score_threshold 1.5 leaves out every row: no cosine is above 1"));
+  request.score_threshold = 1;
+  EXPECT_THAT(NotesOf(request), IsEmpty());
+  request.target = ExamplesOf(Strategy::kBestScore, {"heat-1995"}, {});
+  request.score_threshold = -2;
+  EXPECT_THAT(NotesOf(request),
+              ElementsAre("score_threshold -2 has no effect: no best_score is below -1"));
+  request.target = ExamplesOf(Strategy::kSumScores, {"heat-1995"}, {});
+  EXPECT_THAT(NotesOf(request), IsEmpty()) << "a sum has no bound";
+}
+
+TEST_F(NotesOfDotTest, LeaveThresholdsOfDotProductsAlone) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  for (const float threshold : {-1.0F, 1.0F, 7.0F}) {
+    request.score_threshold = threshold;
+    EXPECT_THAT(NotesOf(request), IsEmpty());
+    EXPECT_EQ(task_.queries[0].score_threshold, threshold);
+  }
+}
+
+TEST_F(NotesTest, ThresholdsOfCosinesAreComparedUpToTheirRounding) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.score_threshold = 1;
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_LT(task_.queries[0].score_threshold, 1);
+  EXPECT_GT(task_.queries[0].score_threshold, 1 - 1e-6F);
+  request.score_threshold = -1;
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_TRUE(std::isinf(task_.queries[0].score_threshold));
+  request.target = ExamplesOf(Strategy::kSumScores, {"heat-1995"}, {});
+  request.score_threshold = 1;
+  ASSERT_TRUE(Resolve({request}).ok());
+  EXPECT_EQ(task_.queries[0].score_threshold, 1) << "sums are no cosines";
+}
+
+TEST_F(NotesTest, SayThatDiversityChoosesNothing) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.diversity = engine::Diversity{1, 100};
+  EXPECT_THAT(NotesOf(request),
+              ElementsAre("diversity has no effect: with lambda 1 the score alone decides"));
+  request.diversity = engine::Diversity{0.5F, 100};
+  request.k = 1;
+  EXPECT_THAT(NotesOf(request), ElementsAre("diversity has no effect on a single hit, which is "
+                                            "the best by score"));
+}
+
+TEST_F(NotesTest, SayThatWeightsChangeNothing) {
+  ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"heat-1995", "alien-1979"}, {});
+  examples.positive[0].weight = examples.positive[1].weight = 3;
+  EXPECT_THAT(NotesOf(Of(examples)),
+              ElementsAre("examples.positive: weight 3 has no effect: the strategy average_vector "
+                          "takes a weighted mean, and all weights are equal"));
+  examples.positive[1].weight = 2;
+  EXPECT_THAT(NotesOf(Of(examples)), IsEmpty());
+  examples.positive[0].weight = 2;
+  examples.strategy = Strategy::kSumScores;
+  EXPECT_THAT(NotesOf(Of(examples)), IsEmpty());
+  const ByBlend alone{ByItem{"heat-1995"}, ByUser{"user_00042"}, 0};
+  EXPECT_THAT(NotesOf(Of(alone)),
+              ElementsAre("blend: the user's profile has no effect with user_weight 0"));
+  const ByBlend user{ByItem{"heat-1995"}, ByUser{"user_00042"}, 1};
+  EXPECT_THAT(NotesOf(Of(user)),
+              ElementsAre("blend: the target has no effect on scores with user_weight 1"));
+}
+
+// Five films, of which two have no genre and one an empty list of them.
+class NotesOfGroupsTest : public testing::Test {
+ protected:
+  NotesOfGroupsTest() {
+    auto dataset = engine::RandomDataset(5, 3, 7);
+    data::PayloadTableBuilder payload(5, Limits{});
+    const auto row = [&](PayloadObject object) { EXPECT_TRUE(payload.Add(object).ok()); };
+    const auto list = [](std::vector<std::string> texts) {
+      PayloadList values;
+      for (std::string& text : texts) values.push_back({std::move(text)});
+      return PayloadValue{std::move(values)};
+    };
+    row({{"genres", list({"War", "Drama"})}});
+    row({{"genres", list({})}});
+    row({{"year", PayloadValue{std::int64_t{1995}}}});
+    row({{"genres", list({"Drama"})}});
+    row({{"year", PayloadValue{std::int64_t{1979}}}});
+    dataset->payload = std::move(payload).Build();
+    snapshot_ = engine::SnapshotOf(std::move(dataset));
+  }
+
+  std::vector<std::string> NotesOf(const QueryRequest& request) {
+    engine::SearchTask task;
+    CallReport report{std::vector<QueryReport>(1), {}};
+    base::LongWork work([] { return absl::OkStatus(); });
+    const absl::Status status = ResolveQueries(snapshot_, {&request, 1}, {}, work, task, report);
+    EXPECT_TRUE(status.ok()) << status;
+    return report.queries[0].notes;
+  }
+
+  engine::Snapshot snapshot_;
+};
+
+TEST_F(NotesOfGroupsTest, CountTheRowsThatAreInNoGroup) {
+  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  request.group_by = GroupRequest{"genres"};
+  EXPECT_THAT(NotesOf(request), ElementsAre("group_by: 3 of 5 passing rows have no genres and are "
+                                            "in no group"));
+  request.exclude_ids = {"4", "0"};
+  EXPECT_THAT(NotesOf(request), ElementsAre("group_by: 2 of 3 passing rows have no genres and are "
+                                            "in no group"));
+  request.exclude_ids.clear();
+  request.filter = "year > 1990 OR genres: \"War\"";
+  EXPECT_THAT(NotesOf(request), ElementsAre("group_by: 1 of 2 passing rows has no genres and is "
+                                            "in no group"));
+  request.filter = "genres: \"Drama\"";
+  EXPECT_THAT(NotesOf(request), IsEmpty());
+}
+
+}  // namespace
+}  // namespace simile::query
