@@ -63,9 +63,9 @@ using RowsPtr = std::shared_ptr<const std::vector<Row>>;
 // Adds the rows of the ids that exist for the call, and a note of those that do not.
 //   field  "exclude_ids", for the note
 template <class Ids>
-absl::Status AddRowsOf(const engine::Snapshot& snapshot, const ExistingItems& items,
-                       std::string_view field, const Ids& ids, base::LongWork& work,
-                       std::vector<Row>& rows, std::vector<std::string>& notes) {
+absl::Status AddRowsOf(const ExistingItems& items, std::string_view field, const Ids& ids,
+                       base::LongWork& work, std::vector<Row>& rows,
+                       std::vector<std::string>& notes) {
   UnknownIds unknown;
   for (const std::string_view id : ids) {
     if (const auto row = items.Find(id)) {
@@ -76,22 +76,19 @@ absl::Status AddRowsOf(const engine::Snapshot& snapshot, const ExistingItems& it
     if (absl::Status status = work.Did(kExcludedIdNs); !status.ok()) return status;
   }
   if (unknown.count() == 0) return absl::OkStatus();
-  notes.push_back(unknown.count() == 1
-                      ? fmt::format("{}: 1 id is not in {} and excludes nothing: {}", field,
-                                    snapshot.collection, unknown.IdsText())
-                      : fmt::format("{}: {} ids are not in {} and exclude nothing: {}", field,
-                                    base::Grouped(unknown.count()), snapshot.collection,
-                                    unknown.IdsText()));
+  const bool one = unknown.count() == 1;
+  notes.push_back(
+      fmt::format("{}: the collection does not have {} of these ids, which {} nothing: {}", field,
+                  base::Grouped(unknown.count()), one ? "excludes" : "exclude", unknown.IdsText()));
   return absl::OkStatus();
 }
 
 // The rows that every query of the call leaves out, ascending and distinct; null for none.
-absl::StatusOr<RowsPtr> SharedExclusions(const engine::Snapshot& snapshot,
-                                         const ExistingItems& items,
+absl::StatusOr<RowsPtr> SharedExclusions(const ExistingItems& items,
                                          std::span<const std::string_view> ids,
                                          base::LongWork& work, std::vector<std::string>& notes) {
   std::vector<Row> rows;
-  absl::Status status = AddRowsOf(snapshot, items, "options.exclude_ids", ids, work, rows, notes);
+  absl::Status status = AddRowsOf(items, "options.exclude_ids", ids, work, rows, notes);
   if (!status.ok()) return status;
   if (rows.empty()) return nullptr;
   SortDistinct(rows);
@@ -296,9 +293,7 @@ class Resolver {
     if (!user->exclude_seen) return absl::OkStatus();
     query_.excluded_rows.insert(query_.excluded_rows.end(), seen.begin(), seen.end());
     if (report_.seen_count > 0) return absl::OkStatus();
-    report_.notes.push_back(
-        fmt::format("exclude_seen has no effect: {} has no interactions of user {}",
-                    snapshot_.collection, base::Quoted(user->id)));
+    report_.notes.emplace_back("exclude_seen has no effect: no interactions of the user are known");
     return absl::OkStatus();
   }
 
@@ -319,8 +314,8 @@ class Resolver {
 
   absl::Status ResolveExclusions(const QueryRequest& request) {
     std::vector<Row>& excluded = query_.excluded_rows;
-    absl::Status status = AddRowsOf(snapshot_, call_.items, "exclude_ids", request.exclude_ids,
-                                    call_.work, excluded, report_.notes);
+    absl::Status status = AddRowsOf(call_.items, "exclude_ids", request.exclude_ids, call_.work,
+                                    excluded, report_.notes);
     if (!status.ok()) return status;
     SortDistinct(excluded);
     if (call_.shared_exclusions == nullptr) return absl::OkStatus();
@@ -402,7 +397,7 @@ class CallResolver {
     absl::Status status = ReadFilters(*items, masks);
     if (!status.ok()) return status;
     const auto shared_exclusions =
-        SharedExclusions(snapshot_, *items, options_.exclude_ids, work_, report_.notes);
+        SharedExclusions(*items, options_.exclude_ids, work_, report_.notes);
     if (!shared_exclusions.ok()) return shared_exclusions.status();
     GroupedRows grouped_rows(snapshot_);
     status = ResolveEach({snapshot_, *items, *shared_exclusions, masks, grouped_rows, work_});

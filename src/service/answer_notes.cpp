@@ -24,7 +24,7 @@ std::uint64_t LastRank(const query::QueryRequest& query) {
 // "passes the filter and reaches score_threshold 0.9"
 std::string ConditionText(const query::QueryRequest& query, const ResultPage& page) {
   std::string text;
-  if (page.rows_passing) text = "passes the filter";
+  if (page.filtered) text = "passes the filter";
   if (std::isfinite(query.score_threshold) && !page.cold_start) {
     text += fmt::format("{}reaches score_threshold {}", text.empty() ? "" : " and ",
                         query.score_threshold);
@@ -38,7 +38,7 @@ std::string ShortageText(const query::QueryRequest& query, const ResultPage& pag
   const std::string begin =
       fmt::format("{}, not {}: ", base::Counted(FoundIn(page), noun), base::Grouped(query.k));
   const std::string condition = ConditionText(query, page);
-  if (FoundIn(page) == 0 && page.rows_passing == 0) return begin + "no row passes the filter";
+  if (page.filtered && page.rows_passing == 0) return begin + "no row passes the filter";
   if (FoundIn(page) == 0 && query.offset > 0) {
     return fmt::format("{}offset {} skips every {}", begin, base::Grouped(query.offset),
                        query.group_by ? fmt::format("group with a row that {}", condition)

@@ -80,6 +80,7 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
     const engine::ResolvedQuery& query = queries[answered++];
     pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;
+    pages[i].filtered = !requests[i].filter.empty();
     pages[i].score_kind = ScoreKindOf(query, snapshot.dataset->metric);
     if (query.order) {
       pages[i].cold_start = {.order = requests[i].cold_start->order, .field = query.order->field()};

@@ -199,9 +199,11 @@ TEST_F(AnswerNotesTest, OptionsWithoutEffectAreSaid) {
     };
   };
   ExpectEach(
-      {{"options.exclude_ids: 1 id is not in films and excludes nothing: \"zz\"",
+      {{"options.exclude_ids: the collection does not have 1 of these ids, which excludes nothing: "
+        "\"zz\"",
         [](auto& request) { OptionsOf(request).add_exclude_ids("zz"); }},
-       {"exclude_ids: 2 ids are not in films and exclude nothing: \"zz\", \"yy\"",
+       {"exclude_ids: the collection does not have 2 of these ids, which exclude nothing: \"zz\", "
+        "\"yy\"",
         [](auto& request) {
           for (const char* const id : {"zz", "aliens-1986", "yy"}) {
             QueryOf(request).add_exclude_ids(id);
@@ -215,7 +217,7 @@ TEST_F(AnswerNotesTest, OptionsWithoutEffectAreSaid) {
           QueryOf(request).set_user_id("user_00042");
           QueryOf(request).set_exclude_seen(false);
         }},
-       {"exclude_seen has no effect: films has no interactions of user \"new\"",
+       {"exclude_seen has no effect: no interactions of the user are known",
         [](auto& request) {
           QueryOf(request).set_user_id("new");
           QueryOf(request).set_exclude_seen(true);
@@ -304,7 +306,8 @@ TEST_F(AnswerNotesTest, RecommendSaysThemToo) {
   request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
   request.mutable_options()->add_exclude_ids("zz");
   const v1::RecommendResponse response = Recommend(request);
-  EXPECT_THAT(response.notes(), ElementsAre(HasSubstr("options.exclude_ids: 1 id is not in")));
+  EXPECT_THAT(response.notes(),
+              ElementsAre(HasSubstr("options.exclude_ids: the collection does not have 1")));
   EXPECT_THAT(response.results(0).notes(), ElementsAre(HasSubstr("exclude_seen has no effect")));
 }
 

@@ -72,7 +72,7 @@ TEST_F(LookupTest, NamesTheFirstUnknownId) {
 TEST_F(LookupTest, OffersNoIdWhenNoneIsNear) {
   v1::FetchResponse response;
   EXPECT_EQ(client_.Fetch(Fetch({"qqqqqqqqqqqqqqqqqqqq"}), response).message,
-            "ids[0]: no item \"qqqqqqqqqqqqqqqqqqqq\" in films");
+            "no item \"qqqqqqqqqqqqqqqqqqqq\" in films");
 }
 
 TEST_F(LookupTest, FindsTitlesWholeMatchesFirst) {

@@ -41,19 +41,19 @@ TEST_F(NotesTest, AreNoneWhereEveryOptionHasAnEffect) {
 TEST_F(NotesTest, NameExcludedIdsThatTheCollectionDoesNotHave) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.exclude_ids = {"zz", "alien-1979", "yy"};
-  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: 2 ids are not in films and exclude "
-                                            "nothing: \"zz\", \"yy\""));
+  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: the collection does not have 2 of these "
+                                            "ids, which exclude nothing: \"zz\", \"yy\""));
   request.exclude_ids = {"zz"};
-  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: 1 id is not in films and excludes "
-                                            "nothing: \"zz\""));
+  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: the collection does not have 1 of these "
+                                            "ids, which excludes nothing: \"zz\""));
 }
 
 TEST_F(NotesTest, NameExcludedIdsOfTheOptionsOnce) {
   const std::vector<std::string_view> shared{"zz", "alien-1979"};
   options_.exclude_ids = shared;
   ASSERT_TRUE(Resolve({Of(ByItem{"heat-1995"}), Of(ByItem{"heat-1995"})}).ok());
-  EXPECT_THAT(report_.notes, ElementsAre("options.exclude_ids: 1 id is not in films and excludes "
-                                         "nothing: \"zz\""));
+  EXPECT_THAT(report_.notes, ElementsAre("options.exclude_ids: the collection does not have 1 of "
+                                         "these ids, which excludes nothing: \"zz\""));
   EXPECT_THAT(report_.queries[0].notes, IsEmpty());
 }
 
@@ -61,19 +61,20 @@ TEST_F(NotesTest, TellHiddenExcludedIdsNoOtherThanUnknownOnes) {
   options_.required_filters.of_request = "year = 1979";
   QueryRequest request = Of(ByVector{{1, 0, 0}});
   request.exclude_ids = {"heat-1995", "heat-1994"};
-  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: 2 ids are not in films and exclude "
-                                            "nothing: \"heat-1995\", \"heat-1994\""));
+  EXPECT_THAT(NotesOf(request),
+              ElementsAre("exclude_ids: the collection does not have 2 of these ids, which exclude "
+                          "nothing: \"heat-1995\", \"heat-1994\""));
 }
 
 TEST_F(NotesTest, SayThatNothingIsKnownAsSeen) {
   const std::vector<std::string> expected{
-      "exclude_seen has no effect: films has no interactions of user \"user_00007\""};
+      "exclude_seen has no effect: no interactions of the user are known"};
   EXPECT_EQ(NotesOf(Of(ByUser{"user_00007", true})), expected);
   EXPECT_EQ(NotesOf(Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00007", true}, 0.5F})), expected);
   QueryRequest cold = WithColdStart("new", {.order = ColdStart::Order::kNewest, .field = "year"});
   std::get<ByUser>(cold.target).exclude_seen = true;
-  EXPECT_THAT(NotesOf(cold), ElementsAre("exclude_seen has no effect: films has no interactions "
-                                         "of user \"new\""));
+  EXPECT_THAT(NotesOf(cold),
+              ElementsAre("exclude_seen has no effect: no interactions of the user are known"));
 }
 
 TEST_F(NotesTest, CountSeenItemsThatExistForTheCall) {
