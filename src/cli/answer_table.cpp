@@ -71,8 +71,8 @@ class ResultTable {
 
 // Why a query has no hits.
 std::string NoHitsText(const AnsweredQuery& result, const QueryFlags& flags) {
-  if (result.rows_passing == 0) return "no rows pass the filter";
   if (!result.notes.empty()) return "no hits";  // a note says why
+  if (result.rows_passing == 0) return "no rows pass the filter";
   std::string text = "no hits";
   if (flags.offset.value_or(0) > 0) {
     text += fmt::format(" after the first {}", base::Grouped(*flags.offset));

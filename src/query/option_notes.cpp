@@ -8,40 +8,17 @@
 
 #include <fmt/format.h>
 
-#include "certificate/cosine_threshold.h"
-#include "simile/limits.h"
-
 namespace simile::query {
 namespace {
 
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
 
-// What the scores of a query can be.
-struct ScoreRange {
-  double most = 0;
-  std::string_view name;  // "cosine"; empty where scores have no bound
-};
-
-ScoreRange RangeOf(const QueryRequest& request, Metric metric, std::size_t dim) {
+// What scores of at least -1 are called; empty for those without a bound.
+std::string_view BoundedScores(const QueryRequest& request, Metric metric) {
   const auto* const examples = std::get_if<ByExamples>(&request.target);
   if (examples != nullptr && examples->strategy == Strategy::kSumScores) return {};
-  if (examples != nullptr && examples->strategy == Strategy::kBestScore) return {1, "best_score"};
-  if (metric == Metric::kDot) return {};
-  // A vector marked as stored may be that much longer.
-  return {1 + certificate::CosineRounding(dim) + kStoredLengthError, "cosine"};
-}
-
-void AddThresholdNotes(const QueryRequest& request, const ScoreRange& range,
-                       std::vector<std::string>& notes) {
-  if (range.name.empty()) return;
-  const float threshold = request.score_threshold;
-  if (threshold <= -1) {
-    notes.push_back(
-        fmt::format("score_threshold {} has no effect: no {} is below -1", threshold, range.name));
-  } else if (threshold > range.most) {
-    notes.push_back(fmt::format("score_threshold {} leaves out every row: no {} is above 1",
-                                threshold, range.name));
-  }
+  if (examples != nullptr && examples->strategy == Strategy::kBestScore) return "best_score";
+  return metric == Metric::kCosine ? "cosine" : std::string_view();
 }
 
 void AddDiversityNotes(const QueryRequest& request, std::vector<std::string>& notes) {
@@ -76,7 +53,7 @@ void AddBlendNotes(const ByBlend& blend, std::vector<std::string>& notes) {
 
 }  // namespace
 
-void AddOptionNotes(const QueryRequest& request, Metric metric, std::size_t dim, bool cold,
+void AddOptionNotes(const QueryRequest& request, Metric metric, bool cold,
                     std::vector<std::string>& notes) {
   if (cold) {
     constexpr std::string_view kNoScores =
@@ -87,8 +64,10 @@ void AddOptionNotes(const QueryRequest& request, Metric metric, std::size_t dim,
     }
     return;
   }
-  if (request.score_threshold != kNoThreshold) {
-    AddThresholdNotes(request, RangeOf(request, metric, dim), notes);
+  const std::string_view scores = BoundedScores(request, metric);
+  if (request.score_threshold != kNoThreshold && request.score_threshold <= -1 && !scores.empty()) {
+    notes.push_back(fmt::format("score_threshold {} has no effect: no {} is below -1",
+                                request.score_threshold, scores));
   }
   if (request.diversity) AddDiversityNotes(request, notes);
   if (const auto* const blend = std::get_if<ByBlend>(&request.target)) AddBlendNotes(*blend, notes);

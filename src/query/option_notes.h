@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,7 @@ namespace simile::query {
 // Adds a sentence for each option of a query that can have no effect, whatever the collection's
 // rows are. Pure.
 //   cold  whether the query is answered by a cold start
-void AddOptionNotes(const QueryRequest& request, Metric metric, std::size_t dim, bool cold,
+void AddOptionNotes(const QueryRequest& request, Metric metric, bool cold,
                     std::vector<std::string>& notes);
 
 }  // namespace simile::query

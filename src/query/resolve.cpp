@@ -221,8 +221,7 @@ class Resolver {
     if (status.ok()) status = ResolveExclusions(request);
     if (status.ok()) status = NoteRowsWithoutGroup(request);
     if (!status.ok()) return status;
-    AddOptionNotes(request, snapshot_.dataset->metric, snapshot_.dim(), query_.order.has_value(),
-                   report_.notes);
+    AddOptionNotes(request, snapshot_.dataset->metric, query_.order.has_value(), report_.notes);
     return call_.work.Did(kQueryNs + query_.vector_count * snapshot_.dim() * kNumberNs);
   }
 
@@ -306,9 +305,9 @@ class Resolver {
     if (counts->without_group == 0) return absl::OkStatus();
     const bool one = counts->without_group == 1;
     report_.notes.push_back(fmt::format(
-        "group_by: {} of {} {} no {} and {} in no group", base::Grouped(counts->without_group),
-        base::Counted(counts->rows, "passing row"), one ? "has" : "have",
-        filter::FieldText(request.group_by->field), one ? "is" : "are"));
+        "group_by: {} of {} that can be returned {} no {} and {} in no group",
+        base::Grouped(counts->without_group), base::Counted(counts->rows, "row"),
+        one ? "has" : "have", filter::FieldText(request.group_by->field), one ? "is" : "are"));
     return absl::OkStatus();
   }
 

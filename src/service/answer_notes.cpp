@@ -12,6 +12,9 @@
 namespace simile::service {
 namespace {
 
+// Of cosines, their rounding and the length of vectors marked as stored included.
+constexpr float kScoreMax = 1.0001F;
+
 std::size_t FoundIn(const ResultPage& page) {
   return std::max(page.hits.size(), page.groups.size());
 }
@@ -21,13 +24,15 @@ std::uint64_t LastRank(const query::QueryRequest& query) {
   return std::uint64_t{query.offset} + query.k;
 }
 
-// "passes the filter and reaches score_threshold 0.9"
+// "passes the filter and scores 0.9 or more"
 std::string ConditionText(const query::QueryRequest& query, const ResultPage& page) {
   std::string text;
   if (page.filtered) text = "passes the filter";
   if (std::isfinite(query.score_threshold) && !page.cold_start) {
-    text += fmt::format("{}reaches score_threshold {}", text.empty() ? "" : " and ",
-                        query.score_threshold);
+    text += fmt::format("{}scores {} or more", text.empty() ? "" : " and ", query.score_threshold);
+    const bool bounded =
+        page.score_kind == v1::SCORE_KIND_COSINE || page.score_kind == v1::SCORE_KIND_BEST_SCORE;
+    if (bounded && query.score_threshold > kScoreMax) text += "; such scores are at most 1";
   }
   return text.empty() ? "can be returned" : text;
 }

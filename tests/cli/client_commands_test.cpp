@@ -72,7 +72,7 @@ TEST_F(ClientCommandsTest, SimilarSuggestsAWayOnAfterAnUnknownTitleOrId) {
   EXPECT_EQ(id.exit_code, 1);
   EXPECT_THAT(id.errors, HasSubstr("Did you mean \"toy-story-1995\"?"));
   EXPECT_EQ(Run({"similar", "--id", "nope"}).errors,
-            "error: --id: no item \"nope\" in films. --title TEXT finds an item by its title.\n");
+            "error: no item \"nope\" in films. --title TEXT finds an item by its title.\n");
 }
 
 TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
@@ -297,6 +297,8 @@ TEST_F(ClientCommandsTest, SimilarShowsGroupsByTheirKeyword) {
                          "Comedy, Family\n"
                          "               0.6979  toy-story-4-2019  Toy Story 4  2019  Animated, "
                          "Comedy, Drama\n"
+                         "  note: --group-by: 16 of 4,999 rows that can be returned have no genres "
+                         "and are in no group\n"
                          "exact · cpu · "));
   const json answer =
       RunJson({"similar", "--title", "Toy Story", "--group-by", "genres", "-k", "3"});
@@ -354,16 +356,60 @@ TEST_F(ClientCommandsTest, SimilarSaysWhyThereAreNoHits) {
     flags.insert(flags.begin(), {"similar", "--id", "heat-1995", "-k", "3"});
     const ProgramRun run = Run(flags);
     EXPECT_EQ(run.exit_code, 0) << run.errors;
-    EXPECT_THAT(run.printed, StartsWith("in films, like Heat (1995)\n  no "));
-    const std::size_t begin = run.printed.find('\n') + 1;
+    EXPECT_THAT(run.printed, StartsWith("in films, like Heat (1995)\n  no hits\n"));
+    const std::size_t begin = run.printed.find("  note: ");
     return run.printed.substr(begin, run.printed.find('\n', begin) - begin);
   };
-  EXPECT_EQ(reason({"--score-threshold", "2"}), "  no hits score 2 or more");
+  EXPECT_EQ(reason({"--score-threshold", "0.99"}),
+            "  note: 0 hits, not 3: no row scores 0.99 or more");
   EXPECT_EQ(reason({"--score-threshold", "2", "--filter", "genres:Western"}),
-            "  no hits score 2 or more");
+            "  note: 0 hits, not 3: no row passes the filter and scores 2 or more; such scores are "
+            "at most 1");
   EXPECT_EQ(reason({"--score-threshold", "2", "--filter", "year > 3000"}),
-            "  no rows pass the filter");
-  EXPECT_EQ(reason({"--offset", "9000"}), "  no hits after the first 9,000");
+            "  note: 0 hits, not 3: no row passes the filter");
+  EXPECT_EQ(reason({"--offset", "9000"}),
+            "  note: 0 hits, not 3: offset 9,000 skips every row that can be returned");
+}
+
+TEST_F(ClientCommandsTest, PartialAnswersWhatCanBeAnswered) {
+  const ProgramRun run = Run({"recommend", "--user", "user_00042,nobody", "-k", "1", "--partial"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed, StartsWith("for user_00042 (5 seen)\n  1  0.6810  "));
+  EXPECT_THAT(run.printed, HasSubstr("\nfor nobody\n  error: no user \"nobody\" in films"));
+  const json similar = RunJson({"similar", "--id", "nope,heat-1995", "-k", "1", "--partial"});
+  EXPECT_EQ(similar["failed_count"], 1);
+  EXPECT_EQ(similar["results"][0]["query"]["id"], "nope");
+  EXPECT_EQ(similar["results"][0]["error"]["reason"], "ITEM_NOT_FOUND");
+  EXPECT_EQ(similar["results"][0]["error"]["field"], "queries[0].id");
+  EXPECT_FALSE(similar["results"][0].contains("hits"));
+  EXPECT_EQ(similar["results"][1]["hits"].size(), 1U);
+  const json fetched = RunJson({"fetch", "--id", "nope,heat-1995", "--partial"});
+  EXPECT_EQ(fetched["failed_count"], 1);
+  EXPECT_EQ(fetched["items"][0]["error"]["message"], "no item \"nope\" in films");
+  EXPECT_EQ(fetched["items"][1]["id"], "heat-1995");
+}
+
+TEST_F(ClientCommandsTest, PartialFailsWhereNothingIsAnswered) {
+  const ProgramRun recommended = Run({"recommend", "--user", "nobody", "--partial"});
+  EXPECT_EQ(recommended.exit_code, 1);
+  EXPECT_THAT(recommended.printed, StartsWith("for nobody\n  error: no user \"nobody\" in films"));
+  EXPECT_EQ(Run({"fetch", "--id", "nope", "--partial"}).exit_code, 1);
+  EXPECT_EQ(Run({"similar", "--id", "nope", "--partial", "--json"}).exit_code, 1);
+}
+
+TEST_F(ClientCommandsTest, NotesAreToldInFlags) {
+  const std::vector<std::string> flags = {
+      "recommend",      "--user",       "nobody", "--exclude", "nope",
+      "--exclude-seen", "--cold-start", "newest", "-k",        "1"};
+  const ProgramRun run = Run(flags);
+  EXPECT_THAT(run.printed, HasSubstr("\n  note: --exclude-seen has no effect: no interactions of "
+                                     "the user are known\n"));
+  EXPECT_THAT(run.printed, HasSubstr("\nnote: --exclude: the collection does not have 1 of these "
+                                     "ids, which excludes nothing: \"nope\"\n"));
+  const json answer = RunJson(flags);
+  EXPECT_EQ(answer["notes"].size(), 1U);
+  EXPECT_THAT(answer["results"][0]["notes"][0].get<std::string>(),
+              StartsWith("--exclude-seen has no effect"));
 }
 
 TEST_F(ClientCommandsTest, HitsShowTheirIdsOnce) {

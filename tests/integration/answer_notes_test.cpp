@@ -104,14 +104,14 @@ TEST_F(AnswerNotesTest, AShortAnswerSaysWhyItIsShort) {
               {"no row passes the filter", filtered("genres: \"No such genre\"")},
               {"no other row passes the filter", filtered("media_id IN [\"aliens-1986\"]")},
               {"1 hit, not ", filtered("media_id = \"aliens-1986\"")},
-              {"no row reaches score_threshold 0.99",
+              {"no row scores 0.99 or more",
                [](auto& request) { OptionsOf(request).set_score_threshold(0.99F); }},
-              {"no row passes the filter and reaches score_threshold 0.98",
+              {"no row passes the filter and scores 0.98 or more",
                [](auto& request) {
                  OptionsOf(request).set_filter("year > 1990");
                  OptionsOf(request).set_score_threshold(0.98F);
                }},
-              {"score_threshold 2 leaves out every row: no cosine is above 1",
+              {"no row scores 2 or more; such scores are at most 1",
                [](auto& request) { OptionsOf(request).set_score_threshold(2); }},
               {"offset 100 skips every row that passes the filter",
                [](auto& request) {
@@ -129,7 +129,7 @@ TEST_F(AnswerNotesTest, AShortAnswerSaysWhyItIsShort) {
                  OptionsOf(request).mutable_group_by()->set_field("cast");
                  OptionsOf(request).mutable_group_by()->set_group_size(8);
                }},
-              {"passing rows have no genres and are in no group",
+              {"rows that can be returned have no genres and are in no group",
                [](auto& request) { OptionsOf(request).mutable_group_by()->set_field("genres"); }}},
              false);
 }
