@@ -54,24 +54,35 @@ constexpr double kSecondsPerMicrosecond = 1e-6;
 class MethodMetrics final : public CallMetric {
  public:
   MethodMetrics(std::string rpc_method, prometheus::Family<prometheus::Histogram>& calls,
-                prometheus::Family<prometheus::Counter>& queries)
-      : rpc_method_(std::move(rpc_method)), calls_(calls), queries_(queries) {}
+                prometheus::Family<prometheus::Counter>& queries,
+                prometheus::Family<prometheus::Counter>& failed)
+      : rpc_method_(std::move(rpc_method)), calls_(calls), queries_(queries), failed_(failed) {}
 
   void Record(absl::StatusCode code, std::chrono::nanoseconds duration) override {
     ByCode(code).Observe(std::chrono::duration<double>(duration).count());
   }
   void CountQueries(std::size_t count) {
-    prometheus::Counter* counter = counter_.load(std::memory_order_acquire);
-    if (counter == nullptr) {
-      counter = &queries_.Add({{"rpc_method", rpc_method_}});
-      counter_.store(counter, std::memory_order_release);
-    }
-    counter->Increment(static_cast<double>(count));
+    Counted(query_counter_, queries_).Increment(static_cast<double>(count));
+  }
+  // Also of 0: rate() needs the value before the first increment.
+  void CountFailedQueries(std::size_t count) {
+    Counted(failed_counter_, failed_).Increment(static_cast<double>(count));
   }
 
  private:
   static constexpr std::size_t kCodes =
       static_cast<std::size_t>(absl::StatusCode::kUnauthenticated) + 1;
+
+  using CounterPlace = std::atomic<prometheus::Counter*>;
+
+  prometheus::Counter& Counted(CounterPlace& place,
+                               prometheus::Family<prometheus::Counter>& family) {
+    prometheus::Counter* counter = place.load(std::memory_order_acquire);
+    if (counter != nullptr) return *counter;
+    counter = &family.Add({{"rpc_method", rpc_method_}});
+    place.store(counter, std::memory_order_release);
+    return *counter;
+  }
 
   // Two threads that look for it at once find the same one.
   prometheus::Histogram& ByCode(absl::StatusCode code) {
@@ -88,8 +99,10 @@ class MethodMetrics final : public CallMetric {
   const std::string rpc_method_;
   prometheus::Family<prometheus::Histogram>& calls_;
   prometheus::Family<prometheus::Counter>& queries_;
+  prometheus::Family<prometheus::Counter>& failed_;
   std::array<std::atomic<prometheus::Histogram*>, kCodes> histograms_{};
-  std::atomic<prometheus::Counter*> counter_ = nullptr;
+  CounterPlace query_counter_ = nullptr;
+  CounterPlace failed_counter_ = nullptr;
 };
 
 }  // namespace
@@ -178,7 +191,7 @@ class Metrics::Impl {
     const auto known = methods.find(rpc_method);
     if (known != methods.end()) return known->second;
     const std::string name(rpc_method);
-    return methods.try_emplace(name, name, calls, queries).first->second;
+    return methods.try_emplace(name, name, calls, queries, failed_queries).first->second;
   }
 
   std::mutex methods_mutex;  // guards methods, not what is in it
@@ -213,9 +226,7 @@ void Metrics::RecordAnswer(std::string_view rpc_method, std::size_t query_count,
 }
 
 void Metrics::CountFailedQueries(std::string_view rpc_method, std::size_t query_count) {
-  if (query_count == 0) return;
-  impl_->failed_queries.Add({{"rpc_method", std::string(rpc_method)}})
-      .Increment(static_cast<double>(query_count));
+  impl_->MethodOf(rpc_method).CountFailedQueries(query_count);
 }
 
 void Metrics::CountRejected(Rejection reason) {

@@ -97,6 +97,17 @@ std::string ByAnyItem(SampleDraw& draw, Drawing& drawing) {
   return fmt::format("item {}", id);
 }
 
+// By the stored vector of an item, which the answer then has too.
+std::string ByStoredVector(SampleDraw& draw, Drawing& drawing) {
+  const Row row = draw.AnyRow();
+  const std::span<const float> vector = draw.dataset().vectors.view()[row];
+  v1::FloatVector& sent = *drawing.query().mutable_vector();
+  *sent.mutable_values() = {vector.begin(), vector.end()};
+  sent.set_as_stored(true);
+  drawing.rule.positive = {{.values = draw.oracle().ItemVector(row)}};
+  return fmt::format("the vector of item {}", draw.dataset().ids.Id(row));
+}
+
 std::string ByAnyVector(SampleDraw& draw, Drawing& drawing) {
   const std::vector<float> vector = draw.AnyVector();
   *drawing.query().mutable_vector()->mutable_values() = {vector.begin(), vector.end()};
@@ -279,10 +290,12 @@ float ComparedThreshold(const SampleDraw& draw, float threshold) {
 
 std::optional<Sample> DrawThreshold(SampleDraw& draw) {
   Drawing drawing = Start(draw);
-  std::string label = ByAnyItem(draw, drawing);
-  // The score of some row, so that the threshold divides the collection.
+  // A row's own vector and 1, which finds the rows that are equal to it; or the score of some row,
+  // so that the threshold divides the collection.
+  const bool equal_rows = draw.Below(4) == 0 && draw.dataset().metric == Metric::kCosine;
+  std::string label = equal_rows ? ByStoredVector(draw, drawing) : ByAnyItem(draw, drawing);
   const std::vector<ScoreRange> scores = draw.oracle().Scores(drawing.rule);
-  const auto threshold = static_cast<float>(scores[draw.AnyRow()].low);
+  const float threshold = equal_rows ? 1.0F : static_cast<float>(scores[draw.AnyRow()].low);
   drawing.query().set_score_threshold(threshold);
   drawing.expected.score_threshold = ComparedThreshold(draw, threshold);
   label += fmt::format(", scores from {:.4g}", threshold);
