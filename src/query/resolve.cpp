@@ -60,26 +60,42 @@ void SortDistinct(std::vector<Row>& rows) {
 using MaskPtr = std::shared_ptr<const RowMask>;
 using RowsPtr = std::shared_ptr<const std::vector<Row>>;
 
+// Callers keep long lists of what a user has dismissed, and answers must stay small.
+constexpr std::uint64_t kUnknownNamedMax = 3;
+
+// `exclude_ids: the collection does not have 5 of these ids, which exclude nothing: "a", "b", "c",
+// and 2 more`
+std::string UnknownExclusionsText(std::string_view field, std::span<const std::string_view> first,
+                                  std::uint64_t count) {
+  std::string text =
+      fmt::format("{}: the collection does not have {} of these ids, which {} nothing: ", field,
+                  base::Grouped(count), count == 1 ? "excludes" : "exclude");
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    text.append(i == 0 ? "" : ", ").append(base::Quoted(first[i]));
+  }
+  if (count > first.size()) {
+    text += fmt::format(", and {} more", base::Grouped(count - first.size()));
+  }
+  return text;
+}
+
 // Adds the rows of the ids that exist for the call, and a note of those that do not.
 //   field  "exclude_ids", for the note
 template <class Ids>
 absl::Status AddRowsOf(const ExistingItems& items, std::string_view field, const Ids& ids,
                        base::LongWork& work, std::vector<Row>& rows,
                        std::vector<std::string>& notes) {
-  UnknownIds unknown;
+  std::vector<std::string_view> unknown;  // the first ones
+  std::uint64_t unknown_count = 0;
   for (const std::string_view id : ids) {
     if (const auto row = items.Find(id)) {
       rows.push_back(*row);
-    } else {
-      unknown.Add(UnknownIds::Kind::kItem, id);
+    } else if (++unknown_count <= kUnknownNamedMax) {
+      unknown.push_back(id);
     }
     if (absl::Status status = work.Did(kExcludedIdNs); !status.ok()) return status;
   }
-  if (unknown.count() == 0) return absl::OkStatus();
-  const bool one = unknown.count() == 1;
-  notes.push_back(
-      fmt::format("{}: the collection does not have {} of these ids, which {} nothing: {}", field,
-                  base::Grouped(unknown.count()), one ? "excludes" : "exclude", unknown.IdsText()));
+  if (unknown_count > 0) notes.push_back(UnknownExclusionsText(field, unknown, unknown_count));
   return absl::OkStatus();
 }
 

@@ -87,12 +87,6 @@ std::string UnknownIds::KindsText() const {
   return text + MoreText();
 }
 
-std::string UnknownIds::IdsText() const {
-  const std::string items = NamedText(Kind::kItem);
-  const std::string users = NamedText(Kind::kUser);
-  return items + (items.empty() || users.empty() ? "" : ", ") + users + MoreText();
-}
-
 std::string UnknownIds::Text(std::string_view collection) const {
   return fmt::format("{} {} not in {}: {}", base::Counted(count(), "id"),
                      count() == 1 ? "is" : "are", collection, KindsText());

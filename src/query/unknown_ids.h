@@ -28,8 +28,6 @@ class UnknownIds {
 
   // `items "zz", "yy", user "u", and 37 more`
   std::string KindsText() const;
-  // `"zz", "yy", and 37 more`
-  std::string IdsText() const;
   // `3 ids are not in films: items "zz", "yy", user "u"`
   std::string Text(std::string_view collection) const;
 

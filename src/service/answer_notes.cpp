@@ -66,6 +66,18 @@ void AddGroupSizeNote(const query::QueryRequest& query, ResultPage& page) {
       base::Grouped(wanted), small == 1 ? "it" : "theirs", ConditionText(query, page)));
 }
 
+// Says which hits of a cold start are in no order.
+std::string UnlistedText(const ResultPage& page) {
+  const bool one = page.unlisted_count == 1;
+  const std::string what =
+      page.cold_start->field.empty()
+          ? fmt::format("{} been seen by no user", one ? "has" : "have")
+          : fmt::format("{} no {}", one ? "has" : "have", page.cold_start->field);
+  return fmt::format("cold_start: {} of {} {}, and {} last in the order of rows",
+                     base::Grouped(page.unlisted_count), base::Counted(page.hits.size(), "hit"),
+                     what, one ? "comes" : "come");
+}
+
 // Why no page follows the last one of a query, and what to do.
 //   rest  "up to 1,999 rows follow"
 std::string EndText(const query::QueryRequest& query, const Limits& limits, std::string_view rest) {
@@ -140,6 +152,7 @@ void AddAnswerNotes(const AnswerFacts& facts, std::vector<ResultPage>& pages,
       page.notes.push_back(ShortageText(query, page));
     }
     if (query.group_by) AddGroupSizeNote(query, page);
+    if (page.unlisted_count > 0) page.notes.push_back(UnlistedText(page));
     if (!paging.wanted || facts.has_next_page) continue;
     AddEndNote(facts, pages, query, facts.rows_max[number], page);
   }

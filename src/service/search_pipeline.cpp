@@ -303,6 +303,9 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
     const engine::QueryResult& result = answer.results[answered++];
     page.hits = SkipFirst(result.hits, page.offset);
     page.groups = SkipFirst(result.groups, page.offset);
+    if (page.cold_start) {
+      page.unlisted_count = std::min(page.hits.size(), result.hits.size() - result.listed_count);
+    }
   }
   pending.next_page_token = NextPageToken(pending);
   AddAnswerNotes({.search = pending.search,

@@ -27,7 +27,10 @@ struct ResultPage {
   std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
   std::string_view user_id;                    // of Recommend
   std::uint32_t seen_count = 0;                // of Recommend: items of the call that the user saw
-  bool filtered = false;                       // by a filter of the query or the options, for notes
+  // For notes: whether there is a filter of the query or the options, and how many hits of a cold
+  // start have no value in its order.
+  bool filtered = false;
+  std::size_t unlisted_count = 0;
   // With partial: why there is no answer, as a serialized google.rpc.Status. Of the other fields
   // only user_id and index are sent then. Empty for an answer.
   std::string error;

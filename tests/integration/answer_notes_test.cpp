@@ -298,6 +298,22 @@ TEST_F(AnswerNotesTest, OptionsWithoutEffectAreSaid) {
       false);
 }
 
+TEST_F(AnswerNotesTest, AColdStartSaysWhichHitsAreInNoOrder) {
+  v1::RecommendRequest request;
+  request.set_collection("films");
+  request.add_user_ids("new");
+  v1::SearchOptions& options = *request.mutable_options();
+  options.set_k(kReach);
+  options.mutable_cold_start()->set_order(v1::ColdStart::ORDER_MOST_POPULAR);
+  EXPECT_THAT(Recommend(request).results(0).notes(), IsEmpty());
+  // No user has seen most films of the first years.
+  options.set_filter("year < 1918");
+  const v1::RecommendResponse response = Recommend(request);
+  EXPECT_THAT(response.results(0).notes(),
+              Contains(testing::MatchesRegex("cold_start: [0-9]+ of [0-9]+ hits have been seen by "
+                                             "no user, and come last in the order of rows")));
+}
+
 TEST_F(AnswerNotesTest, RecommendSaysThemToo) {
   v1::RecommendRequest request;
   request.set_collection("films");

@@ -48,6 +48,14 @@ TEST_F(NotesTest, NameExcludedIdsThatTheCollectionDoesNotHave) {
                                             "ids, which excludes nothing: \"zz\""));
 }
 
+TEST_F(NotesTest, NameTheFirstThreeOfManyExcludedIds) {
+  QueryRequest request = Of(ByItem{"heat-1995"});
+  request.exclude_ids = {"a", "b", "alien-1979", "c", "d", "e"};
+  EXPECT_THAT(NotesOf(request),
+              ElementsAre("exclude_ids: the collection does not have 5 of these ids, which exclude "
+                          "nothing: \"a\", \"b\", \"c\", and 2 more"));
+}
+
 TEST_F(NotesTest, NameExcludedIdsOfTheOptionsOnce) {
   const std::vector<std::string_view> shared{"zz", "alien-1979"};
   options_.exclude_ids = shared;

@@ -334,7 +334,7 @@ class AllocationFailureTest : public testing::Test {
       {clock_, served_.snapshots(), executor_, metrics_, limits_, workers_}};
   observe::AuditLog audit_{log_, clock_};
   const CollectionParts collections_{clock_, served_, serving_, audit_, limits_};
-  const LookupParts lookups_{clock_, served_.snapshots(), limits_};
+  const LookupParts lookups_{clock_, served_.snapshots(), limits_, metrics_};
 };
 
 using Edit = std::function<void(v1::SearchRequest& request, v1::Query& query)>;

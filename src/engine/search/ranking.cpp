@@ -130,6 +130,7 @@ absl::Status Ranking::Work() {
     ordered_->ReadPiece();
     if (!ordered_->done()) return absl::OkStatus();
     for (const Row row : ordered_->rows()) hits_.push_back({row, 0});
+    listed_count_ = ordered_->listed_count();
     ordered_.reset();
     next_ = Step::kDone;
     return absl::OkStatus();

@@ -53,6 +53,8 @@ class Ranking {
 
   // Best first; fewer than k when fewer rows pass.
   const std::vector<Hit>& hits() const { return hits_; }
+  // Of a query with an order: how many of hits() it lists (OrderedRows).
+  std::size_t listed_count() const { return listed_count_; }
   // Moves hits() out; there are none until the next Begin.
   std::vector<Hit> TakeHits() { return std::move(hits_); }
 
@@ -72,8 +74,9 @@ class Ranking {
   Execution& execution_;
   RowScorer scorer_;
   std::optional<OrderedRows> ordered_;  // of a query with an order
-  std::vector<float> probes_;           // [probes, padded_dim], searched for; none: score all rows
-  certificate::SumBound sum_bound_;     // of Scoring::kSumScores
+  std::size_t listed_count_ = 0;
+  std::vector<float> probes_;        // [probes, padded_dim], searched for; none: score all rows
+  certificate::SumBound sum_bound_;  // of Scoring::kSumScores
 
   std::size_t k_ = 0;
   const RowMask* mask_ = nullptr;

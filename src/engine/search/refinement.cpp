@@ -69,6 +69,7 @@ void Refinement::FinishRanking() {
     stage_ = Stage::kDiversifying;
     return;
   }
+  if (query_.order) result_.listed_count = ranking_.listed_count();
   result_.hits = ranking_.TakeHits();
   stage_ = Stage::kDone;
 }

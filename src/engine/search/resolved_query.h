@@ -88,6 +88,9 @@ struct HitGroup {
 struct QueryResult {
   std::vector<Hit> hits;         // in the order of the answer; none when it asked for groups
   std::vector<HitGroup> groups;  // by their best rows
+  // Of a query with an order and without groups: the hits that it lists. The others have no value
+  // in it, and come last by row.
+  std::size_t listed_count = 0;
   Execution execution;
 };
 

@@ -36,6 +36,7 @@ void OrderedRows::ReadPiece() {
     std::visit([&](const auto* column) { VisitInOrder(*column, place_, visit); }, order_.column());
     if (visits_left == 0 || rows_.size() == wanted_) return;
     all_listed_ = true;
+    listed_count_ = rows_.size();
     others_.Invert();
   }
   const std::size_t end = std::min(order_.row_count(), next_row_ + visits_left);

@@ -58,6 +58,8 @@ class OrderedRows {
   void ReadPiece();
   // Those found so far.
   std::span<const Row> rows() const { return rows_; }
+  // How many of these the order lists: the others have no value in it, and come last by row.
+  std::size_t listed_count() const { return all_listed_ ? listed_count_ : rows_.size(); }
 
   // At about 10 ns each, estimated.
   static constexpr std::size_t kVisitsOfPiece = 1U << 18;
@@ -70,7 +72,8 @@ class OrderedRows {
   const RowMask* const mask_;
   const std::span<const Row> excluded_;
   filter::VisitedPlace place_;
-  bool all_listed_ = false;  // the rows that the order lists have been visited
+  bool all_listed_ = false;       // the rows that the order lists have been visited
+  std::size_t listed_count_ = 0;  // of rows_, once all_listed_
   // Made by the first piece: those that wait for their turn take no memory. First the rows that
   // have been; once all_listed_, those that are left.
   RowMask others_{0};

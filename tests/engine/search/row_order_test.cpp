@@ -40,6 +40,7 @@ TEST(OrderedRowsTest, EndsAsSoonAsThereAreEnough) {
   OrderedRows rows(order, 2, nullptr, {});
   EXPECT_EQ(ReadAll(rows), 1U);
   EXPECT_EQ(rows.rows().size(), 2U);
+  EXPECT_EQ(rows.listed_count(), 2U);
 }
 
 // Row 3 has the greatest value, the others the same one, and the last ten have none.
@@ -57,6 +58,7 @@ TEST(OrderedRowsTest, GoesOnWithinEqualValuesAndThenWithRowsWithoutAValue) {
   std::iota(expected.begin(), expected.end(), 0U);
   std::rotate(expected.begin(), expected.begin() + 3, expected.begin() + 4);
   EXPECT_TRUE(std::ranges::equal(rows.rows(), expected));
+  EXPECT_EQ(rows.listed_count(), kMany) << "those with a value";
 }
 
 }  // namespace
