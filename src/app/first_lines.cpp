@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/message_text.h"
 
@@ -54,6 +55,14 @@ std::string LoadingText(const std::vector<engine::CollectionStatus>& collections
   const engine::CollectionStatus* const loading = FirstLoading(collections);
   if (loading == nullptr) return "";
   return fmt::format("loading {}, {:.0f} %", loading->name, loading->progress->share * 100);
+}
+
+std::string FailedCollections(const std::vector<engine::CollectionStatus>& collections) {
+  std::vector<std::string> failed;
+  for (const engine::CollectionStatus& collection : collections) {
+    if (collection.state == engine::CollectionState::kFailed) failed.push_back(collection.name);
+  }
+  return fmt::format("{}", fmt::join(failed, ", "));
 }
 
 std::string ProgressText(const std::vector<engine::CollectionStatus>& collections) {

@@ -31,6 +31,9 @@ std::string ListeningLine(std::string_view address,
 // `loading films, 60 %` for the first collection that is loading; else empty.
 std::string LoadingText(const std::vector<engine::CollectionStatus>& collections);
 
+// `books, users` for the collections whose load failed; empty for none.
+std::string FailedCollections(const std::vector<engine::CollectionStatus>& collections);
+
 // `films |############--------| 60 %` for the first collection that is loading; else empty.
 std::string ProgressText(const std::vector<engine::CollectionStatus>& collections);
 

@@ -134,20 +134,6 @@ Setting Switch(const SettingName& name, std::string flag_value, bool Config::*me
   return setting;
 }
 
-Setting Number(const SettingName& name, double min, double max,
-               double backend::GpuOptions::*member) {
-  Setting setting = MakeSetting(name, fmt::format("{} to {}", min, max), SettingKind::kNumber);
-  setting.set = [min, max, member](const std::vector<std::string>& values, Config& config) {
-    const absl::StatusOr<double> number = ParseNumber(values.front(), min, max);
-    if (number.ok()) Member(config, member) = *number;
-    return number.status();
-  };
-  setting.get = [member](const Config& config) {
-    return std::vector{fmt::format("{}", Member(config, member))};
-  };
-  return setting;
-}
-
 Setting Mebibytes(const SettingName& name, std::uint64_t min, std::uint64_t max,
                   std::uint64_t backend::GpuOptions::*member) {
   constexpr unsigned kShift = 20;

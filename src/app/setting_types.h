@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <absl/status/statusor.h>
+#include <fmt/format.h>
 
 #include "app/config.h"
 #include "app/settings.h"
@@ -46,9 +47,6 @@ std::string JoinedNames(const std::vector<std::string>& names);
 Setting Text(const SettingName& name, std::string range, std::string Config::*member);
 //   flag_value  what the bare flag sets, "true" or "false"
 Setting Switch(const SettingName& name, std::string flag_value, bool Config::*member);
-// A fraction; printed with the fewest digits that read back as the same number.
-Setting Number(const SettingName& name, double min, double max,
-               double backend::GpuOptions::*member);
 // A whole number of MiB, kept in bytes.
 Setting Mebibytes(const SettingName& name, std::uint64_t min, std::uint64_t max,
                   std::uint64_t backend::GpuOptions::*member);
@@ -113,6 +111,21 @@ Setting WholeNumber(const SettingName& name, std::uint64_t min, std::uint64_t ma
   };
   setting.get = [member](const Config& config) {
     return std::vector{std::to_string(AsWhole(Member(config, member)))};
+  };
+  return setting;
+}
+
+// A fraction; printed with the fewest digits that read back as the same number.
+template <typename Owner>
+Setting Number(const SettingName& name, double min, double max, double Owner::*member) {
+  Setting setting = MakeSetting(name, fmt::format("{} to {}", min, max), SettingKind::kNumber);
+  setting.set = [min, max, member](const std::vector<std::string>& values, Config& config) {
+    const absl::StatusOr<double> number = ParseNumber(values.front(), min, max);
+    if (number.ok()) Member(config, member) = *number;
+    return number.status();
+  };
+  setting.get = [member](const Config& config) {
+    return std::vector{fmt::format("{}", Member(config, member))};
   };
   return setting;
 }

@@ -81,6 +81,15 @@ std::vector<Setting> MakeSettings() {
       Switch({"collections.changes_allowed", "--allow-changes", "",
               "Accept Load, Reload, Rollback and Unload over the wire."},
              "true", &Config::changes_allowed),
+      Switch({"collections.required", "--skip-failed-collections", "",
+              "Start only when every collection of collections.serve loads. Without it, a "
+              "collection that does not load is NOT_SERVING under its name, the others serve, "
+              "and SIGHUP tries it again."},
+             "false", &Config::collections_required),
+      Number({"collections.min_overlap", "", "",
+              "The least share of the answers that must stay at a reload, SIGHUP's too: of the "
+              "10 nearest of sampled items. 0 takes any; a request may ask for more."},
+             0, 1, &Config::min_overlap),
       WholeNumber(
           {"collections.memory_bytes_max", "", "bytes",
            "The memory that all collections may take, with both generations of a reload and "

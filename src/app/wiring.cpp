@@ -43,6 +43,12 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
                                                         const service::CollectionChanges& changes) {
   std::vector<observe::CollectionReading> readings;
   for (const engine::CollectionStatus& status : store.List()) {
+    if (status.state == engine::CollectionState::kFailed) {
+      observe::CollectionReading& failed = readings.emplace_back();
+      failed.name = status.name;
+      failed.serves = false;
+      failed.last_load_failed = true;
+    }
     if (status.snapshot == nullptr) continue;
     const engine::ResidentBytes bytes = engine::BytesOf(*status.snapshot);
     readings.push_back({status.name,
@@ -53,6 +59,7 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
                          {"users", bytes.users},
                          {"index", bytes.index},
                          {"device", bytes.device}},
+                        true,
                         changes.LastLoadFailed(status.name),
                         UnfitValues(status.snapshot->dataset->payload)});
   }
@@ -178,7 +185,8 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared
                                  report.queue_us);
           },
           [this] { return backend_->device_memory(); }),
-      changes_({config_.changes_allowed || HasAccessFile(config_), config_.data_root},
+      changes_({config_.changes_allowed || HasAccessFile(config_), config_.data_root,
+                config_.min_overlap, config_.collections_required},
                {publisher_, store_, change_queue_, metrics_, log_, clock_, config_.limits}),
       examination_([this] { return DoctorOptions(); }, kExaminationLimit),
       admin_{.backend = serving_backend_,
@@ -247,7 +255,8 @@ absl::Status App::Start() {
     metrics_endpoint_ = std::make_unique<net::MetricsEndpoint>(
         *std::move(socket),
         net::HttpPages{[this] { return observe::MetricsText(collectables_); },
-                       [this] { return UnreadyReason(); }},
+                       [this] { return UnreadyReason(); },
+                       [this] { return FailedCollections(store_.List()); }},
         clock_, net::MetricsEndpointOptions());
   }
   access_reload_.Look();
@@ -285,14 +294,22 @@ observe::ScrapeSources App::Sources() {
 }
 
 absl::Status App::LoadCollections(const Loaded& loaded) {
+  absl::Status last_error;
+  bool serves_any = config_.collections.empty();
   for (const CollectionConfig& collection : config_.collections) {
     const Clock::TimePoint began = clock_.Now();
     const auto snapshot = changes_.LoadAtStart(collection.name, collection.folder);
-    if (!snapshot.ok()) {
-      return {snapshot.status().code(), LoadErrorText(collection, snapshot.status())};
+    if (snapshot.ok()) {
+      serves_any = true;
+      if (loaded) loaded(**snapshot, clock_.Now() - began);
+      continue;
     }
-    if (loaded) loaded(**snapshot, clock_.Now() - began);
+    last_error = {snapshot.status().code(), LoadErrorText(collection, snapshot.status())};
+    if (config_.collections_required) return last_error;
+    log_.Error("collection not loaded: the server goes on without it",
+               {{"collection", collection.name}, {"error", std::string(last_error.message())}});
   }
+  if (!serves_any) return last_error;
   refused_callers_.Look();
   health_.SetServing(true);
   return base_->readiness.Announce(address());
@@ -302,11 +319,15 @@ void App::ReloadChanged() {
   std::vector<std::string> reloaded;
   std::vector<std::string> failed;
   std::vector<std::string> unfit;
+  std::vector<std::string> overlaps;
   std::uint64_t unchanged = 0;
   for (const CollectionConfig& collection : config_.collections) {
-    if (!store_.Pin(collection.name).ok()) continue;  // unloaded by a caller
+    const auto status = store_.Get(collection.name);
+    if (!status.ok()) continue;  // unloaded by a caller
     engine::SnapshotPtr before;
-    const auto after = changes_.ReloadServed(collection.name, &before);
+    const auto after = status->state == engine::CollectionState::kFailed
+                           ? changes_.LoadAtStart(collection.name, collection.folder)
+                           : changes_.ReloadServed(collection.name, &before);
     if (!after.ok() && base::ReasonOf(after.status()) == base::ErrorReason::kStopping) return;
     if (!after.ok() || *after != before) {
       base_->audit.Write(
@@ -322,6 +343,9 @@ void App::ReloadChanged() {
       ++unchanged;
     } else {
       reloaded.push_back(collection.name);
+      if (const auto overlap = (*after)->overlap) {
+        overlaps.push_back(fmt::format("{}: {:.1f} %", collection.name, 100 * *overlap));
+      }
       const std::string text = data::UnfitText((*after)->dataset->payload);
       if (!text.empty()) unfit.push_back(fmt::format("{}: {}", collection.name, text));
     }
@@ -330,7 +354,8 @@ void App::ReloadChanged() {
             {{"reloaded", fmt::format("{}", fmt::join(reloaded, ", "))},
              {"unchanged", unchanged},
              {"failed", fmt::format("{}", fmt::join(failed, ", "))},
-             {"unfit", fmt::format("{}", fmt::join(unfit, ", "))}});
+             {"unfit", fmt::format("{}", fmt::join(unfit, ", "))},
+             {"overlap", fmt::format("{}", fmt::join(overlaps, ", "))}});
 }
 
 void App::WarnOfOpenAddress() const {

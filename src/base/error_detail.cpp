@@ -56,6 +56,11 @@ constexpr std::array kReasons{
     ErrorReasonInfo{ErrorReason::kCollectionLoading, "COLLECTION_LOADING",
                     StatusCode::kFailedPrecondition, "the collection loads for the first time",
                     "repeat after `RetryInfo`"},
+    ErrorReasonInfo{ErrorReason::kCollectionNotLoaded, "COLLECTION_NOT_LOADED",
+                    StatusCode::kFailedPrecondition,
+                    "the collection's folder did not load, and the server goes on without it "
+                    "(`collections.required`)",
+                    "ask another server; mend the folder, then reload the collection"},
     ErrorReasonInfo{ErrorReason::kSnapshotMismatch, "SNAPSHOT_MISMATCH",
                     StatusCode::kFailedPrecondition,
                     "other content is served than `expected_snapshot_id` says",

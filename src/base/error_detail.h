@@ -29,6 +29,7 @@ enum class ErrorReason : std::uint8_t {
   kUserNotFound,
   kCollectionExists,
   kCollectionLoading,
+  kCollectionNotLoaded,
   kSnapshotMismatch,
   kShapeChange,
   kOverlapTooLow,

@@ -78,8 +78,13 @@ absl::StatusOr<ServedChange> MakeChange(const ChangeFlags& flags, const char* ve
 
 void PrintChange(const ServedChange& change, const ChangeFlags& flags) {
   fmt::print("{}\n", CollectionLine(change.served));
-  if (!change.changed) fmt::print("this content was served already; nothing was loaded\n");
-  if (change.changed) fmt::print("{}", NotesText(change.served));
+  const v1::Collection& served = change.served;
+  if (!change.changed) {
+    fmt::print("this content was served already; nothing was loaded{}\n",
+               served.folder().empty() ? "" : "; the next reload reads " + served.folder());
+  }
+  if (change.changed && served.has_overlap()) fmt::print("{}\n", OverlapText(served));
+  if (change.changed) fmt::print("{}", NotesText(served));
   const auto next = [&](const char* command) {
     return NextCommand(fmt::format("{} {}", command, change.served.name()), flags.client, {});
   };
@@ -215,7 +220,8 @@ void AddReloadCommand(CommandLine& line) {
             "Read this folder instead, relative to the server's data root")
       .Paths(PathKind::kFolder)
       .Real("--min-overlap", flags->min_overlap, "SHARE",
-            "Refuse it when less of the answers would stay the same: 0 to 1 (default 0)");
+            "Refuse it when less of the answers would stay the same: 0 to 1 (default: the server's "
+            "collections.min_overlap)");
   AddReplacingFlags(command, *flags);
   command
       .Footer(fmt::format(

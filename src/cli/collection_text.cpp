@@ -134,7 +134,9 @@ void AddFacts(const v1::Collection& collection, Table& facts) {
   facts.AddRow({"users", fmt::format("{}, {}", base::Grouped(collection.users()),
                                      base::Counted(collection.interactions(), "interaction"))});
   facts.AddRow({"memory", BytesDetail(collection.bytes())});
-  if (!collection.folder().empty()) facts.AddRow({"folder", collection.folder()});
+  if (!collection.loaded_from().empty()) facts.AddRow({"loaded from", collection.loaded_from()});
+  if (!collection.folder().empty()) facts.AddRow({"a reload reads", collection.folder()});
+  if (collection.has_overlap()) facts.AddRow({"overlap", OverlapText(collection)});
   facts.AddRow(
       {"snapshot", fmt::format("{}, loaded {}", base::Grouped(collection.snapshot_version()),
                                TimeText(collection.loaded_at()))});
@@ -152,6 +154,11 @@ void AddFacts(const v1::Collection& collection, Table& facts) {
 }
 
 }  // namespace
+
+std::string OverlapText(const v1::Collection& collection) {
+  return fmt::format("{:.1f} % of sampled answers are those of the snapshot before",
+                     100 * collection.overlap());
+}
 
 std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Terminal& terminal) {
   const auto any = [&](const auto& has) { return std::ranges::any_of(listed.collections(), has); };
@@ -186,7 +193,13 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
     add(BackendCell(collection, listed.backend()));
     table.AddRow(std::move(cells));
   }
-  return table.Render(terminal, 0) + Dim(Printable(BackendText(listed.backend())), terminal) + '\n';
+  std::string text = table.Render(terminal, 0);
+  for (const v1::Collection& collection : listed.collections()) {
+    if (collection.load_error().empty()) continue;
+    text += fmt::format("{} did not load: {}\n", Printable(collection.name()),
+                        Printable(collection.load_error()));
+  }
+  return text + Dim(Printable(BackendText(listed.backend())), terminal) + '\n';
 }
 
 std::string NotesText(const v1::Collection& collection) {
@@ -214,6 +227,7 @@ std::string CollectionDetails(const v1::Collection& collection, const Terminal& 
   Table facts({{}, {}});
   const std::string progress = ProgressText(collection.progress());
   facts.AddRow({"state", StateText(collection) + (progress.empty() ? "" : ": " + progress)});
+  if (!collection.load_error().empty()) facts.AddRow({"why", Printable(collection.load_error())});
   if (IsLoaded(collection)) AddFacts(collection, facts);
   std::string text =
       Bold(Printable(collection.name()), terminal) + '\n' + facts.Render(terminal, 2);
@@ -231,11 +245,14 @@ Json CollectionJson(const v1::Collection& collection) {
   Json json = {{"name", collection.name()},
                {"state", StateName(collection.state())},
                {"progress", nullptr},
+               {"load_error", collection.load_error()},
                {"snapshot_id", collection.snapshot_id()},
                {"snapshot_version", collection.snapshot_version()},
                {"rollback_snapshot_id", collection.rollback_snapshot_id()},
                {"loaded_at", nullptr},
                {"folder", collection.folder()},
+               {"loaded_from", collection.loaded_from()},
+               {"overlap", collection.has_overlap() ? Json(collection.overlap()) : Json()},
                {"rows", collection.rows()},
                {"dim", collection.dim()},
                {"metric", MetricName(collection.metric())},

@@ -18,6 +18,10 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
 // files with what each was read as, or why it was not, and notes.
 std::string CollectionDetails(const v1::Collection& collection, const Terminal& terminal);
 
+// `0.5 % of sampled answers are those of the snapshot before`.
+// REQUIRES: the collection has an overlap.
+std::string OverlapText(const v1::Collection& collection);
+
 // `films: 5,000 rows x 384 (cosine), 500 users, 9.5 MiB, snapshot 1 (3f9a12c4)`
 std::string CollectionLine(const v1::Collection& collection);
 // The notes of the collection's load, a blank line before them. Notes that a file was not read are

@@ -59,6 +59,8 @@ const char* StateName(v1::Collection::State state) {
       return "serving";
     case v1::Collection::STATE_RELOADING:
       return "reloading";
+    case v1::Collection::STATE_FAILED:
+      return "failed";
     default:
       return kUnknownName;
   }

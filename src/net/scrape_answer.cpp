@@ -37,8 +37,14 @@ std::string Page(std::string_view path, const HttpPages& pages, bool with_body) 
                     "metrics are at /metrics, health is at /healthz and /readyz\n", with_body);
   }
   const std::string reason = pages.unready_reason();
-  if (reason.empty()) return Response("200 OK", kMessageType, "serving\n", with_body);
-  return Response("503 Service Unavailable", kMessageType, fmt::format("{}\n", reason), with_body);
+  if (!reason.empty()) {
+    return Response("503 Service Unavailable", kMessageType, fmt::format("{}\n", reason),
+                    with_body);
+  }
+  const std::string missing = pages.missing();
+  return Response("200 OK", kMessageType,
+                  missing.empty() ? "serving\n" : fmt::format("serving without {}\n", missing),
+                  with_body);
 }
 
 }  // namespace

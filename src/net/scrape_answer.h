@@ -13,6 +13,8 @@ struct HttpPages {
   std::function<std::string()> metrics;  // /metrics: the text
   // /readyz: why no calls are to be sent here, in a few words; empty when they are
   std::function<std::string()> unready_reason;
+  // /readyz of a server that is ready: what it goes on without, for the page; empty for nothing
+  std::function<std::string()> missing;
 };
 
 // Whether the head of a request has arrived: its lines up to the empty one.

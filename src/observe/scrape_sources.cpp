@@ -76,10 +76,11 @@ class ScrapeCollector final : public prometheus::Collectable {
           GaugeFamily("simile_unfit_values",
                       "Values that do not fit their payload field's type and pass no filter.");
       for (const CollectionReading& reading : sources_.collections()) {
+        AddGauge(successful, reading.last_load_failed ? 0 : 1, {{"collection", reading.name}});
+        if (!reading.serves) continue;
         const std::chrono::duration<double> since_epoch = reading.loaded_at.time_since_epoch();
         AddGauge(rows, static_cast<double>(reading.row_count), {{"collection", reading.name}});
         AddGauge(loaded, since_epoch.count(), {{"collection", reading.name}});
-        AddGauge(successful, reading.last_load_failed ? 0 : 1, {{"collection", reading.name}});
         for (const auto& [part, part_bytes] : reading.bytes) {
           AddGauge(bytes, static_cast<double>(part_bytes),
                    {{"collection", reading.name}, {"part", std::string(part)}});

@@ -25,7 +25,8 @@ struct CollectionReading {
   // What its snapshot holds in memory: {"vectors", 7'680'000}; "device" is the GPU's, the others
   // are the host's.
   std::vector<std::pair<std::string_view, std::uint64_t>> bytes;
-  bool last_load_failed = false;  // it serves what it had before
+  bool serves = true;             // false: only its name and last_load_failed are set
+  bool last_load_failed = false;  // it serves what it had before, or nothing
   // Each payload field that has unfit values, and the number of these values.
   std::vector<std::pair<std::string, std::uint64_t>> unfit_values;
 };
@@ -43,7 +44,7 @@ struct ScrapedMetric {
 // Functions may be called from any thread; an empty one leaves its metric out.
 struct ScrapeSources {
   std::function<std::uint64_t()> connections_open;              // client connections now
-  std::function<std::vector<CollectionReading>()> collections;  // those that serve
+  std::function<std::vector<CollectionReading>()> collections;  // that serve or failed to load
   std::function<std::vector<DeviceMemory>()> device_memory;     // held on the GPU now
   std::function<std::vector<ScrapedMetric>()> others;  // those of one name beside each other
 };

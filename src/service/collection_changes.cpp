@@ -1,5 +1,6 @@
 #include "service/collection_changes.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <future>
 #include <memory>
@@ -89,7 +90,21 @@ bool CertainlyDiffer(const data::FolderFingerprint& a, const data::FolderFingerp
   return false;
 }
 
+// `-` where nothing was compared.
+std::string OverlapText(const engine::Snapshot& snapshot) {
+  return snapshot.overlap ? fmt::format("{:.1f} %", 100 * *snapshot.overlap) : "-";
+}
+
 }  // namespace
+
+void CollectionChanges::Generation::ReadNext(Source source) {
+  if (source.found == loaded_from.found) {
+    loaded_from = std::move(source);
+    equal.reset();
+  } else {
+    equal = std::move(source);
+  }
+}
 
 CollectionChanges::CollectionChanges(Options options, const Parts& parts)
     : options_(std::move(options)), parts_(parts), under_way_(parts.clock) {}
@@ -106,7 +121,13 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
     const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
     request.folder = {(error ? folder : absolute).string(), true};
   }
-  return MakeHere(request);
+  Result loaded = MakeHere(request);
+  if (!loaded.ok() && !options_.required) {
+    const std::lock_guard lock(mutex_);
+    failed_[name] = request.folder;
+    parts_.store.KeepFailed(name, loaded.status());
+  }
+  return loaded;
 }
 
 absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller) {
@@ -175,7 +196,9 @@ CollectionChanges::Origin CollectionChanges::OriginOf(const engine::Snapshot& sn
   const History& history = place->second;
   if (history.served.snapshot_id != snapshot.id) return {};  // replaced meanwhile
   Origin origin;
-  if (!history.served.asked.configured) origin.folder = history.served.asked.path;
+  const Generation& served = history.served;
+  if (!served.next().asked.configured) origin.folder = served.next().asked.path;
+  if (!served.loaded_from.found.configured) origin.loaded_from = served.loaded_from.found.path;
   if (history.earlier) origin.rollback_snapshot_id = history.earlier->snapshot_id;
   return origin;
 }
@@ -200,6 +223,9 @@ std::optional<CollectionChanges::Result> CollectionChanges::AnswerAtOnce(
     const ChangeRequest& request) const {
   if (request.kind == ChangeKind::kLoad || under_way_.Has(request.collection)) return std::nullopt;
   const auto history = HistoryOf(request.collection);
+  if (!history && request.kind != ChangeKind::kRollback && FailedFolder(request.collection)) {
+    return std::nullopt;
+  }
   // The store's error has the nearest name.
   if (!history) return parts_.store.Pin(request.collection);
   if (request.kind != ChangeKind::kRollback || history->earlier) return std::nullopt;
@@ -256,7 +282,7 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
   const absl::StatusOr<Folder> folder = Resolve(request.folder);
   if (!folder.ok()) return folder.status();
   if (const auto history = HistoryOf(request.collection)) {
-    if (IsServed(*folder, *history)) return parts_.store.Pin(request.collection);
+    if (ServedFiles(*folder, *history)) return parts_.store.Pin(request.collection);
     return base::Error(ErrorReason::kCollectionExists,
                        fmt::format("collection \"{}\" is served already, from another folder or "
                                    "from files that have changed since; reload it, or choose "
@@ -264,11 +290,15 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
                                    request.collection),
                        "collection");
   }
-  auto entry =
-      Entry(request.collection, {{folder->asked, folder->found, {}, {}, {}}, {}, false, false});
+  Generation generation;
+  generation.loaded_from = {folder->asked, folder->found, {}};
+  auto entry = Entry(request.collection, {std::move(generation), {}, false, false});
   auto loaded = parts_.publisher.Create(ChangeOf(request, *folder));
   if (loaded.ok()) {
-    entry.mapped().served.Has(*loaded);
+    Generation& served = entry.mapped().served;
+    served.loaded_from.fingerprint = std::move(loaded->fingerprint);
+    served.snapshot_id = std::move(loaded->content_id);
+    served.field_types = std::move(loaded->field_types);
     Remember(std::move(entry));
   }
   return Record("load", request, loaded);
@@ -277,33 +307,42 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
 CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request) {
   const Result served = parts_.store.Pin(request.collection);
   std::optional<History> history = HistoryOf(request.collection);
+  if (const auto failed = FailedFolder(request.collection); failed && !history) {
+    ChangeRequest load = request;
+    if (load.folder.path.empty()) load.folder = *failed;
+    return Load(load);
+  }
   if (!served.ok() || !history) return served;
   const absl::StatusOr<Folder> folder =
-      Resolve(request.folder.path.empty() ? history->served.asked : request.folder);
+      Resolve(request.folder.path.empty() ? history->served.next().asked : request.folder);
   if (!folder.ok() && request.folder.path.empty()) {
     return Record("reload", request, folder.status());  // no mistake of the caller
   }
   if (!folder.ok()) return folder.status();
-  if (IsServed(*folder, *history)) {
-    history->served.asked = folder->asked;
-    history->served.found = folder->found;
+  if (auto files = ServedFiles(*folder, *history)) {
+    const bool moves = folder->asked != history->served.next().asked;
+    history->served.ReadNext({folder->asked, folder->found, *std::move(files)});
     Remember(Entry(request.collection, *std::move(history)));
+    if (moves) LogUnchanged("reload", request.collection);
     return served;
   }
   const absl::Status expected = CheckExpected(request, **served);
   if (!expected.ok()) return expected;
 
   auto entry = Entry(request.collection, *std::move(history));
-  Generation next{folder->asked, folder->found, {}, {}, {}};
+  Source source{folder->asked, folder->found, {}};
   auto loaded = parts_.publisher.Replace(ChangeOf(request, *folder));
   if (loaded.ok()) {
     History& now = entry.mapped();
+    source.fingerprint = std::move(loaded->fingerprint);
     if (loaded->published) {
-      now.earlier = std::move(now.served);
+      now.earlier = std::exchange(
+          now.served,
+          {std::move(source), {}, std::move(loaded->content_id), std::move(loaded->field_types)});
       now.rolled_back = false;
+    } else {
+      now.served.ReadNext(std::move(source));
     }
-    next.Has(*loaded);
-    now.served = std::move(next);
     Remember(std::move(entry));
   }
   return Record("reload", request, loaded);
@@ -326,6 +365,8 @@ CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& reque
         engine::CheckShape(**served, (*kept)->dim(), (*kept)->dataset->metric);
     if (!shape.ok()) return shape;
   }
+  // The folder that an equal copy was read from may hold other content by now.
+  history->earlier->equal.reset();
   auto entry = Entry(request.collection, {*std::move(history->earlier), {}, true, false});
   const auto restored = parts_.publisher.Restore(request.collection, **kept);
   if (restored.ok()) Remember(std::move(entry));
@@ -335,39 +376,53 @@ CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& reque
 CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequest& request,
                                                                 const History& history) {
   Generation earlier = *history.earlier;
-  const absl::StatusOr<Folder> folder = Resolve(earlier.found);
+  std::optional<Source> equal = std::exchange(earlier.equal, std::nullopt);
+  auto entry = Entry(request.collection, {std::move(earlier), {}, true, false});
+  Source& source = entry.mapped().served.loaded_from;
+  auto loaded = LoadEarlier(request, history, source);
+  if (equal && base::ReasonOf(loaded.status()) == ErrorReason::kNothingToRollBack) {
+    source = *std::move(equal);
+    loaded = LoadEarlier(request, history, source);
+  }
+  if (loaded.ok()) {
+    source.fingerprint = std::move(loaded->fingerprint);
+    Remember(std::move(entry));
+  }
+  return Record("rollback", request, loaded);
+}
+
+absl::StatusOr<engine::Publisher::Loaded> CollectionChanges::LoadEarlier(
+    const ChangeRequest& request, const History& history, Source& source) {
+  const absl::StatusOr<Folder> folder = Resolve(source.found);
   if (!folder.ok() && absl::IsResourceExhausted(folder.status())) return folder.status();
   // Its error names a field that this request does not have.
   if (!folder.ok()) return EarlierFolderChanged(request.collection);
   const auto now = data::TakeFingerprint(folder->path, parts_.limits);
   // The usual case of other content: the folder was written over, and then reloaded.
-  if (now.ok() &&
-      (*now == history.served.fingerprint || CertainlyDiffer(*now, earlier.fingerprint))) {
+  if (now.ok() && (history.served.Has(*now) || CertainlyDiffer(*now, source.fingerprint))) {
     return EarlierFolderChanged(request.collection);
   }
   engine::Publisher::Change change = ChangeOf(request, *folder);
-  change.required_id = earlier.snapshot_id;
-  change.required_types = earlier.field_types;
-  auto entry = Entry(request.collection, {std::move(earlier), {}, true, false});
+  change.required_id = history.earlier->snapshot_id;
+  change.required_types = history.earlier->field_types;
   auto loaded = parts_.publisher.Replace(change);
-  if (!loaded.ok()) {
-    return Record("rollback", request, RollbackError(request.collection, loaded.status()));
-  }
-  entry.mapped().served.Has(*loaded);
-  Remember(std::move(entry));
-  return Record("rollback", request, loaded);
+  if (loaded.ok()) return loaded;
+  return RollbackError(request.collection, loaded.status());
 }
 
 CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request) {
-  const Result served = parts_.store.Pin(request.collection);
-  if (!served.ok()) return served;
-  const absl::Status expected = CheckExpected(request, **served);
-  if (!expected.ok()) return expected;
+  if (const Result served = parts_.store.Pin(request.collection); served.ok()) {
+    const absl::Status expected = CheckExpected(request, **served);
+    if (!expected.ok()) return expected;
+  } else if (base::ReasonOf(served.status()) != ErrorReason::kCollectionNotLoaded) {
+    return served;
+  }
   Result removed = parts_.store.Remove(request.collection);
   if (!removed.ok()) return removed;
   parts_.log.Info("collection unloaded", {{"collection", request.collection}});
   const std::lock_guard lock(mutex_);
   histories_.erase(request.collection);
+  failed_.erase(request.collection);
   return removed;
 }
 
@@ -395,9 +450,11 @@ absl::StatusOr<CollectionChanges::Folder> CollectionChanges::Resolve(const Folde
   return Folder{name, std::move(found), *std::move(path)};
 }
 
-bool CollectionChanges::IsServed(const Folder& folder, const History& history) const {
-  const auto now = data::TakeFingerprint(folder.path, parts_.limits);
-  return now.ok() && *now == history.served.fingerprint;
+std::optional<data::FolderFingerprint> CollectionChanges::ServedFiles(
+    const Folder& folder, const History& history) const {
+  auto now = data::TakeFingerprint(folder.path, parts_.limits);
+  if (!now.ok() || !history.served.Has(*now)) return std::nullopt;
+  return *std::move(now);
 }
 
 engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& request,
@@ -405,7 +462,7 @@ engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& reque
   return {.collection = request.collection,
           .folder = folder.path,
           .allow_shape_change = request.allow_shape_change,
-          .min_overlap = request.min_overlap,
+          .min_overlap = std::max(request.min_overlap, options_.min_overlap),
           .required_id = {},
           .progress = [this, &request](const engine::ChangeProgress& progress) {
             under_way_.Report(request.collection, progress);
@@ -420,6 +477,13 @@ std::optional<CollectionChanges::History> CollectionChanges::HistoryOf(
   return place->second;
 }
 
+std::optional<FolderName> CollectionChanges::FailedFolder(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto place = failed_.find(name);
+  if (place == failed_.end()) return std::nullopt;
+  return place->second;
+}
+
 CollectionChanges::Histories::node_type CollectionChanges::Entry(const std::string& name,
                                                                  History history) {
   history.last_load_failed = false;
@@ -430,8 +494,24 @@ CollectionChanges::Histories::node_type CollectionChanges::Entry(const std::stri
 
 void CollectionChanges::Remember(Histories::node_type entry) {
   const std::lock_guard lock(mutex_);
+  failed_.erase(entry.key());
   auto former = histories_.insert(std::move(entry));
   if (!former.inserted) former.position->second = std::move(former.node.mapped());
+}
+
+std::string CollectionChanges::LoadedFrom(const std::string& name) const {
+  const auto history = HistoryOf(name);
+  return history ? history->served.loaded_from.found.path : "";
+}
+
+void CollectionChanges::LogUnchanged(const char* change, const std::string& name) const {
+  const auto history = HistoryOf(name);
+  if (!history) return;  // unloaded meanwhile
+  parts_.log.Info("collection unchanged: its files have the content that is served",
+                  {{"collection", name},
+                   {"change", change},
+                   {"folder", history->served.loaded_from.found.path},
+                   {"next_reload_reads", history->served.next().asked.path}});
 }
 
 CollectionChanges::Result CollectionChanges::Record(
@@ -456,14 +536,15 @@ CollectionChanges::Result CollectionChanges::Record(
     return status;
   }
   if (!loaded->published) {
-    parts_.log.Info("collection unchanged: its files have the content that is served",
-                    {{"collection", name}, {"change", change}});
+    LogUnchanged(change, name);
     return loaded->snapshot;
   }
   const engine::Snapshot& published = *loaded->snapshot;
   parts_.metrics.CountReload(true);
   parts_.log.Info("collection published", {{"collection", name},
                                            {"change", change},
+                                           {"folder", LoadedFrom(name)},
+                                           {"overlap", OverlapText(published)},
                                            {"snapshot_id", published.id},
                                            {"version", published.version},
                                            {"rows", published.row_count()},

@@ -30,6 +30,8 @@ class CollectionChanges {
   struct Options {
     bool allowed_over_wire = false;
     std::filesystem::path data_root;  // callers load only from below it; empty: from nowhere
+    double min_overlap = 0;           // least of every reload; a request may ask for more
+    bool required = true;             // false: what does not load at the start is kept as failed
   };
   struct Parts {
     engine::Publisher& publisher;
@@ -43,7 +45,9 @@ class CollectionChanges {
   CollectionChanges(Options options, const Parts& parts);
 
   // Loads a folder that the operator configured, inside the data root or not. Blocking: for
-  // start-up. Does not wait for the change queue. Errors: as Start of a load; they are not logged.
+  // start-up, and to try again what failed then. Does not wait for the change queue.
+  // Errors: as Start of a load; they are not logged. Where collections are not required, the name
+  // is kept as failed, and a reload reads the folder.
   absl::StatusOr<engine::SnapshotPtr> LoadAtStart(const std::string& name,
                                                   const std::filesystem::path& folder);
 
@@ -76,9 +80,11 @@ class CollectionChanges {
   //         CHANGE_IN_PROGRESS; STOPPING.
   absl::Status Unload(const std::string& name, const std::string& expected_snapshot_id);
 
-  // Where a snapshot that is served came from, and what a rollback returns to.
+  // Where a snapshot that is served came from, and what a rollback returns to. Folders are relative
+  // to the data root; empty for one outside it.
   struct Origin {
-    std::string folder;                // relative to the data root; empty for one outside it
+    std::string folder;                // which the next reload reads
+    std::string loaded_from;           // with every link followed
     std::string rollback_snapshot_id;  // empty for nothing
   };
   Origin OriginOf(const engine::Snapshot& snapshot) const;
@@ -95,20 +101,28 @@ class CollectionChanges {
  private:
   using Result = absl::StatusOr<engine::SnapshotPtr>;
 
-  // A snapshot of a collection, and the folder it was loaded from.
-  struct Generation {
-    FolderName asked;  // which a reload reads again
-    FolderName found;  // with every link followed: to this a rollback returns
+  // A folder with a generation's content.
+  struct Source {
+    FolderName asked;
+    FolderName found;  // with every link followed
     data::FolderFingerprint fingerprint;
+  };
+  // A snapshot of a collection, and where its content is.
+  struct Generation {
+    Source loaded_from;  // to this a rollback returns
+    // The folder that the next reload reads, when that is another one: it was found to have the
+    // same content.
+    std::optional<Source> equal;
     std::string snapshot_id;
     std::vector<data::KeptType> field_types;
 
-    // Takes over what was loaded from it.
-    void Has(engine::Publisher::Loaded& loaded) {
-      fingerprint = std::move(loaded.fingerprint);
-      snapshot_id = std::move(loaded.content_id);
-      field_types = std::move(loaded.field_types);
+    const Source& next() const { return equal ? *equal : loaded_from; }
+    // Whether one of its folders had these files when it was read.
+    bool Has(const data::FolderFingerprint& files) const {
+      return files == loaded_from.fingerprint || (equal && files == equal->fingerprint);
     }
+    // From now on reloads read this folder, which has the same content. Takes no memory.
+    void ReadNext(Source source);
   };
   struct History {
     Generation served;
@@ -141,17 +155,28 @@ class CollectionChanges {
   Result Reload(const ChangeRequest& request);
   Result RollBack(const ChangeRequest& request);
   Result RollBackFromFolder(const ChangeRequest& request, const History& history);
+  // The generation before, from one of its folders.
+  // Errors: NOTHING_TO_ROLL_BACK where the folder has other content by now.
+  absl::StatusOr<engine::Publisher::Loaded> LoadEarlier(const ChangeRequest& request,
+                                                        const History& history, Source& source);
   Result Remove(const ChangeRequest& request);
 
   absl::StatusOr<Folder> Resolve(const FolderName& name) const;
-  // Whether the folder has the content that is served, as its files' fingerprint tells.
-  bool IsServed(const Folder& folder, const History& history) const;
+  // The files of the folder, when their fingerprint tells that they have the content that is
+  // served.
+  std::optional<data::FolderFingerprint> ServedFiles(const Folder& folder,
+                                                     const History& history) const;
   engine::Publisher::Change ChangeOf(const ChangeRequest& request, const Folder& folder);
   std::optional<History> HistoryOf(const std::string& name) const;
+  // The folder of a collection that failed to load.
+  std::optional<FolderName> FailedFolder(const std::string& name) const;
   // What Remember takes, made before anything is published.
   static Histories::node_type Entry(const std::string& name, History history);
   // After a load that succeeded: takes no memory.
   void Remember(Histories::node_type entry);
+  // The folder of the content that is served, links followed, for the log.
+  std::string LoadedFrom(const std::string& name) const;
+  void LogUnchanged(const char* change, const std::string& name) const;
   // Counts and logs the end of a load or a rollback. Returns what is served then, or the error.
   Result Record(const char* change, const ChangeRequest& request,
                 const absl::StatusOr<engine::Publisher::Loaded>& loaded);
@@ -161,6 +186,7 @@ class CollectionChanges {
   ChangesUnderWay under_way_;
   mutable std::mutex mutex_;  // guards histories_
   Histories histories_;
+  std::map<std::string, FolderName> failed_;  // guarded by mutex_; folders that did not load
 };
 
 }  // namespace simile::service

@@ -24,6 +24,8 @@ v1::Collection::State StateOf(engine::CollectionState state) {
       return v1::Collection::STATE_SERVING;
     case engine::CollectionState::kReloading:
       return v1::Collection::STATE_RELOADING;
+    case engine::CollectionState::kFailed:
+      return v1::Collection::STATE_FAILED;
   }
   return v1::Collection::STATE_UNSPECIFIED;
 }
@@ -162,6 +164,7 @@ void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   for (const data::FolderFile& file : dataset.files) FillFile(file, *message.add_files());
   message.set_unread_files(dataset.unread_files);
   message.set_skipped_rows(dataset.skipped_rows.size());
+  if (snapshot.overlap) message.set_overlap(*snapshot.overlap);
   message.set_index_problem(engine::IndexStateOf(snapshot).problem);
 }
 
@@ -282,12 +285,14 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
   message.set_state(StateOf(status.state));
   if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
   if (!status.snapshot) {
+    message.set_load_error(status.load_error);
     FillServedBy(backend.Now(), *message.mutable_backend());
     message.mutable_backend()->clear_reason();  // the response has it for those who may see it
     return absl::OkStatus();
   }
   FillIdentity(*status.snapshot, message);
   message.set_folder(status.origin.folder);
+  message.set_loaded_from(status.origin.loaded_from);
   message.set_rollback_snapshot_id(status.origin.rollback_snapshot_id);
   const auto own = status.snapshot->Own(work);
   if (!own.ok()) {

@@ -113,14 +113,22 @@ absl::Status ServedCollections::Unload(const PermittedCollection& collection,
 
 PermittedStatus ServedCollections::StatusOf(const PermittedCollection& collection,
                                             engine::CollectionStatus status) const {
-  PermittedStatus permitted{std::move(status.name), status.state, {}, {}, {}};
+  PermittedStatus permitted{std::move(status.name), status.state, {}, {}, {}, {}};
   if (status.progress && !collection.sees_all_rows_and_users()) {
     status.progress = VisibleProgress(*status.progress);
   }
   permitted.progress = std::move(status.progress);
+  if (!status.problem.ok()) {
+    permitted.load_error = collection.sees_all_rows_and_users()
+                               ? std::string(status.problem.message())
+                               : "the folder did not load; the server's log says why";
+  }
   if (status.snapshot == nullptr) return permitted;
   permitted.origin = changes_.OriginOf(*status.snapshot);
-  if (!collection.sees_all_rows_and_users()) permitted.origin.folder.clear();
+  if (!collection.sees_all_rows_and_users()) {
+    permitted.origin.folder.clear();
+    permitted.origin.loaded_from.clear();
+  }
   permitted.snapshot = PermittedSnapshot(collection, std::move(status.snapshot));
   return permitted;
 }
@@ -139,8 +147,8 @@ ChangeCaller ServedCollections::CallerOf(const PermittedCollection& collection,
     if (!end.ok()) return done(end);
     absl::StatusOr<PermittedStatus> served;
     const absl::Status made = Guarded([&] {
-      served = StatusOf(collection,
-                        {(*result)->collection, engine::CollectionState::kServing, {}, *result});
+      served = StatusOf(
+          collection, {(*result)->collection, engine::CollectionState::kServing, {}, *result, {}});
     });
     done(made.ok() ? std::move(served) : made);
   };

@@ -28,6 +28,7 @@ struct PermittedStatus {
   std::optional<engine::ChangeProgress> progress;  // of the load under way; nothing while kServing
   std::optional<PermittedSnapshot> snapshot;       // nothing before the first publish
   CollectionChanges::Origin origin;                // of the snapshot
+  std::string load_error;                          // of CollectionState::kFailed
 };
 
 // A call that waits for a change; see ChangeCaller.

@@ -89,5 +89,13 @@ TEST(LoadingTextTest, NamesTheCollectionThatLoads) {
   EXPECT_EQ(LoadingText({{"books", CollectionState::kServing, {}, nullptr}}), "");
 }
 
+TEST(FirstLinesTest, NameTheCollectionsThatDidNotLoad) {
+  EXPECT_EQ(FailedCollections({{"films", engine::CollectionState::kServing, {}, nullptr}}), "");
+  EXPECT_EQ(FailedCollections({{"books", engine::CollectionState::kFailed, {}, nullptr},
+                               {"films", engine::CollectionState::kServing, {}, nullptr},
+                               {"maps", engine::CollectionState::kFailed, {}, nullptr}}),
+            "books, maps");
+}
+
 }  // namespace
 }  // namespace simile::app

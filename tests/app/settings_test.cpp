@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace simile::app {
@@ -71,11 +73,14 @@ TEST(SettingsTest, RefusesFractionsBeyondBothEnds) {
       EXPECT_TRUE(setting.set({end}, config).ok()) << setting.key;
       EXPECT_EQ(setting.get(config).front(), end) << setting.key;
     }
-    for (const char* text : {"", "-1", "1.01", "0.01", "+0.5", "0.5 ", "nan", "inf", "1e400"}) {
+    const std::string below = fmt::format("{}", std::stod(setting.range) - 0.01);
+    const std::string above = fmt::format("{}", std::stod(setting.range.substr(to + 4)) + 0.01);
+    for (const std::string text :
+         {"", "-1", "+0.5", "0.5 ", "nan", "inf", "1e400", below.c_str(), above.c_str()}) {
       EXPECT_FALSE(setting.set({text}, config).ok()) << setting.key << " " << text;
     }
   }
-  EXPECT_EQ(fractions, 1);
+  EXPECT_EQ(fractions, 2);
 }
 
 TEST(SettingsTest, RenamesSettingsToKnownOnes) {

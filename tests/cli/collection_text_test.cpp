@@ -10,6 +10,7 @@ namespace simile::cli {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 
 v1::BackendStatus Cpu() {
@@ -75,6 +76,33 @@ TEST(CollectionTextTest, ShowsGpuMemoryAndFoldersWhereACollectionHasThem) {
             "films       serving  5,000 x 384  cosine    500  8.3 MiB     3.0 MiB  2 (3f9a12c4)  "
             "films-2  cpu\n"
             "cpu: no NVIDIA driver\n");
+}
+
+TEST(CollectionTextTest, SaysWhyACollectionDidNotLoad) {
+  v1::Collection books;
+  books.set_name("books");
+  books.set_state(v1::Collection::STATE_FAILED);
+  books.set_load_error("ids.json: line 3 is empty");
+  EXPECT_THAT(CollectionTable(Listed({books, Films()}), Terminal{}),
+              AllOf(HasSubstr("books       failed\n"),
+                    HasSubstr("books did not load: ids.json: line 3 is empty\ncpu: ")));
+  EXPECT_THAT(CollectionDetails(books, Terminal{}),
+              HasSubstr("  state  failed\n  why    ids.json: line 3 is empty\n"));
+  EXPECT_EQ(CollectionJson(books)["load_error"], "ids.json: line 3 is empty");
+}
+
+TEST(CollectionTextTest, SaysWhereTheContentIsAndHowMuchOfTheAnswersStayed) {
+  v1::Collection films = Films();
+  films.set_folder("current");
+  films.set_loaded_from("films-2");
+  films.set_overlap(0.005);
+  EXPECT_THAT(
+      CollectionDetails(films, Terminal{}),
+      AllOf(HasSubstr("loaded from     films-2\n"), HasSubstr("a reload reads  current\n"),
+            HasSubstr(
+                "overlap         0.5 % of sampled answers are those of the snapshot before\n")));
+  EXPECT_EQ(CollectionJson(films)["overlap"], 0.005);
+  EXPECT_TRUE(CollectionJson(Films())["overlap"].is_null());
 }
 
 TEST(CollectionTextTest, SaysWhyACollectionHasAnotherBackendThanTheServer) {

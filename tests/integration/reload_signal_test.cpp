@@ -52,12 +52,13 @@ TEST_F(ReloadSignalTest, ReloadsTheCollectionsWhoseFilesChanged) {
   const std::string films = SnapshotOf(client, "films");
   const std::string books = SnapshotOf(client, "books");
   server.Signal(SIGHUP);
-  ASSERT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\"\n"))
+  ASSERT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\" overlap=\"\"\n"))
       << server.output();
 
   Replace(books_, 2);
   server.Signal(SIGHUP);
-  ASSERT_TRUE(server.AwaitOutput("reloaded=books unchanged=1 failed=\"\" unfit=\"\"\n"))
+  ASSERT_TRUE(server.AwaitOutput(
+      "reloaded=books unchanged=1 failed=\"\" unfit=\"\" overlap=\"books: 100.0 %\"\n"))
       << server.output();
   EXPECT_TRUE(
       server.AwaitOutput("audit change=\"reload by SIGHUP\" result=done collection=books\n"))
@@ -75,10 +76,59 @@ TEST_F(ReloadSignalTest, ServesOnWhatCannotBeReloaded) {
   std::filesystem::remove(films_ / "content_vectors.npy");
   Replace(books_, 2);
   server.Signal(SIGHUP);
-  ASSERT_TRUE(server.AwaitOutput("reloaded=books unchanged=0 failed=films unfit=\"\"\n"))
+  ASSERT_TRUE(server.AwaitOutput(
+      "reloaded=books unchanged=0 failed=films unfit=\"\" overlap=\"books: 100.0 %\"\n"))
       << server.output();
   EXPECT_THAT(server.output(), HasSubstr("collection not reloaded collection=films error="));
   EXPECT_EQ(SnapshotOf(client, "films"), films);
+}
+
+// One folder is broken at the start; it is mended later.
+TEST_F(ReloadSignalTest, TriesAgainWhatTheServerStartedWithout) {
+  std::filesystem::rename(films_ / "content_vectors.npy", films_ / "kept");
+  std::vector<std::string> arguments{"--collection",
+                                     "films=" + films_.string(),
+                                     "--collection",
+                                     "books=" + books_.string(),
+                                     "--port",
+                                     "0",
+                                     "--metrics-port",
+                                     "0",
+                                     "--skip-failed-collections"};
+  ServerProcess server(arguments);
+  const std::string address = server.AwaitListening();
+  ASSERT_NE(address, "") << server.output();
+  const Client client(address);
+  EXPECT_THAT(server.output(), HasSubstr("collection not loaded: the server goes on without it "
+                                         "collection=films error="));
+  EXPECT_EQ(client.CheckHealth("films"), Health::kNotServing);
+  EXPECT_EQ(client.CheckHealth("books"), Health::kServing);
+  EXPECT_EQ(client.CheckHealth(""), Health::kServing);
+  EXPECT_THAT(GetPage(server.MetricsPort(), "/readyz"), HasSubstr("serving without films\n"));
+  EXPECT_THAT(GetPage(server.MetricsPort(), "/metrics"),
+              HasSubstr("simile_last_load_successful{collection=\"films\"} 0\n"));
+  v1::GetCollectionResponse response;
+  ASSERT_TRUE(client.Get("films", response).ok());
+  EXPECT_EQ(response.collection().state(), v1::Collection::STATE_FAILED);
+  EXPECT_THAT(response.collection().load_error(), HasSubstr("content_vectors.npy"));
+
+  server.Signal(SIGHUP);
+  ASSERT_TRUE(server.AwaitOutput("unchanged=1 failed=films")) << server.output();
+  std::filesystem::rename(films_ / "kept", films_ / "content_vectors.npy");
+  server.Signal(SIGHUP);
+  ASSERT_TRUE(server.AwaitOutput("reloaded=films unchanged=1 failed=\"\"")) << server.output();
+  EXPECT_EQ(client.CheckHealth("films"), Health::kServing);
+  EXPECT_THAT(GetPage(server.MetricsPort(), "/readyz"), HasSubstr("\r\n\r\nserving\n"));
+}
+
+TEST_F(ReloadSignalTest, DoesNotStartWithoutAnyCollection) {
+  std::filesystem::remove(films_ / "content_vectors.npy");
+  std::filesystem::remove(books_ / "content_vectors.npy");
+  std::vector<std::string> arguments = Arguments();
+  arguments.emplace_back("--skip-failed-collections");
+  ServerProcess server(arguments);
+  EXPECT_EQ(server.AwaitExit(), 1);
+  EXPECT_THAT(server.output(), HasSubstr("content_vectors.npy"));
 }
 
 TEST_F(ReloadSignalTest, FollowsTheStartWhenItComesDuringThat) {
@@ -92,7 +142,7 @@ TEST_F(ReloadSignalTest, FollowsTheStartWhenItComesDuringThat) {
   server.Signal(SIGHUP);
   scratch_.Write("go", "");
   EXPECT_NE(server.AwaitListening(), "");
-  EXPECT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\"\n"))
+  EXPECT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\" overlap=\"\"\n"))
       << server.output();
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);

@@ -42,7 +42,9 @@ class LaterClock final : public Clock {
 };
 
 HttpPages PagesOf(std::function<std::string()> metrics) {
-  return {.metrics = std::move(metrics), .unready_reason = [] { return std::string("draining"); }};
+  return {.metrics = std::move(metrics),
+          .unready_reason = [] { return std::string("draining"); },
+          .missing = [] { return std::string(); }};
 }
 
 // Times out never unless a test says so: what it waits for then does not depend on time.

@@ -11,9 +11,11 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Of a server that serves, unless a reason is given.
-std::string Answer(std::string_view head, const std::string& unready_reason = "") {
+std::string Answer(std::string_view head, const std::string& unready_reason = "",
+                   const std::string& missing = "") {
   return ScrapeAnswer(head, {.metrics = [] { return std::string("simile_rows 5\n"); },
-                             .unready_reason = [&] { return unready_reason; }});
+                             .unready_reason = [&] { return unready_reason; },
+                             .missing = [&] { return missing; }});
 }
 
 std::string Refused(std::string_view head) {
@@ -22,7 +24,8 @@ std::string Refused(std::string_view head) {
     asked = true;
     return std::string();
   };
-  std::string answer = ScrapeAnswer(head, {.metrics = page, .unready_reason = page});
+  std::string answer =
+      ScrapeAnswer(head, {.metrics = page, .unready_reason = page, .missing = page});
   EXPECT_FALSE(asked) << head;
   EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
   return answer.substr(0, answer.find('\r'));
@@ -63,6 +66,9 @@ TEST(ScrapeAnswerTest, SaysWhyItIsNotReady) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
   EXPECT_THAT(answer, HasSubstr("\r\nContent-Length: 20\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nloading films, 43 %\n"));
+  answer = Answer("GET /readyz HTTP/1.1\r\n\r\n", "", "books, users");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nserving without books, users\n"));
   answer = Answer("HEAD /readyz HTTP/1.1\r\n\r\n", "draining");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\n"));

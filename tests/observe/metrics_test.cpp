@@ -119,11 +119,18 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
                  5000,
                  std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000)),
                  {{"vectors", 7'680'000}, {"device", 0}},
+                 true,
                  false,
                  {{"price", 3}}},
                 {.name = "books",
                  .loaded_at = {},
                  .bytes = {},
+                 .last_load_failed = true,
+                 .unfit_values = {}},
+                {.name = "maps",
+                 .loaded_at = {},
+                 .bytes = {},
+                 .serves = false,
                  .last_load_failed = true,
                  .unfit_values = {}}};
           },
@@ -139,6 +146,9 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
       HasSubstr("simile_snapshot_loaded_timestamp_seconds{collection=\"films\"} 1700000000\n"));
   EXPECT_THAT(text, HasSubstr("simile_last_load_successful{collection=\"films\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("simile_last_load_successful{collection=\"books\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("simile_rows{collection=\"books\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("simile_last_load_successful{collection=\"maps\"} 0\n"));
+  EXPECT_THAT(text, Not(HasSubstr("simile_rows{collection=\"maps\"}"))) << "it serves nothing";
   EXPECT_THAT(
       text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"vectors\"} 7680000\n"));
   EXPECT_THAT(text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"device\"} 0\n"));

@@ -136,12 +136,14 @@ double ShareKept(const std::set<std::string>& former, const std::set<std::string
   return static_cast<double>(kept) / static_cast<double>(former.size());
 }
 
-absl::Status OverlapTooLow(const std::string& why, double minimum) {
+absl::Status OverlapTooLow(const std::string& found, double minimum) {
   return base::Error(
       base::ErrorReason::kOverlapTooLow,
-      fmt::format("min_overlap: {}; {:.1f} % are asked for. The former snapshot is still served. "
-                  "If that much change is meant, ask for less, or for 0",
-                  why, 100 * minimum),
+      fmt::format(
+          "min_overlap: {}; at least {:.1f} % must. The former snapshot is still served. If "
+          "that much change is meant, ask for less, or for 0; the setting "
+          "collections.min_overlap asks at every reload",
+          found, 100 * minimum),
       "min_overlap");
 }
 
@@ -163,22 +165,30 @@ absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next) {
       "collection");
 }
 
-absl::Status CheckOverlap(const Snapshot& served, const Snapshot& next, double minimum) {
-  if (minimum <= 0) return absl::OkStatus();
+absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next) {
   const CommonItems items = DrawCommonItems(served, next);
   const std::size_t count = items.served.size();
-  if (count == 0) return OverlapTooLow("the new snapshot has none of the sampled items", minimum);
+  if (count == 0) return Overlap();
   const auto former = NearestOf(served, items.served);
   if (!former.ok()) return former.status();
   const auto now = NearestOf(next, items.next);
   if (!now.ok()) return now.status();
   double sum = 0;
   for (std::size_t item = 0; item < count; ++item) sum += ShareKept((*former)[item], (*now)[item]);
-  const double overlap = sum / static_cast<double>(count);
-  if (overlap >= minimum) return absl::OkStatus();
-  return OverlapTooLow(fmt::format("of the {} nearest items of {}, {:.1f} % stay as they are",
-                                   kNearest, base::Counted(count, "sampled item"), 100 * overlap),
-                       minimum);
+  return Overlap{count, sum / static_cast<double>(count)};
+}
+
+absl::Status CheckOverlap(const Overlap& overlap, double minimum) {
+  if (minimum <= 0) return absl::OkStatus();
+  if (overlap.items == 0) {
+    return OverlapTooLow("the new snapshot has none of the sampled items, so no answer stays",
+                         minimum);
+  }
+  if (overlap.share >= minimum) return absl::OkStatus();
+  return OverlapTooLow(
+      fmt::format("of the {} nearest items of {}, {:.1f} % stay as they are", kNearest,
+                  base::Counted(overlap.items, "sampled item"), 100 * overlap.share),
+      minimum);
 }
 
 }  // namespace simile::engine

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "engine/snapshots/snapshot.h"
 
@@ -19,12 +22,17 @@ namespace simile::engine {
 // Errors: ALL_SCORES_EQUAL; the index's own.
 absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next);
 
-// Refuses a generation whose answers differ too much from those that are served. The overlap is the
-// mean share, over up to 64 items that both generations have, of the item's 10 nearest that are
-// among its 10 nearest in `next`, too: by id, without the item itself.
-//   minimum  of the overlap, 0..1; 0: any will do, and nothing is searched
-// Cost: a search for 64 rows in each generation.
-// Errors: OVERLAP_TOO_LOW with the overlap found; the indexes' own.
-absl::Status CheckOverlap(const Snapshot& served, const Snapshot& next, double minimum);
+// How much of the answers of a generation stays in the next one. The share is the mean, over up to
+// 64 items that both generations have, of the share of the item's 10 nearest that are among its 10
+// nearest in `next`, too: by id, without the item itself.
+struct Overlap {
+  std::size_t items = 0;  // compared; 0 when the next generation has none of the sampled items
+  double share = 0;       // 0..1; of no meaning without items
+};
+// Cost: a search for 64 rows in each generation. Errors: the indexes' own.
+absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next);
+
+// Errors: OVERLAP_TOO_LOW with the overlap found, where it is below a minimum that is above 0.
+absl::Status CheckOverlap(const Overlap& overlap, double minimum);
 
 }  // namespace simile::engine

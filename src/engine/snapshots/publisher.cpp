@@ -143,7 +143,9 @@ absl::StatusOr<Publisher::Loaded> Publisher::Restore(const std::string& collecti
   if (absl::Status status = store_.BeginReplace(collection); !status.ok()) return status;
   Claim claim(store_, collection);
   try {
-    return Loaded{claim.Publish(earlier), {}, {}, {}, true};
+    Snapshot restored = earlier;
+    restored.overlap.reset();
+    return Loaded{claim.Publish(std::move(restored)), {}, {}, {}, true};
   } catch (const std::bad_alloc&) {
     return OutOfMemory(collection);
   }
@@ -190,9 +192,13 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     absl::StatusOr<Snapshot> snapshot = Build(change.collection, *std::move(dataset), report);
     if (!snapshot.ok()) return snapshot.status();
     if (served != nullptr && change.required_id.empty()) {  // what is returned to has served before
-      absl::Status differ = CheckScoresDiffer(*served, *snapshot);
-      if (differ.ok()) differ = CheckOverlap(*served, *snapshot, change.min_overlap);
+      const absl::Status differ = CheckScoresDiffer(*served, *snapshot);
       if (!differ.ok()) return differ;
+      const absl::StatusOr<Overlap> overlap = OverlapOf(*served, *snapshot);
+      if (!overlap.ok()) return overlap.status();
+      const absl::Status enough = CheckOverlap(*overlap, change.min_overlap);
+      if (!enough.ok()) return enough;
+      if (overlap->items > 0) snapshot->overlap = overlap->share;
     }
     report.Enter(ChangeStage::kVerifying, 1);
     // Last: nothing may fail once it serves.

@@ -50,7 +50,7 @@ class Publisher {
     std::filesystem::path folder;
     // Replace: may the dimension, the metric or the type of a payload field be another?
     bool allow_shape_change = false;
-    double min_overlap = 0;        // Replace: of the answers with those served (CheckOverlap)
+    double min_overlap = 0;        // Replace: of the answers that must stay (CheckOverlap)
     std::string required_id = {};  // Replace: the only content to publish; empty: any
     // Replace: the types that payload fields keep when required_id is set. When it is empty,
     // fields keep the types of the served snapshot.

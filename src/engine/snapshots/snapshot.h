@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ struct Snapshot {
   std::string id;             // Dataset::content_id
   std::uint64_t version = 0;  // from 1, grows with every publish of the collection
   std::chrono::system_clock::time_point loaded_at;
+  // How much of the answers of the snapshot that it replaced stayed (OverlapOf). Nothing for a
+  // collection's first snapshot, after a rollback, and where no sampled item is in both.
+  std::optional<double> overlap;
   std::shared_ptr<const data::Dataset> dataset;
   // The rows that a search may return: all but Dataset::skipped_rows. Null where none is skipped.
   std::shared_ptr<const RowMask> searchable;

@@ -21,6 +21,13 @@ using base::ErrorReason;
 // When to ask again for a collection that loads: most loads end within seconds.
 constexpr std::chrono::milliseconds kRetryLoading{1'000};
 
+absl::Status DidNotLoad(std::string_view collection) {
+  return base::Error(ErrorReason::kCollectionNotLoaded,
+                     fmt::format("{} is not served: its folder did not load. The server's log and "
+                                 "`simile list` say why",
+                                 collection));
+}
+
 absl::Status IsLoading(std::string_view collection, const ChangeProgress& progress) {
   return base::WithRetryAfter(
       base::Error(ErrorReason::kCollectionLoading,
@@ -54,7 +61,7 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::Pin(std::string_view collection) cons
   DropExpiredLeases();
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
-  if (slot->second.current == nullptr) return IsLoading(collection, slot->second.progress);
+  if (slot->second.current == nullptr) return NotServing(collection, slot->second);
   return slot->second.current;
 }
 
@@ -64,7 +71,7 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::PinContent(std::string_view collectio
   DropExpiredLeases();
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
-  if (slot->second.current == nullptr) return IsLoading(collection, slot->second.progress);
+  if (slot->second.current == nullptr) return NotServing(collection, slot->second);
   for (const SnapshotPtr& snapshot : {slot->second.current, slot->second.replaced}) {
     if (snapshot != nullptr && snapshot->id == id) return snapshot;
   }
@@ -118,6 +125,11 @@ absl::Status SnapshotStore::BeginCreate(const std::string& collection) {
   const std::lock_guard lock(mutex_);
   const auto [slot, inserted] = slots_.try_emplace(collection);
   if (inserted) return absl::OkStatus();
+  if (slot->second.state == CollectionState::kFailed) {
+    slot->second.state = CollectionState::kLoading;
+    slot->second.progress = {};
+    return absl::OkStatus();
+  }
   if (slot->second.current == nullptr) {
     return ChangeInProgress(collection);
   }
@@ -131,6 +143,7 @@ absl::Status SnapshotStore::BeginReplace(const std::string& collection) {
   const std::lock_guard lock(mutex_);
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
+  if (slot->second.state == CollectionState::kFailed) return DidNotLoad(collection);
   if (slot->second.state != CollectionState::kServing) {
     return ChangeInProgress(collection);
   }
@@ -161,6 +174,7 @@ SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, S
     slot.replaced_until = std::exchange(slot.leased_until, leased_until);
     slot.replaced = clock_.Now() < slot.replaced_until ? published.previous : nullptr;
     slot.state = CollectionState::kServing;
+    slot.problem = absl::OkStatus();
   }
   if (published.previous == nullptr) NotifyListener(collection);
   return published;
@@ -169,11 +183,21 @@ SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, S
 void SnapshotStore::AbandonChange(const std::string& collection) {
   const std::lock_guard lock(mutex_);
   Slot& slot = ClaimedSlot(collection);
-  if (slot.current == nullptr) {
+  if (slot.current != nullptr) {
+    slot.state = CollectionState::kServing;
+  } else if (!slot.problem.ok()) {
+    slot.state = CollectionState::kFailed;
+  } else {
     slots_.erase(collection);
-    return;
   }
-  slot.state = CollectionState::kServing;
+}
+
+void SnapshotStore::KeepFailed(const std::string& collection, const absl::Status& problem) {
+  const std::lock_guard lock(mutex_);
+  const auto [slot, inserted] = slots_.try_emplace(collection);
+  if (!inserted && slot->second.state != CollectionState::kFailed) return;
+  slot->second.state = CollectionState::kFailed;
+  slot->second.problem = problem;
 }
 
 absl::StatusOr<SnapshotPtr> SnapshotStore::Remove(const std::string& collection) {
@@ -182,7 +206,9 @@ absl::StatusOr<SnapshotPtr> SnapshotStore::Remove(const std::string& collection)
     const std::lock_guard lock(mutex_);
     const auto slot = slots_.find(collection);
     if (slot == slots_.end()) return UnknownCollection(collection);
-    if (slot->second.state != CollectionState::kServing) {
+    const bool is_idle = slot->second.state == CollectionState::kServing ||
+                         slot->second.state == CollectionState::kFailed;
+    if (!is_idle) {
       return base::Error(
           ErrorReason::kChangeInProgress,
           fmt::format("{} is being loaded; unload it when that is over", collection));
@@ -221,9 +247,17 @@ Clock::TimePoint SnapshotStore::LeaseOf(const Slot& slot, std::string_view id) {
 }
 
 CollectionStatus SnapshotStore::StatusOf(const std::string& collection, const Slot& slot) {
-  CollectionStatus status{collection, slot.state, std::nullopt, slot.current};
-  if (slot.state != CollectionState::kServing) status.progress = slot.progress;
+  CollectionStatus status{collection, slot.state, std::nullopt, slot.current, {}};
+  const bool is_claimed =
+      slot.state == CollectionState::kLoading || slot.state == CollectionState::kReloading;
+  if (is_claimed) status.progress = slot.progress;
+  if (slot.state == CollectionState::kFailed) status.problem = slot.problem;
   return status;
+}
+
+absl::Status SnapshotStore::NotServing(std::string_view collection, const Slot& slot) {
+  return slot.state == CollectionState::kFailed ? DidNotLoad(collection)
+                                                : IsLoading(collection, slot.progress);
 }
 
 SnapshotStore::Slot& SnapshotStore::ClaimedSlot(const std::string& collection) {

@@ -19,14 +19,16 @@
 
 namespace simile::engine {
 
-enum class CollectionState : std::uint8_t { kLoading, kServing, kReloading };
+// kFailed: its first load failed, nothing is served, and another load may begin.
+enum class CollectionState : std::uint8_t { kLoading, kServing, kReloading, kFailed };
 
 // A collection as seen from outside: its state and, when there is one, its current snapshot.
 struct CollectionStatus {
   std::string name;
   CollectionState state = CollectionState::kLoading;
-  std::optional<ChangeProgress> progress;  // of the load under way; nothing while kServing
+  std::optional<ChangeProgress> progress;  // of the load under way; nothing without one
   SnapshotPtr snapshot;                    // null before the first publish
+  absl::Status problem = {};               // kFailed: the error of the last load
 };
 
 // The collections being served: for each a slot with the current snapshot. Owned by wiring; all
@@ -55,7 +57,7 @@ class SnapshotStore {
 
   // The current snapshot.
   // Errors: COLLECTION_NOT_FOUND, with the nearest known name; COLLECTION_LOADING while the first
-  //         load runs, with its progress.
+  //         load runs, with its progress; COLLECTION_NOT_LOADED after a load that failed.
   absl::StatusOr<SnapshotPtr> Pin(std::string_view collection) const;
   // The snapshot with this content (Snapshot::id): the current one, or a replaced one that is still
   // kept.
@@ -70,7 +72,7 @@ class SnapshotStore {
   // Errors: COLLECTION_NOT_FOUND.
   absl::StatusOr<CollectionStatus> Get(std::string_view collection) const;
 
-  // Claims a new name (must not exist) or an existing one (must exist and be idle).
+  // Claims a new name (must not exist, or have failed) or an existing one (must exist and be idle).
   // Errors: COLLECTION_EXISTS / COLLECTION_NOT_FOUND; CHANGE_IN_PROGRESS when it is claimed.
   absl::Status BeginCreate(const std::string& collection);
   absl::Status BeginReplace(const std::string& collection);
@@ -86,11 +88,14 @@ class SnapshotStore {
     SnapshotPtr previous;  // null after a first publish
   };
   Published Publish(const std::string& collection, Snapshot snapshot);
-  // Ends the claim without a change; a name that never served disappears.
+  // Ends the claim without a change; a name that never served disappears, unless it had failed.
   // REQUIRES: the collection is claimed.
   void AbandonChange(const std::string& collection);
-  // Removes a collection and returns its last snapshot. Calls under way keep theirs. A collection
-  // created under the same name later starts again from version 1.
+  // Keeps a name whose first load failed, with the error, so that callers learn that it is expected
+  // here. Does nothing when another load has begun or published meanwhile.
+  void KeepFailed(const std::string& collection, const absl::Status& problem);
+  // Removes a collection and returns its last snapshot; null for one that failed. Calls under way
+  // keep theirs. A collection created under the same name later starts again from version 1.
   // Errors: COLLECTION_NOT_FOUND; CHANGE_IN_PROGRESS when it is claimed.
   absl::StatusOr<SnapshotPtr> Remove(const std::string& collection);
 
@@ -101,6 +106,7 @@ class SnapshotStore {
   struct Slot {
     CollectionState state = CollectionState::kLoading;
     ChangeProgress progress;  // of the claim
+    absl::Status problem;     // of the last load, while nothing is served
     std::uint64_t last_version = 0;
     SnapshotPtr current;
     Clock::TimePoint leased_until = Clock::TimePoint::min();  // current
@@ -110,6 +116,7 @@ class SnapshotStore {
   using Slots = std::map<std::string, Slot, std::less<>>;
   // REQUIRES of these: mutex_ is held.
   absl::Status UnknownCollection(std::string_view collection) const;
+  static absl::Status NotServing(std::string_view collection, const Slot& slot);
   // Until when content is leased by those who page through it.
   static Clock::TimePoint LeaseOf(const Slot& slot, std::string_view id);
   static CollectionStatus StatusOf(const std::string& collection, const Slot& slot);

@@ -83,6 +83,49 @@ TEST(SnapshotStoreTest, ReportsTheProgressOfTheFirstLoad) {
   EXPECT_EQ(status->snapshot, nullptr);
 }
 
+TEST(SnapshotStoreTest, KeepsANameThatFailedToLoadUntilALoadSucceeds) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  const absl::Status why = absl::InvalidArgumentError("line 3 is wrong");
+  store.KeepFailed("films", why);
+  EXPECT_EQ(store.Get("films")->state, CollectionState::kFailed);
+  EXPECT_EQ(store.Get("films")->problem, why);
+  EXPECT_FALSE(store.Get("films")->progress.has_value());
+  EXPECT_EQ(base::ReasonOf(store.Pin("films").status()), ErrorReason::kCollectionNotLoaded);
+  EXPECT_EQ(base::ReasonOf(store.PinContent("films", kFirst).status()),
+            ErrorReason::kCollectionNotLoaded);
+  EXPECT_EQ(base::ReasonOf(store.BeginReplace("films")), ErrorReason::kCollectionNotLoaded);
+
+  ASSERT_TRUE(store.BeginCreate("films").ok());
+  EXPECT_EQ(base::ReasonOf(store.Pin("films").status()), ErrorReason::kCollectionLoading);
+  EXPECT_TRUE(store.Get("films")->problem.ok()) << "it loads";
+  store.KeepFailed("films", absl::InternalError("of an earlier load"));
+  EXPECT_EQ(store.Get("films")->state, CollectionState::kLoading);
+  store.AbandonChange("films");
+  EXPECT_EQ(store.Get("films")->state, CollectionState::kFailed) << "it is not forgotten";
+  EXPECT_EQ(store.Get("films")->problem, why);
+
+  ASSERT_TRUE(store.BeginCreate("films").ok());
+  store.Publish("films", Small());
+  EXPECT_TRUE(store.Pin("films").ok());
+  EXPECT_EQ(store.Get("films")->state, CollectionState::kServing);
+  store.KeepFailed("films", why);
+  EXPECT_TRUE(store.Pin("films").ok()) << "what serves cannot fail to load";
+  ASSERT_TRUE(store.BeginReplace("films").ok());
+  store.AbandonChange("films");
+  EXPECT_TRUE(store.Get("films")->problem.ok());
+}
+
+TEST(SnapshotStoreTest, RemovesANameThatFailedToLoad) {
+  const FakeClock clock;
+  SnapshotStore store(clock);
+  store.KeepFailed("films", absl::InvalidArgumentError("line 3 is wrong"));
+  const auto removed = store.Remove("films");
+  ASSERT_TRUE(removed.ok());
+  EXPECT_EQ(*removed, nullptr);
+  EXPECT_EQ(base::ReasonOf(store.Pin("films").status()), ErrorReason::kCollectionNotFound);
+}
+
 TEST(SnapshotStoreTest, CountsVersionsFromOneAndReturnsThePrevious) {
   const FakeClock clock;
   SnapshotStore store(clock);
