@@ -13,9 +13,9 @@
 
 #include "data/buffered_reader.h"
 #include "data/byte_source.h"
-#include "data/element_type.h"
 #include "data/npy_dict.h"
 #include "data/npy_header.h"
+#include "data/row_reader.h"
 
 namespace simile::cli {
 namespace {
@@ -77,11 +77,10 @@ absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& sourc
                                       layout->row_count, limits.queries_per_call_max));
   }
   QueryVectors vectors{source, {}};
-  std::string row(layout->row_bytes(), '\0');
+  data::RowReader rows(reader, *layout);
   std::vector<double> numbers(layout->dim);
   for (std::uint64_t i = 0; i < layout->row_count; ++i) {
-    if (absl::Status read = reader.ReadExact(row); !read.ok()) return read;
-    data::DecodeElements(layout->type, row, numbers);
+    if (absl::Status read = rows.Next(numbers); !read.ok()) return read;
     std::vector<float>& values = vectors.rows.emplace_back(numbers.size());
     std::ranges::transform(numbers, values.begin(),
                            [](double number) { return static_cast<float>(number); });

@@ -74,6 +74,16 @@ absl::StatusOr<std::string_view> BufferedReader::ReadSome() {
   return bytes;
 }
 
+absl::Status BufferedReader::SkipLine() {
+  while (true) {
+    const absl::StatusOr<std::string_view> bytes = Peek();
+    if (!bytes.ok() || bytes->empty()) return bytes.status();
+    const std::size_t newline = bytes->find('\n');
+    Consume(newline == std::string_view::npos ? bytes->size() : newline + 1);
+    if (newline != std::string_view::npos) return absl::OkStatus();
+  }
+}
+
 absl::StatusOr<bool> BufferedReader::ReadLine(std::uint64_t line_number, std::size_t bytes_max,
                                               std::string& line) {
   line.clear();
@@ -88,6 +98,7 @@ absl::StatusOr<bool> BufferedReader::ReadLine(std::uint64_t line_number, std::si
     const std::size_t newline = window_.find('\n');
     const std::string_view part = window_.substr(0, newline);
     if (part.size() > bytes_max - line.size()) {
+      if (absl::Status status = SkipLine(); !status.ok()) return status;
       return absl::InvalidArgumentError(fmt::format("{}: line {} is longer than {} bytes",
                                                     display_name(), line_number,
                                                     base::Grouped(bytes_max)));

@@ -22,12 +22,17 @@ class BufferedReader {
 
   const std::string& display_name() const { return source_.display_name(); }
   std::uint64_t size() const { return source_.size(); }
+  std::uint64_t position() const { return position_; }
   std::uint64_t bytes_left() const { return source_.size() - position_; }
 
   // Fills `into` to its last byte. REQUIRES: into.size() <= bytes_left().
   absl::Status ReadExact(std::span<char> into);
   // REQUIRES: count <= bytes_left().
   absl::Status Skip(std::uint64_t count);
+  // Fills `into` with the bytes from `offset` on, without moving. REQUIRES: as ByteSource::ReadAt.
+  absl::Status ReadAt(std::uint64_t offset, std::span<char> into) {
+    return source_.ReadAt(offset, into);
+  }
   // The next bytes, as many as the buffer has; empty at the end. Valid until the next call.
   absl::StatusOr<std::string_view> ReadSome();
   // The next bytes without moving past them, at least one; empty at the end. Valid likewise.
@@ -38,11 +43,13 @@ class BufferedReader {
   // Reads up to the next newline or the end and drops the newline. False at the end of the file.
   //   line_number  what a message calls the line
   // Errors: kInvalidArgument when the line is longer than bytes_max; `line` never grows beyond
-  // that.
+  // that, and the next call reads the next line.
   absl::StatusOr<bool> ReadLine(std::uint64_t line_number, std::size_t bytes_max,
                                 std::string& line);
 
  private:
+  // Moves past the next newline, or to the end.
+  absl::Status SkipLine();
   // Reads into the empty buffer. False at the end.
   absl::StatusOr<bool> Fill();
   void Consume(std::size_t count);

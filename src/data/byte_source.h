@@ -11,8 +11,8 @@
 
 namespace simile::data {
 
-// Bytes read once, in order: a file, or memory in tests and fuzzers. Readers depend on this alone.
-// Owned by the caller that opened it; one thread at a time.
+// Bytes read in order, or a part at a time: a file, or memory in tests and fuzzers. Readers depend
+// on this alone. Owned by the caller that opened it; one thread at a time.
 class ByteSource {
  public:
   //   display_name  what messages call it: its name relative to the collection's folder
@@ -33,6 +33,9 @@ class ByteSource {
   // Moves past bytes, for which a file needs no reading. REQUIRES: at least `count` are left.
   // Errors: as Read.
   virtual absl::Status Skip(std::uint64_t count) = 0;
+  // Fills `into` with the bytes from `offset` on and leaves the next bytes of Read as they are.
+  // REQUIRES: offset + into.size() <= size(). Errors: as Read.
+  virtual absl::Status ReadAt(std::uint64_t offset, std::span<char> into) = 0;
 
  private:
   const std::string display_name_;
@@ -43,7 +46,7 @@ class ByteSource {
 class MemorySource final : public ByteSource {
  public:
   MemorySource(std::string display_name, std::string_view bytes)
-      : ByteSource(std::move(display_name), bytes.size()), rest_(bytes) {}
+      : ByteSource(std::move(display_name), bytes.size()), bytes_(bytes), rest_(bytes) {}
 
   absl::StatusOr<std::size_t> Read(std::span<char> into) override {
     const std::size_t count = rest_.copy(into.data(), into.size());
@@ -54,8 +57,13 @@ class MemorySource final : public ByteSource {
     rest_.remove_prefix(count);
     return absl::OkStatus();
   }
+  absl::Status ReadAt(std::uint64_t offset, std::span<char> into) override {
+    bytes_.copy(into.data(), into.size(), offset);
+    return absl::OkStatus();
+  }
 
  private:
+  const std::string_view bytes_;
   std::string_view rest_;
 };
 

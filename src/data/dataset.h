@@ -21,7 +21,8 @@ struct Profiles {
   IdIndex ids;     // user id <-> user row
   Matrix vectors;  // [user_count, dim] fp32, unit length for cosine
   SeenSets seen;   // item rows by user row
-  // Item rows that at least one user has seen, by descending number of users, then by row.
+  // Item rows that somebody has seen, by descending number of those who have, then by row. Visitors
+  // who are no users count, too.
   std::vector<Row> most_seen;
 };
 

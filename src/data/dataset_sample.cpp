@@ -184,7 +184,7 @@ absl::StatusOr<std::uint64_t> InteractionBytes(const Folder& folder, const Datas
   const std::hash<std::string> hash;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(interaction);
-    if (!found.ok() || !*found) break;
+    if (!found.ok() || !*found) break;  // the load names the faults
     const std::uint64_t item = hash(interaction.item_id);
     hashes.emplace_back(item, hash(interaction.user_id) * 31 + item);
   }
@@ -197,17 +197,19 @@ absl::StatusOr<std::uint64_t> InteractionBytes(const Folder& folder, const Datas
   }
   const double times =
       static_cast<double>(lines->file_bytes) / static_cast<double>(lines->lines.size());
-  return SeenSets::BytesFor(plan.user_count, pairs.DistinctIn(times)) +
-         std::min(plan.row_count, items.DistinctIn(times)) * sizeof(Row);
+  const std::uint64_t seen =
+      plan.user_count == 0 ? 0 : SeenSets::BytesFor(plan.user_count, pairs.DistinctIn(times));
+  return seen + std::min(plan.row_count, items.DistinctIn(times)) * sizeof(Row);
 }
 
 absl::Status SampleUsers(const Folder& folder, const DatasetPlan& plan, const Limits& limits,
                          DatasetSample& sample) {
-  if (plan.user_count == 0) return absl::OkStatus();
-  const absl::StatusOr<std::uint64_t> ids = IdBytes(folder, plan.files.user_ids, limits);
-  if (!ids.ok()) return ids.status();
-  sample.user_bytes =
-      Matrix::BytesFor(plan.user_count, plan.dim) + IdIndex::BytesFor(plan.user_count, *ids);
+  if (plan.user_count > 0) {
+    const absl::StatusOr<std::uint64_t> ids = IdBytes(folder, plan.files.user_ids, limits);
+    if (!ids.ok()) return ids.status();
+    sample.user_bytes =
+        Matrix::BytesFor(plan.user_count, plan.dim) + IdIndex::BytesFor(plan.user_count, *ids);
+  }
   if (plan.files.interactions.empty()) return absl::OkStatus();
   const absl::StatusOr<std::uint64_t> seen = InteractionBytes(folder, plan, limits);
   if (!seen.ok()) return seen.status();
@@ -218,7 +220,7 @@ absl::Status SampleUsers(const Folder& folder, const DatasetPlan& plan, const Li
 }  // namespace
 
 absl::StatusOr<DatasetSample> SampleDataset(const DatasetPlan& plan, const Limits& limits) {
-  const absl::StatusOr<Folder> folder = Folder::Open(plan.files.folder);
+  const absl::StatusOr<Folder> folder = Folder::Open(plan.files.folder, plan.files.links_within);
   if (!folder.ok()) return LoadError(folder.status());
   DatasetSample sample;
   for (const auto step : {&SamplePayload, &SampleUsers}) {

@@ -44,22 +44,37 @@ absl::StatusOr<std::size_t> FileSource::Read(std::span<char> into) {
   // The checked size bounds the read, so bytes appended since then are ignored.
   const std::size_t wanted = std::min<std::uint64_t>(into.size(), size() - offset_);
   if (wanted == 0) return std::size_t{0};
+  const absl::StatusOr<std::size_t> count = ReadSome(offset_, into.first(wanted));
+  if (count.ok()) offset_ += *count;
+  return count;
+}
+
+absl::Status FileSource::ReadAt(std::uint64_t offset, std::span<char> into) {
+  while (!into.empty()) {
+    const absl::StatusOr<std::size_t> count = ReadSome(offset, into);
+    if (!count.ok()) return count.status();
+    offset += *count;
+    into = into.subspan(*count);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::size_t> FileSource::ReadSome(std::uint64_t offset, std::span<char> into) const {
   ssize_t count = 0;
   do {
-    count = pread(descriptor_.get(), into.data(), wanted, static_cast<off_t>(offset_));
+    count = pread(descriptor_.get(), into.data(), into.size(), static_cast<off_t>(offset));
   } while (count < 0 && errno == EINTR);
   if (count < 0) {
     const int error = errno;
     return base::SystemError(error, absl::StatusCode::kDataLoss,
                              fmt::format("{}: cannot be read at byte {}: {}", display_name(),
-                                         offset_, base::SystemErrorText(error)));
+                                         offset, base::SystemErrorText(error)));
   }
   if (count == 0) {
     return base::Error(base::ErrorReason::kFilesChanged,
                        fmt::format("{}: ended at byte {} of {}; it was cut while being read",
-                                   display_name(), base::Grouped(offset_), base::Grouped(size())));
+                                   display_name(), base::Grouped(offset), base::Grouped(size())));
   }
-  offset_ += static_cast<std::uint64_t>(count);
   return static_cast<std::size_t>(count);
 }
 

@@ -21,6 +21,7 @@ class FileSource final : public ByteSource {
 
   absl::StatusOr<std::size_t> Read(std::span<char> into) override;
   absl::Status Skip(std::uint64_t count) override;
+  absl::Status ReadAt(std::uint64_t offset, std::span<char> into) override;
 
   // The file as its file system describes it now. Takes until the end of the file system's clock
   // tick, at most 20 ms, when the file was changed within it: another change within the same tick
@@ -29,6 +30,9 @@ class FileSource final : public ByteSource {
   absl::StatusOr<FileFingerprint> TakeFingerprint() const;
 
  private:
+  // Reads some bytes, at least one. REQUIRES: there are some.
+  absl::StatusOr<std::size_t> ReadSome(std::uint64_t offset, std::span<char> into) const;
+
   const base::FileDescriptor descriptor_;
   std::uint64_t offset_ = 0;
 };

@@ -57,14 +57,19 @@ bool StatOf(int folder, const std::string& display_name, struct stat& status) {
   return fstatat(folder, display_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+// Whether a path lies in a folder or is it; links are resolved in both.
+bool IsWithin(const fs::path& folder, const fs::path& path) {
+  return std::ranges::mismatch(folder, path).in1 == folder.end();
+}
+
 // Opens a path whose links are resolved, part by part and following none, so that a part that has
-// become a link since is refused.
+// become a link since is refused. Of the folders on the way only the right to pass is needed.
 base::FileDescriptor OpenResolved(int folder, const fs::path& relative) {
   base::FileDescriptor parent;
   const fs::path parents = relative.parent_path();
   for (const fs::path& part : parents) {
     base::FileDescriptor next(openat(parent.valid() ? parent.get() : folder, part.c_str(),
-                                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+                                     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next.valid()) return {};
     parent = std::move(next);
   }
@@ -76,15 +81,17 @@ base::FileDescriptor OpenResolved(int folder, const fs::path& relative) {
 
 }  // namespace
 
-absl::StatusOr<Folder> Folder::Open(const fs::path& path) {
+absl::StatusOr<Folder> Folder::Open(const fs::path& path, const fs::path& links_within) {
   std::error_code error;
   fs::path real = fs::canonical(path, error);
+  if (error) return FolderError(error.value());
+  fs::path within = links_within.empty() ? fs::path("/") : fs::canonical(links_within, error);
   if (error) return FolderError(error.value());
   base::FileDescriptor descriptor(open(real.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!descriptor.valid()) {
     return FolderError(errno);
   }
-  return Folder(std::move(descriptor), std::move(real));
+  return Folder(std::move(descriptor), std::move(real), std::move(within));
 }
 
 bool Folder::IsInside(const std::string& display_name) {
@@ -104,21 +111,20 @@ absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfold
   std::vector<FolderEntry> entries;
   std::string_view what = subfolder;
   if (what.empty()) what = "the folder";
-  const absl::StatusOr<fs::path> relative = Resolve(subfolder);
-  if (!relative.ok()) {
-    if (base::ReasonOf(relative.status()) == base::ErrorReason::kOutOfMemory) {
-      return relative.status();
+  absl::StatusOr<base::FileDescriptor> descriptor = OpenEntry(subfolder);
+  if (!descriptor.ok()) {
+    if (base::ReasonOf(descriptor.status()) == base::ErrorReason::kOutOfMemory) {
+      return descriptor.status();
     }
     return entries;
   }
-  base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), *relative);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(
-      descriptor.valid() ? fdopendir(descriptor.get()) : nullptr, closedir);
+      descriptor->valid() ? fdopendir(descriptor->get()) : nullptr, closedir);
   if (folder == nullptr) {
     if (!base::IsLackOfResources(errno)) return entries;
     return CannotOpen(what, errno);
   }
-  descriptor.Release();  // closedir closes it
+  descriptor->Release();  // closedir closes it
   while (entries.size() < count_max) {
     errno = 0;
     const dirent* const entry = readdir(folder.get());
@@ -145,38 +151,46 @@ std::uint64_t Folder::BytesOf(const std::string& display_name) const {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-absl::StatusOr<fs::path> Folder::Resolve(const std::string& display_name) const {
+absl::StatusOr<base::FileDescriptor> Folder::OpenEntry(const std::string& display_name) const {
   std::error_code error;
   const fs::path real = fs::canonical(real_ / display_name, error);
   if (error == std::errc::no_such_file_or_directory && Has(display_name)) {
     return absl::NotFoundError(fmt::format(
-        "{}: is a link to a file that is not there; put the file itself there", display_name));
+        "{}: is a link to a file that is not there; fetch that file, as `git annex get` and `dvc "
+        "pull` do, or put the file itself there",
+        display_name));
   }
   if (error) return OpenError(display_name, error.value());
-  fs::path relative = real.lexically_relative(real_);
-  if (relative.empty() || *relative.begin() == "..") {
+  if (IsWithin(real_, real)) return OpenResolved(descriptor_.get(), real.lexically_relative(real_));
+  if (!IsWithin(links_within_, real)) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: is a link that leads out of the collection's folder; put the file itself "
-                    "there",
+        fmt::format("{}: is a link that leads out of the folders that may be loaded here; put the "
+                    "file itself there, as `cp -rL` does",
                     display_name));
   }
-  return relative;
+  const base::FileDescriptor root(open(links_within_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return OpenError(display_name, errno);
+  return OpenResolved(root.get(), real.lexically_relative(links_within_));
 }
 
 absl::StatusOr<std::unique_ptr<FileSource>> Folder::OpenFile(
     const std::string& display_name) const {
-  const absl::StatusOr<fs::path> relative = Resolve(display_name);
-  if (!relative.ok()) return relative.status();
-  base::FileDescriptor descriptor = OpenResolved(descriptor_.get(), *relative);
-  if (!descriptor.valid()) return OpenError(display_name, errno);
+  absl::StatusOr<base::FileDescriptor> descriptor = OpenEntry(display_name);
+  if (!descriptor.ok()) return descriptor.status();
+  if (!descriptor->valid()) return OpenError(display_name, errno);
   struct stat status {};
-  if (fstat(descriptor.get(), &status) != 0) return OpenError(display_name, errno);
+  if (fstat(descriptor->get(), &status) != 0) return OpenError(display_name, errno);
   if (!S_ISREG(status.st_mode)) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: is {}; a regular file is needed", display_name, KindOf(status.st_mode)));
+    // Spark leaves a folder of parts in the place of a file of lines.
+    const std::string advice =
+        S_ISDIR(status.st_mode) && display_name.ends_with(".jsonl")
+            ? fmt::format(": `cat {0}/part-* > new && rm -r {0} && mv new {0}`", display_name)
+            : std::string();
+    return absl::InvalidArgumentError(fmt::format("{}: is {}; a regular file is needed{}",
+                                                  display_name, KindOf(status.st_mode), advice));
   }
   return std::make_unique<FileSource>(display_name, static_cast<std::uint64_t>(status.st_size),
-                                      std::move(descriptor));
+                                      *std::move(descriptor));
 }
 
 }  // namespace simile::data

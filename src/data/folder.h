@@ -20,21 +20,25 @@ struct FolderEntry {
   bool is_folder = false;
 };
 
-// A collection's folder, which opens all of its files. It opens regular files inside the folder
-// alone: links may lead elsewhere within the folder (mounted configuration does that) but never
-// out, and pipes and devices are refused without waiting. Files are read, not mapped, because
-// truncating a mapped file kills the process. Movable; safe to share.
+// A collection's folder, which opens all of its files. It opens regular files alone: pipes and
+// devices are refused without waiting. A file may be a link, as the cache of Hugging Face, DVC and
+// git-annex leave them. Files are read, not mapped, because truncating a mapped file kills the
+// process. Movable; safe to share.
 class Folder {
  public:
+  //   links_within  a folder that links of the collection's folder may lead to, beside the folder
+  //                 itself; empty: anywhere, for a folder that the operator named
   // Errors: kNotFound, kPermissionDenied or kInvalidArgument, not naming the folder:
   // its path is not for every caller of a server.
-  static absl::StatusOr<Folder> Open(const std::filesystem::path& path);
+  static absl::StatusOr<Folder> Open(const std::filesystem::path& path,
+                                     const std::filesystem::path& links_within = {});
 
   // Whether the folder has an entry of this name, of any kind.
   bool Has(const std::string& display_name) const;
 
   // Its entries or those of a subfolder ("media/"), as they come, but for `.` and `..`; none when
-  // there is no such folder, it cannot be read, or it is a link that leads out. No file is opened.
+  // there is no such folder, it cannot be read, or it is a link that leads too far. No file is
+  // opened.
   //   count_max  reading stops after so many
   // Errors: OUT_OF_MEMORY without memory or descriptors to read it.
   absl::StatusOr<std::vector<FolderEntry>> List(const std::string& subfolder,
@@ -44,7 +48,7 @@ class Folder {
 
   // Opens a file by its path relative to the folder.
   // REQUIRES: IsInside(display_name).
-  // Errors: kNotFound; kInvalidArgument when it is no regular file or a link that leads out;
+  // Errors: kNotFound; kInvalidArgument when it is no regular file or a link that leads too far;
   //         kPermissionDenied. Messages begin with the display name.
   absl::StatusOr<std::unique_ptr<FileSource>> OpenFile(const std::string& display_name) const;
 
@@ -53,15 +57,20 @@ class Folder {
   static bool IsInside(const std::string& display_name);
 
  private:
-  Folder(base::FileDescriptor descriptor, std::filesystem::path real)
-      : descriptor_(std::move(descriptor)), real_(std::move(real)) {}
+  Folder(base::FileDescriptor descriptor, std::filesystem::path real,
+         std::filesystem::path links_within)
+      : descriptor_(std::move(descriptor)),
+        real_(std::move(real)),
+        links_within_(std::move(links_within)) {}
 
-  // The path of an existing entry relative to the folder, with every link resolved.
-  // Errors: as OpenFile; a link that leads out is one.
-  absl::StatusOr<std::filesystem::path> Resolve(const std::string& display_name) const;
+  // Opens an existing entry, with every link resolved. The descriptor is not valid, and errno says
+  // why, when a part of the path has changed meanwhile or may not be opened.
+  // Errors: as OpenFile, when there is no such entry or a link leads too far.
+  absl::StatusOr<base::FileDescriptor> OpenEntry(const std::string& display_name) const;
 
   base::FileDescriptor descriptor_;
-  std::filesystem::path real_;  // with every link resolved
+  std::filesystem::path real_;          // with every link resolved
+  std::filesystem::path links_within_;  // likewise; "/" for anywhere
 };
 
 }  // namespace simile::data

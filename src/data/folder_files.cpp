@@ -129,6 +129,7 @@ std::string PayloadAdvice(const std::string& name) {
   });
   if (name.ends_with(".jsonl")) return fmt::format("; rename it to {}", usual);
   if (!is_plain) return {};
+  if (name.ends_with(".jsonl.gz")) return fmt::format("; `gunzip {}`", name);
   if (name.ends_with(".json")) return fmt::format("; `jq -c '.[]' {} > {}`", name, usual);
   for (const char* const format : {"csv", "parquet"}) {
     if (!name.ends_with(fmt::format(".{}", format))) continue;
@@ -149,7 +150,6 @@ struct Unread {
 Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files) {
   const std::string& name = entry.display_name;
   if (entry.is_folder) return {"of the subfolders only media/ and users/ are looked into"};
-  if (name == files.interactions) return {"the collection has no users (user_ids.json)"};
   const std::string_view last = LastPart(name);
   if (last.starts_with("collection.") && HoldsData(last)) {
     return {fmt::format("settings are read from {} in the folder itself", kCollectionJson), true};
@@ -264,9 +264,7 @@ absl::StatusOr<FolderListing> ListFolder(const Folder& folder, const CollectionF
   for (std::size_t i = 0; i < kFileRoleCount; ++i) {
     const FileFingerprint& file = fingerprint.files[i];
     const auto role = static_cast<FileRole>(i);
-    // Interactions of nobody are not used.
-    const bool is_used = role != FileRole::kInteractions || !files.user_ids.empty();
-    if (!file.display_name.empty() && is_used) {
+    if (!file.display_name.empty()) {
       listing.files.push_back({file.display_name, role, file.bytes, {}});
     }
   }

@@ -10,6 +10,12 @@
 
 namespace simile::data {
 
+bool HaveSameBytes(const FileFingerprint& a, const FileFingerprint& b) {
+  FileFingerprint other = b;
+  other.changed_ns = a.changed_ns;
+  return a == other;
+}
+
 absl::StatusOr<FolderFingerprint> TakeFingerprint(const Folder& folder,
                                                   const CollectionFiles& files) {
   FolderFingerprint fingerprint;
@@ -26,8 +32,9 @@ absl::StatusOr<FolderFingerprint> TakeFingerprint(const Folder& folder,
 }
 
 absl::StatusOr<FolderFingerprint> TakeFingerprint(const std::filesystem::path& path,
-                                                  const Limits& limits) {
-  const absl::StatusOr<Folder> folder = Folder::Open(path);
+                                                  const Limits& limits,
+                                                  const std::filesystem::path& links_within) {
+  const absl::StatusOr<Folder> folder = Folder::Open(path, links_within);
   if (!folder.ok()) return LoadError(folder.status());
   const absl::StatusOr<CollectionFiles> files = DiscoverFiles(*folder, path, limits);
   if (!files.ok()) return LoadError(files.status());

@@ -39,6 +39,10 @@ struct FileFingerprint {
   friend bool operator==(const FileFingerprint&, const FileFingerprint&) = default;
 };
 
+// Whether both describe the same bytes of the same file: also after other rights, links to it or
+// attributes, which change nothing but its ctime.
+bool HaveSameBytes(const FileFingerprint& a, const FileFingerprint& b);
+
 // The files of a collection's folder: equal ones have the same content, so that nothing needs to be
 // read to know it. Unequal ones may have the same content, too: Dataset::content_id tells.
 struct FolderFingerprint {
@@ -48,10 +52,12 @@ struct FolderFingerprint {
 };
 
 // Finds the files of the folder as a load does and describes them. Only collection.json is read.
+//   links_within  Folder::Open's
 // Cost: a few system calls a file, and the waiting of FileSource::TakeFingerprint.
 // Errors: as PlanDataset, except those of the files' headers.
 absl::StatusOr<FolderFingerprint> TakeFingerprint(const std::filesystem::path& folder,
-                                                  const Limits& limits);
+                                                  const Limits& limits,
+                                                  const std::filesystem::path& links_within = {});
 // The same for files that are found already.
 absl::StatusOr<FolderFingerprint> TakeFingerprint(const Folder& folder,
                                                   const CollectionFiles& files);

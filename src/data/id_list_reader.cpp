@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/fault_list.h"
 #include "data/id_rules.h"
 #include "data/json_reader.h"
 #include "data/text_shape.h"
@@ -41,8 +42,10 @@ class IdListReader {
     } else {
       status = json_.ErrorAtToken(fmt::format("expected {}, found {}", kWanted, Describe(*first)));
     }
-    if (!status.ok()) return status;
-    if (const absl::StatusOr<JsonToken> end = json_.Next(); !end.ok()) return end.status();
+    if (status.ok()) status = json_.Next().status();
+    // Where the syntax ends the reading, its error is the last fault.
+    if (!status.ok() && (faults_.empty() || !faults_.Take(status))) return status;
+    if (!faults_.empty()) return faults_.ToStatus();
     if (expected_ && ids_.size() != expected_->count) {
       return WrongCount(base::Counted(ids_.size(), "id"));
     }
@@ -97,22 +100,30 @@ class IdListReader {
       if (ids_.size() == limits_.rows_max) {
         return json_.ErrorAtToken(fmt::format("more than {} ids", base::Grouped(limits_.rows_max)));
       }
-      if (absl::Status status = AddId(*token); !status.ok()) return status;
+      absl::Status status = AddId(*token);
+      if (status.ok()) continue;
+      const bool is_whole = *token != JsonToken::kListBegin && *token != JsonToken::kObjectBegin;
+      if (!is_whole || !faults_.Take(status)) return status;
+      // Keeps the row numbers of messages right: no id has a control character.
+      ids_.Add(fmt::format("\x01{}", ids_.size())).IgnoreError();
     }
   }
 
   absl::Status AddId(JsonToken token) {
-    if (token != JsonToken::kString && token != JsonToken::kInteger) {
-      return json_.ErrorAtToken(fmt::format("row {} is {}; an id is a string or an integer",
-                                            ids_.size(), Describe(token)));
+    absl::StatusOr<std::string> id = json_.ErrorAtToken(
+        fmt::format("row {} is {}; an id is a string or an integer", ids_.size(), Describe(token)));
+    if (token == JsonToken::kString) id = json_.text();
+    if (token == JsonToken::kInteger) id = fmt::to_string(json_.integer());
+    if (token == JsonToken::kNumber) {
+      absl::StatusOr<std::string> whole = IdFrom(PayloadValue{json_.number()}, limits_);
+      if (whole.ok()) id = std::move(whole);
     }
-    const std::string id =
-        token == JsonToken::kString ? json_.text() : fmt::to_string(json_.integer());
-    if (const absl::Status status = CheckId(id, limits_); !status.ok()) {
+    if (!id.ok()) return id.status();
+    if (const absl::Status status = CheckId(*id, limits_); !status.ok()) {
       return json_.ErrorAtToken(
           fmt::format("the id of row {} {}", ids_.size(), std::string(status.message())));
     }
-    if (const absl::Status status = ids_.Add(id); !status.ok()) {
+    if (const absl::Status status = ids_.Add(*id); !status.ok()) {
       return json_.ErrorAtToken(fmt::format("row {}: {}; ids must be distinct", ids_.size(),
                                             std::string(status.message())));
     }
@@ -130,6 +141,7 @@ class IdListReader {
   const Limits& limits_;
   JsonReader json_;
   IdIndex::Builder ids_;
+  FaultList faults_{in_.display_name()};
 };
 
 // Refuses what is no JSON by what it looks like.

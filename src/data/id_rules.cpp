@@ -6,6 +6,7 @@
 
 #include "base/message_text.h"
 #include "base/utf8.h"
+#include "data/field_type.h"
 #include "data/json_value.h"
 
 namespace simile::data {
@@ -29,9 +30,9 @@ absl::Status CheckId(std::string_view id, const Limits& limits) {
 }
 
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits) {
-  if (const auto* const integer = std::get_if<std::int64_t>(&value.value)) {
-    return fmt::to_string(*integer);
-  }
+  const bool is_number = std::holds_alternative<std::int64_t>(value.value) ||
+                         std::holds_alternative<double>(value.value);
+  if (is_number && KindOf(value) == ValueKind::kWhole) return fmt::to_string(WholeOf(value));
   const auto* const text = std::get_if<std::string>(&value.value);
   if (text == nullptr) {
     return absl::InvalidArgumentError(

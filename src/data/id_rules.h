@@ -16,7 +16,8 @@ namespace simile::data {
 // Errors: kInvalidArgument, "is empty; ..."; the caller adds the place.
 absl::Status CheckId(std::string_view id, const Limits& limits);
 
-// The id in a JSON value: a string, or an integer's decimal digits. Errors likewise.
+// The id in a JSON value: a string, or an integer's decimal digits, of 12.0 those of 12. Errors
+// likewise.
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits);
 
 }  // namespace simile::data

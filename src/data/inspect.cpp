@@ -12,6 +12,7 @@
 #include "data/buffered_reader.h"
 #include "data/collection_json.h"
 #include "data/collection_parts.h"
+#include "data/fault_list.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
 #include "data/interactions_reader.h"
@@ -102,13 +103,18 @@ absl::Status InspectInteractions(BufferedReader& in, const Limits& limits, Inspe
   InteractionsReader reader(in, "", limits);
   std::optional<Interaction> first;
   Interaction interaction;
+  FaultList faults(in.display_name());
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(interaction);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
-    if (!first) first = interaction;
+    if (found.ok() && !*found) break;
+    if (!found.ok() && (!faults.Take(found.status()) || !reader.lines().can_go_on())) {
+      return faults.empty() ? found.status() : faults.ToStatus();
+    }
+    if (!first && found.ok()) first = interaction;
   }
-  AddCount(inspection, "lines", reader.line());
+  if (!faults.empty()) return faults.ToStatus();
+  AddCount(inspection, "lines", reader.lines().count());
+  reader.lines().NoteBlankLines(inspection.notes);
   const auto add = [&](const char* key, const Interaction& line) {
     inspection.facts.push_back(
         {key,
@@ -218,8 +224,9 @@ Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits
   inspection.fields = std::move(summary->fields);
   inspection.notes = std::move(summary->notes);
   if (summary->interactions_all_unknown) {
-    inspection.left_out.push_back(fmt::format(
-        "interactions: no line of {} names a known user and item", plan->files.interactions));
+    inspection.left_out.push_back(fmt::format("interactions: no line of {} names a known {}",
+                                              plan->files.interactions,
+                                              plan->user_count > 0 ? "user and item" : "item"));
   }
   return inspection;
 }

@@ -1,50 +1,55 @@
 #include "data/interactions_reader.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <variant>
 
-#include <absl/time/time.h>
+#include <absl/hash/hash.h>
+#include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/fault_list.h"
 #include "data/id_rules.h"
 #include "data/json_value.h"
 
 namespace simile::data {
 namespace {
 
-bool IsRfc3339(const std::string& text) {
-  // absl also reads "infinite-future" and surrounding space, which RFC 3339 does not have.
-  constexpr std::size_t kLongest = 40;
-  if (text.size() > kLongest || text.empty() || text.front() < '0' || text.front() > '9' ||
-      text.back() == ' ') {
-    return false;
-  }
-  absl::Time time;
-  return absl::ParseTime(absl::RFC3339_full, text, &time, nullptr);
-}
-
-// Counts lines that name something unknown, and remembers the first.
-class UnknownNames {
+// Counts lines of a kind, and remembers the first.
+class CountedLines {
  public:
+  //   what  `1 of 5 lines WHAT`, for one line and for more
+  CountedLines(std::string_view one, std::string_view many) : one_(one), many_(many) {}
+
   void Add(std::uint64_t line, const std::string& id) {
-    if (count_++ == 0) first_ = fmt::format("line {}, {}", line, base::Quoted(id));
+    if (count_++ > 0) return;
+    first_ = fmt::format("line {}", line);
+    if (!id.empty()) first_ += fmt::format(", {}", base::Quoted(id));
   }
   std::uint64_t count() const { return count_; }
-  void AppendNote(std::string_view display_name, std::uint64_t line_count, std::string_view noun,
+  void AppendNote(std::string_view display_name, std::uint64_t line_count,
                   std::vector<std::string>& notes) const {
     if (count_ == 0) return;
-    notes.push_back(fmt::format("{}: {} of {} {} unknown {}s and {} left out (first: {})",
-                                display_name, base::Grouped(count_),
-                                base::Counted(line_count, "line"), count_ == 1 ? "names" : "name",
-                                noun, count_ == 1 ? "is" : "are", first_));
+    notes.push_back(fmt::format("{}: {} of {} {} (first: {})", display_name, base::Grouped(count_),
+                                base::Counted(line_count, "line"), count_ == 1 ? one_ : many_,
+                                first_));
   }
 
  private:
+  const std::string_view one_;
+  const std::string_view many_;
   std::uint64_t count_ = 0;
   std::string first_;
 };
+
+// The member of a line; null also where its value is.
+const PayloadValue* FindValue(const PayloadObject& object, std::string_view field) {
+  const PayloadValue* const value = FindMember(object, field);
+  const bool is_null = value != nullptr && std::holds_alternative<std::monostate>(value->value);
+  return is_null ? nullptr : value;
+}
 
 }  // namespace
 
@@ -58,94 +63,126 @@ InteractionsReader::InteractionsReader(BufferedReader& in, const std::string& id
 }
 
 std::string InteractionsReader::Needed() const {
-  return fmt::format("every line needs \"user_id\" and one of \"{}\"",
-                     fmt::join(item_fields_, "\", \""));
+  return fmt::format("every line needs one of \"{}\"", fmt::join(item_fields_, "\", \""));
 }
 
-absl::StatusOr<std::string> InteractionsReader::ReadId(const PayloadObject& object,
+absl::StatusOr<std::string> InteractionsReader::ReadId(const PayloadValue& value,
                                                        std::string_view field) const {
-  const PayloadValue* const value = FindMember(object, field);
-  if (value == nullptr) {
-    return lines_.ErrorAtLine(fmt::format("has no {}; {}", base::Quoted(field), Needed()));
-  }
-  absl::StatusOr<std::string> id = IdFrom(*value, limits_);
+  absl::StatusOr<std::string> id = IdFrom(value, limits_);
   if (id.ok()) return id;
   return lines_.ErrorAtLine(
       fmt::format("{} {}", base::Quoted(field), std::string(id.status().message())));
-}
-
-absl::Status InteractionsReader::CheckWeight(const PayloadObject& object) const {
-  const PayloadValue* const weight = FindMember(object, "weight");
-  if (weight == nullptr || std::holds_alternative<std::int64_t>(weight->value) ||
-      std::holds_alternative<double>(weight->value)) {
-    return absl::OkStatus();
-  }
-  return lines_.ErrorAtLine(fmt::format("\"weight\" is {}; a number is needed", Describe(*weight)));
-}
-
-absl::Status InteractionsReader::CheckTime(const PayloadObject& object) const {
-  constexpr std::string_view kNeeded =
-      "RFC 3339 (\"2024-05-01T12:00:00Z\") or whole seconds since 1970 are needed";
-  const PayloadValue* const time = FindMember(object, "time");
-  if (time == nullptr || std::holds_alternative<std::int64_t>(time->value)) return absl::OkStatus();
-  const auto* const text = std::get_if<std::string>(&time->value);
-  if (text == nullptr) {
-    return lines_.ErrorAtLine(fmt::format("\"time\" is {}; {}", Describe(*time), kNeeded));
-  }
-  if (IsRfc3339(*text)) return absl::OkStatus();
-  return lines_.ErrorAtLine(fmt::format("\"time\" is {}; {}", base::Quoted(*text), kNeeded));
 }
 
 absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
   PayloadObject object;
   absl::StatusOr<bool> found = lines_.Next(object);
   if (!found.ok() || !*found) return found;
-  absl::StatusOr<std::string> user = ReadId(object, "user_id");
-  if (!user.ok()) return user.status();
-  const std::string* item_field = nullptr;
-  for (const std::string& field : item_fields_) {
-    if (item_field == nullptr && FindMember(object, field) != nullptr) item_field = &field;
+  absl::StatusOr<std::string> user = std::string();
+  const PayloadValue* const user_value = FindValue(object, "user_id");
+  if (user_value != nullptr && *user_value != PayloadValue{std::string()}) {
+    user = ReadId(*user_value, "user_id");
   }
-  if (item_field == nullptr) {
+  if (!user.ok()) return user.status();
+  const auto item_field = std::ranges::find_if(item_fields_, [&object](const std::string& field) {
+    return FindValue(object, field) != nullptr;
+  });
+  if (item_field == item_fields_.end()) {
     return lines_.ErrorAtLine(fmt::format("names no item; {}", Needed()));
   }
-  absl::StatusOr<std::string> item = ReadId(object, *item_field);
+  absl::StatusOr<std::string> item = ReadId(*FindValue(object, *item_field), *item_field);
   if (!item.ok()) return item.status();
-  if (absl::Status status = CheckWeight(object); !status.ok()) return status;
-  if (absl::Status status = CheckTime(object); !status.ok()) return status;
   interaction = {.user_id = *std::move(user), .item_id = *std::move(item)};
   return true;
 }
+
+namespace {
+
+// What the lines of a file come to.
+class InteractionCounts {
+ public:
+  InteractionCounts(const IdIndex& users, const IdIndex& items, Keep keep)
+      : users_(users), items_(items), keep_(keep), counts_(items.size(), 0) {}
+
+  void Add(const Interaction& interaction, std::uint64_t line) {
+    const std::optional<Row> item = items_.Find(interaction.item_id);
+    if (!item) return unknown_items_.Add(line, interaction.item_id);
+    const std::optional<Row> user = users_.Find(interaction.user_id);
+    if (user) {
+      ++used_;
+      if (keep_ == Keep::kRows) pairs_.emplace_back(*user, *item);
+    } else if (interaction.user_id.empty()) {
+      nobodys_.Add(line, {});
+      ++counts_[*item];
+    } else {
+      visitors_.Add(line, interaction.user_id);
+      if (keep_ == Keep::kRows) {
+        visits_.emplace_back(absl::HashOf(absl::string_view(interaction.user_id)), *item);
+      }
+    }
+  }
+
+  Interactions Build(const JsonlReader& lines, std::string_view display_name) && {
+    Interactions built;
+    built.seen = SeenSets::FromPairs(users_.size(), std::move(pairs_));
+    std::ranges::sort(visits_);
+    visits_.erase(std::unique(visits_.begin(), visits_.end()), visits_.end());
+    for (const auto& [visitor, item] : visits_) ++counts_[item];
+    built.most_seen = built.seen.MostSeen(std::move(counts_));
+    const bool has_users = users_.size() > 0;
+    if (!has_users) used_ = visitors_.count() + nobodys_.count();
+    built.all_unknown = lines.count() > 0 && used_ == 0;
+    if (has_users) {
+      visitors_.AppendNote(display_name, lines.count(), built.notes);
+      nobodys_.AppendNote(display_name, lines.count(), built.notes);
+    } else {
+      built.notes.push_back(
+          fmt::format("{}: counts for popularity alone, since the collection has no users "
+                      "(user_ids.json)",
+                      display_name));
+    }
+    unknown_items_.AppendNote(display_name, lines.count(), built.notes);
+    lines.NoteBlankLines(built.notes);
+    return built;
+  }
+
+ private:
+  const IdIndex& users_;
+  const IdIndex& items_;
+  const Keep keep_;
+  std::vector<std::pair<Row, Row>> pairs_;             // of a user and an item
+  std::vector<std::pair<std::uint64_t, Row>> visits_;  // of a visitor's hash and an item
+  std::vector<std::uint32_t> counts_;                  // by item
+  std::uint64_t used_ = 0;
+  CountedLines visitors_{"names an unknown user and counts for popularity alone",
+                         "name unknown users and count for popularity alone"};
+  CountedLines nobodys_{"names no user and counts for popularity alone",
+                        "name no user and count for popularity alone"};
+  CountedLines unknown_items_{"names an unknown item and is left out",
+                              "name unknown items and are left out"};
+};
+
+}  // namespace
 
 absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex& users,
                                               const IdIndex& items, const std::string& id_field,
                                               Keep keep, const Limits& limits) {
   InteractionsReader reader(in, id_field, limits);
-  std::vector<std::pair<Row, Row>> pairs;
-  UnknownNames unknown_users;
-  UnknownNames unknown_items;
+  InteractionCounts counts(users, items, keep);
+  FaultList faults(in.display_name());
   Interaction interaction;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(interaction);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
-    const std::optional<Row> user = users.Find(interaction.user_id);
-    const std::optional<Row> item = items.Find(interaction.item_id);
-    if (!user) {
-      unknown_users.Add(reader.line(), interaction.user_id);
-    } else if (!item) {
-      unknown_items.Add(reader.line(), interaction.item_id);
-    } else if (keep == Keep::kRows) {
-      pairs.emplace_back(*user, *item);
+    if (found.ok()) {
+      if (!*found) break;
+      if (faults.empty()) counts.Add(interaction, reader.lines().line());
+      continue;
     }
+    if (!faults.Take(found.status())) return found.status();
+    if (!reader.lines().can_go_on()) break;
   }
-  Interactions interactions;
-  interactions.seen = SeenSets::FromPairs(users.size(), std::move(pairs));
-  const std::uint64_t unknown = unknown_users.count() + unknown_items.count();
-  interactions.all_unknown = unknown > 0 && unknown == reader.line();
-  unknown_users.AppendNote(in.display_name(), reader.line(), "user", interactions.notes);
-  unknown_items.AppendNote(in.display_name(), reader.line(), "item", interactions.notes);
-  return interactions;
+  if (!faults.empty()) return faults.ToStatus();
+  return std::move(counts).Build(reader.lines(), in.display_name());
 }
 
 }  // namespace simile::data

@@ -17,28 +17,27 @@ namespace simile::data {
 
 // One line of interactions.jsonl.
 struct Interaction {
-  std::string user_id;
+  std::string user_id;  // empty: of nobody
   std::string item_id;
 };
 
-// Reads interactions.jsonl line by line: `user_id`; the item under the collection's id field or one
-// of `media_id`, `item_id`, `id`; and, checked when present, `weight` (a number) and `time` (RFC
-// 3339, or whole seconds since 1970). Other fields are ignored. Borrows the reader.
+// Reads interactions.jsonl line by line: the user under `user_id`, null or "" for nobody, and the
+// item under the collection's id field or one of `media_id`, `item_id`, `id`. Other fields, such as
+// `weight` and `time`, are not used and not checked. Borrows the reader.
 class InteractionsReader {
  public:
   //   id_field  the payload field of ids, empty when they are row numbers
   InteractionsReader(BufferedReader& in, const std::string& id_field, const Limits& limits);
 
   // False at the end of the file.
-  // Errors: kInvalidArgument beginning with file and line, saying what would be right.
+  // Errors: kInvalidArgument beginning with file and line, saying what would be right; then, if
+  // lines() can go on, the next call reads the next line.
   absl::StatusOr<bool> Next(Interaction& interaction);
-  std::uint64_t line() const { return lines_.line(); }
+  const JsonlReader& lines() const { return lines_; }
 
  private:
   std::string Needed() const;  // the members that every line has
-  absl::StatusOr<std::string> ReadId(const PayloadObject& object, std::string_view field) const;
-  absl::Status CheckWeight(const PayloadObject& object) const;
-  absl::Status CheckTime(const PayloadObject& object) const;
+  absl::StatusOr<std::string> ReadId(const PayloadValue& value, std::string_view field) const;
 
   const Limits& limits_;
   JsonlReader lines_;
@@ -47,13 +46,20 @@ class InteractionsReader {
 
 struct Interactions {
   SeenSets seen;
-  // One sentence each about lines that name users or items the collection does not have. Such lines
-  // are left out, because logs and catalogues are exported at different times.
+  // Items by descending number of users and of visitors who are no users, then by row. Every user
+  // of a line counts once for an item; a line of nobody counts by itself.
+  std::vector<Row> most_seen;
+  // One sentence each about lines that name items the collection does not have, which are left out,
+  // because logs and catalogues are exported at different times; about lines of visitors; and about
+  // blank lines.
   std::vector<std::string> notes;
-  bool all_unknown = false;  // there are lines, and none of them is used
+  // There are lines, and none is of a known item and, where the collection has users, of a user.
+  bool all_unknown = false;
 };
 
-//   keep  kNothing: the same checks and notes, without seen sets
+//   users  empty in a collection without users, where all lines are of visitors
+//   keep   kNothing: the same checks and notes, without seen sets
+// Errors: as InteractionsReader, all of them together (FaultList).
 absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex& users,
                                               const IdIndex& items, const std::string& id_field,
                                               Keep keep, const Limits& limits);

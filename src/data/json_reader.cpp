@@ -89,7 +89,27 @@ absl::Status JsonReader::Error(Place place, std::string_view what) const {
 }
 
 absl::Status JsonReader::Expected(std::string_view what) {
-  return ErrorHere(fmt::format("expected {}, found {}", what, DescribeByte(Peek())));
+  return ErrorHere(fmt::format("expected {}, found {}", what, DescribeNext()));
+}
+
+// What comes next, by name.
+std::string JsonReader::DescribeNext() {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const int byte = Peek();
+  if (std::string_view(cursor_, static_cast<std::size_t>(end_ - cursor_))
+          .starts_with(kByteOrderMark)) {
+    return "a byte order mark, which may stand at the beginning of a file alone; remove it";
+  }
+  return DescribeByte(byte);
+}
+
+// Of what follows the value.
+absl::Status JsonReader::RefuseMore() {
+  if (Peek() == '{') {
+    return ErrorHere("a second object begins here; put each object on a line of its own");
+  }
+  if (Peek() == ',') return ErrorHere("the comma after the value is one too many");
+  return ErrorHere(fmt::format("nothing may follow the value, found {}", DescribeNext()));
 }
 
 absl::StatusOr<JsonToken> JsonReader::Next() {
@@ -118,7 +138,7 @@ absl::StatusOr<JsonToken> JsonReader::Next() {
       break;
   }
   if (Peek() != kEndOfInput || !stream_status_.ok()) {
-    return ErrorHere(fmt::format("nothing may follow the value, found {}", DescribeByte(Peek())));
+    return RefuseMore();
   }
   return JsonToken::kEnd;
 }
@@ -143,7 +163,10 @@ absl::StatusOr<JsonToken> JsonReader::ReadValue() {
     return JsonToken::kString;
   }
   if (byte == '-' || IsDigit(byte)) return ReadNumber();
-  if (IsLetter(byte)) return ReadWord();
+  if (IsLetter(byte)) {
+    text_.clear();
+    return ReadWord();
+  }
   return Expected("a value");
 }
 
@@ -165,14 +188,26 @@ JsonToken JsonReader::Close() {
   return closed == Container::kObject ? JsonToken::kObjectEnd : JsonToken::kListEnd;
 }
 
+// Appends the word to text_, which may hold a sign.
 absl::StatusOr<JsonToken> JsonReader::ReadWord() {
   constexpr std::size_t kWordBytesMax = 16;
-  text_.clear();
   while (IsLetter(Peek()) && text_.size() < kWordBytesMax) text_ += Advance();
   AfterValue();
   if (text_ == "true") return JsonToken::kTrue;
   if (text_ == "false") return JsonToken::kFalse;
   if (text_ == "null") return JsonToken::kNull;
+  return WordError();
+}
+
+absl::Status JsonReader::WordError() const {
+  const std::string_view unsigned_text =
+      std::string_view(text_).substr(text_.starts_with('-') ? 1 : 0);
+  for (const std::string_view number : {"NaN", "nan", "Infinity", "inf", "Inf"}) {
+    if (unsigned_text != number) continue;
+    return ErrorAtToken(fmt::format(
+        "{} is not a JSON value; write null, or leave the field out, where a number is missing",
+        text_));
+  }
   return ErrorAtToken(fmt::format(
       "{} is not a JSON value; strings need double quotes, missing values are null", text_));
 }
@@ -187,6 +222,7 @@ absl::StatusOr<JsonToken> JsonReader::ReadNumber() {
   text_.clear();
   bool whole = true;
   if (Peek() == '-') text_ += Advance();
+  if (IsLetter(Peek())) return ReadWord();
   const bool leading_zero = Peek() == '0';
   const std::size_t first_digit = text_.size();
   if (absl::Status status = ReadDigits(); !status.ok()) return status;
@@ -300,8 +336,8 @@ absl::Status JsonReader::ReadEscape() {
 
 absl::Status JsonReader::ReadUnicodeEscape(Place place) {
   const auto lone = [&](std::uint32_t code) {
-    return Error(place, fmt::format("\\u{:04x} is half of a surrogate pair; the other half is "
-                                    "missing",
+    return Error(place, fmt::format("\\u{:04x} is half of a surrogate pair; write the whole "
+                                    "character, or leave it out",
                                     code));
   };
   Advance();

@@ -59,6 +59,10 @@ class JsonReader {
   std::int64_t integer() const { return integer_; }
   double number() const { return number_; }
 
+  // Whether all of the text was read, also where an error ended the reading.
+  // REQUIRES: Begin on a text.
+  bool is_at_end() const { return cursor_ == end_; }
+
   // An error at the last token.
   absl::Status ErrorAtToken(std::string_view what) const { return Error(token_place_, what); }
 
@@ -75,6 +79,7 @@ class JsonReader {
   absl::StatusOr<JsonToken> Open(Container container);
   JsonToken Close();
   absl::StatusOr<JsonToken> ReadWord();
+  absl::Status WordError() const;
   absl::StatusOr<JsonToken> ReadNumber();
   absl::StatusOr<JsonToken> ConvertNumber(bool whole);
   absl::Status ReadDigits();
@@ -95,6 +100,8 @@ class JsonReader {
   absl::Status ErrorHere(std::string_view what) const { return Error(place_, what); }
   // `expected WHAT, found 'x'` here.
   absl::Status Expected(std::string_view what);
+  std::string DescribeNext();
+  absl::Status RefuseMore();
 
   const std::string display_name_;
   const JsonBounds bounds_;

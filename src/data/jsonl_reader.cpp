@@ -17,30 +17,67 @@ JsonlReader::JsonlReader(BufferedReader& in, const Limits& limits)
       line_bytes_max_(limits.jsonl_line_bytes_max) {}
 
 absl::StatusOr<bool> JsonlReader::Next(PayloadObject& object) {
-  if (line_ == 0) {
+  if (count_ == 0) {
     if (absl::Status status = CheckBegin(); !status.ok()) return status;
   }
   absl::StatusOr<bool> found = ReadLine();
   if (!found.ok() || !*found) return found;
   json_.Begin(text_, line_);
   absl::StatusOr<PayloadObject> read = ReadJsonObject(json_);
-  if (!read.ok()) return read.status();
-  object = *std::move(read);
-  return true;
+  if (read.ok()) {
+    object = *std::move(read);
+    return true;
+  }
+  if (!json_.is_at_end()) return read.status();
+  const std::uint64_t first = line_;
+  const absl::StatusOr<std::uint64_t> more = SkipRestOfObject();
+  if (!more.ok()) return more.status();
+  if (*more == 0) return read.status();
+  return absl::InvalidArgumentError(
+      fmt::format("{}: line {}: an object over several lines, up to line {}; one object a line is "
+                  "needed",
+                  in_.display_name(), first, first + *more));
 }
 
 absl::StatusOr<bool> JsonlReader::ReadLine() {
   const std::uint64_t first = line_ + 1;
-  bool blank = true;
   std::uint64_t line = line_;
-  while (blank) {
+  while (true) {
     absl::StatusOr<bool> found = in_.ReadLine(++line, line_bytes_max_, text_);
-    if (!found.ok() || !*found) return found;
-    blank = text_.find_first_not_of(" \t\r") == std::string::npos;
+    if (found.ok() && !*found) return found;
+    if (!found.ok() || text_.find_first_not_of(" \t\r") != std::string::npos) {
+      if (line > first && blank_lines_ == 0) first_blank_line_ = first;
+      blank_lines_ += line - first;
+      line_ = line;
+      ++count_;
+      return found;
+    }
   }
-  line_ = first;
-  if (line != first) return ErrorAtLine("is blank; one object a line is needed, without gaps");
-  return true;
+}
+
+absl::StatusOr<std::uint64_t> JsonlReader::SkipRestOfObject() {
+  std::uint64_t skipped = 0;
+  while (true) {
+    const absl::StatusOr<std::string_view> next = in_.Peek();
+    if (!next.ok()) return next.status();
+    if (next->empty() || next->front() == '{') return skipped;
+    const absl::StatusOr<bool> read = in_.ReadLine(++line_, line_bytes_max_, text_);
+    // A line that is too long is a part of the fault, too.
+    if (!read.ok() && !absl::IsInvalidArgument(read.status())) return read.status();
+    ++skipped;
+  }
+}
+
+std::string JsonlReader::BlankLinesText() const {
+  if (blank_lines_ == 0) return {};
+  return fmt::format("{} {} skipped, the first is line {}",
+                     base::Counted(blank_lines_, "blank line"), blank_lines_ == 1 ? "is" : "are",
+                     base::Grouped(first_blank_line_));
+}
+
+void JsonlReader::NoteBlankLines(std::vector<std::string>& notes) const {
+  if (blank_lines_ == 0) return;
+  notes.push_back(fmt::format("{}: {}", in_.display_name(), BlankLinesText()));
 }
 
 absl::Status JsonlReader::CheckBegin() {

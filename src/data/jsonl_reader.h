@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -15,25 +16,34 @@
 namespace simile::data {
 
 // Reads a file of JSON objects, one a line. Lines end with \n or \r\n, the last with either or
-// nothing. Blank lines at the end and a byte order mark at the beginning are ignored; a blank line
-// before an object is an error, because the number of lines must equal the number of rows. Borrows
-// the reader, of which nothing may have been read.
+// nothing. A byte order mark at the beginning is ignored, and blank lines are skipped. Borrows the
+// reader, of which nothing may have been read.
 class JsonlReader {
  public:
   JsonlReader(BufferedReader& in, const Limits& limits);
 
   // Reads the next line's object. False at the end of the file.
-  // Errors: kInvalidArgument naming file, line and column.
+  // Errors: kInvalidArgument naming file, line and column, after which the next call reads the next
+  // object, unless can_go_on() says otherwise; the stream's own.
   absl::StatusOr<bool> Next(PayloadObject& object);
+  // False when the file as a whole was refused: it is a list, a table, compressed.
+  bool can_go_on() const { return count_ > 0; }
 
-  // The number of the last object's line, from 1; 0 before the first. So many objects were read.
+  // The number of the last object's line, from 1; 0 before the first.
   std::uint64_t line() const { return line_; }
+  // The objects so far, those that were refused included.
+  std::uint64_t count() const { return count_; }
   // An error about that line: `FILE: line N: ...`.
   absl::Status ErrorAtLine(std::string_view what) const;
+  // `2 blank lines are skipped, the first is line 7`: those between the objects. Empty for none.
+  std::string BlankLinesText() const;
+  void NoteBlankLines(std::vector<std::string>& notes) const;
 
  private:
   // Reads the next line that is not blank into text_.
   absl::StatusOr<bool> ReadLine();
+  // Moves past the lines that do not begin an object. Returns how many.
+  absl::StatusOr<std::uint64_t> SkipRestOfObject();
   // Moves past a byte order mark. Refuses JSON that is not one object a line: a list, or an object
   // that is indented.
   absl::Status CheckBegin();
@@ -43,6 +53,9 @@ class JsonlReader {
   const std::size_t line_bytes_max_;
   std::string text_;
   std::uint64_t line_ = 0;
+  std::uint64_t count_ = 0;
+  std::uint64_t blank_lines_ = 0;  // before the last object
+  std::uint64_t first_blank_line_ = 0;
 };
 
 }  // namespace simile::data

@@ -84,6 +84,10 @@ class HashedSource final : public ByteSource {
     }
     return absl::OkStatus();
   }
+  // Is not hashed: the same bytes are read in their order, too.
+  absl::Status ReadAt(std::uint64_t offset, std::span<char> into) override {
+    return source_->ReadAt(offset, into);
+  }
   // Reads what no reader needed.
   absl::Status ReadRest() { return Skip(size() - read_); }
 
@@ -103,7 +107,7 @@ struct OpenFile {
 
 // Refuses files that are not those of the plan, naming the first that differs.
 absl::Status CheckUnchanged(const FolderFingerprint& planned, const FolderFingerprint& now) {
-  const auto [before, after] = std::ranges::mismatch(planned.files, now.files);
+  const auto [before, after] = std::ranges::mismatch(planned.files, now.files, HaveSameBytes);
   if (before == planned.files.end()) return absl::OkStatus();
   const bool is_gone = after->display_name.empty();
   return base::Error(base::ErrorReason::kFilesChanged,
@@ -159,17 +163,18 @@ class Loader {
  private:
   // The plan's settings were read before its fingerprint was taken.
   absl::Status CheckSettings() {
-    const absl::StatusOr<Folder> folder = Folder::Open(files_.folder);
+    const absl::StatusOr<Folder> folder = Folder::Open(files_.folder, files_.links_within);
     if (!folder.ok()) return folder.status();
-    const absl::StatusOr<CollectionFiles> files = DiscoverFiles(*folder, files_.folder, limits_);
+    absl::StatusOr<CollectionFiles> files = DiscoverFiles(*folder, files_.folder, limits_);
     if (!files.ok()) return files.status();
+    files->links_within = files_.links_within;
     if (*files == files_) return absl::OkStatus();
     return base::Error(base::ErrorReason::kFilesChanged,
                        "collection.json: has changed since the load was planned; load again");
   }
 
   absl::Status OpenAll() {
-    const absl::StatusOr<Folder> folder = Folder::Open(files_.folder);
+    const absl::StatusOr<Folder> folder = Folder::Open(files_.folder, files_.links_within);
     if (!folder.ok()) return folder.status();
     FolderFingerprint opened;
     for (std::size_t i = 0; i < kFileRoleCount; ++i) {
@@ -277,16 +282,11 @@ class Loader {
 
   absl::Status LoadInteractions() {
     if (interactions_.reader == nullptr) return absl::OkStatus();
-    if (user_ids_.reader == nullptr) {
-      dataset_.notes.push_back(fmt::format(
-          "{}: not used, since the collection has no users (user_ids.json)", files_.interactions));
-      return absl::OkStatus();
-    }
     absl::StatusOr<Interactions> interactions = ReadInteractions(
         *interactions_.reader, dataset_.profiles.ids, dataset_.ids, id_field_, keep_, limits_);
     if (!interactions.ok()) return interactions.status();
     dataset_.profiles.seen = std::move(interactions->seen);
-    dataset_.profiles.most_seen = dataset_.profiles.seen.MostSeen(layout_.row_count);
+    dataset_.profiles.most_seen = std::move(interactions->most_seen);
     interactions_all_unknown_ = interactions->all_unknown;
     AddNotes(std::move(interactions->notes));
     return absl::OkStatus();
@@ -331,6 +331,9 @@ class Loader {
       if (!matrix.ok()) return matrix.status();
       kept = *std::move(matrix);
     }
+    if (const std::string equal = EqualRowsText(facts.equal, layout.row_count); !equal.empty()) {
+      dataset_.notes.push_back(fmt::format("{}: {}", file.reader->display_name(), equal));
+    }
     // Differences from unit length below the precision of fp32 are not reported.
     constexpr double kUnitTolerance = 1e-6;
     if (files_.metric == Metric::kCosine &&
@@ -354,7 +357,8 @@ class Loader {
 
   // Whether the folder still has the files of the plan.
   absl::Status CheckFiles() const {
-    const absl::StatusOr<FolderFingerprint> now = TakeFingerprint(files_.folder, limits_);
+    const absl::StatusOr<FolderFingerprint> now =
+        TakeFingerprint(files_.folder, limits_, files_.links_within);
     if (absl::IsResourceExhausted(now.status())) return now.status();  // it says nothing of them
     if (!now.ok()) {
       return base::Error(

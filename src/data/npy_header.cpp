@@ -118,15 +118,13 @@ absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& lim
   }
   const absl::StatusOr<ElementType> type = TypeOf(in, dict->descr);
   if (!type.ok()) return type.status();
-  if (dict->fortran_order && dict->shape.size() > 1) {
-    return Refuse(in, fmt::format("is in Fortran order, columns first; {}", kSaveSo));
-  }
   absl::StatusOr<VectorLayout> layout = LayoutOf(in.display_name(), *type, dict->shape, limits);
   if (!layout.ok()) return layout.status();
   absl::Status status = CheckDataBytes(
       in, fmt::format("shape {} of {} needs", ShapeText(dict->shape), ElementName(layout->type)),
       layout->bytes());
   if (!status.ok()) return status;
+  layout->by_column = dict->fortran_order;
   return layout;
 }
 

@@ -2,10 +2,13 @@
 
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/fault_list.h"
+#include "data/id_fields.h"
 #include "data/id_rules.h"
 #include "data/json_value.h"
 #include "data/jsonl_reader.h"
@@ -13,87 +16,137 @@
 namespace simile::data {
 namespace {
 
-std::string ChooseIdField(const PayloadObject& first_line) {
-  for (const char* const field : {"id", "media_id"}) {
-    if (FindMember(first_line, field) != nullptr) return field;
-  }
-  return {};
-}
-
-// The id of the last line read.
-absl::Status AddId(const JsonlReader& lines, const PayloadObject& object,
-                   const std::string& id_field, bool field_was_configured, const Limits& limits,
-                   IdIndex::Builder& ids) {
-  const PayloadValue* const value = FindMember(object, id_field);
-  if (value == nullptr) {
-    return lines.ErrorAtLine(fmt::format("has no {}; {}", base::Quoted(id_field),
-                                         field_was_configured
-                                             ? "collection.json says that every line's id is there"
-                                             : "line 1 has its id there, so every line needs it"));
-  }
-  const absl::StatusOr<std::string> id = IdFrom(*value, limits);
-  if (!id.ok()) {
-    return lines.ErrorAtLine(
-        fmt::format("{} {}", base::Quoted(id_field), std::string(id.status().message())));
-  }
-  if (const absl::Status status = ids.Add(*id); !status.ok()) {
-    return lines.ErrorAtLine(fmt::format("row {}: {}; ids must be distinct", lines.line() - 1,
-                                         std::string(status.message())));
-  }
-  return absl::OkStatus();
-}
-
+//   blank  JsonlReader::BlankLinesText, since the objects that belong there may be what is missing
 absl::Status WrongCount(const BufferedReader& in, std::string_view lines,
-                        const ExpectedRows& expected) {
-  return absl::InvalidArgumentError(fmt::format("{}: {}, but {} has {}; one object a row is needed",
-                                                in.display_name(), lines, expected.said_by,
-                                                base::Counted(expected.count, "row")));
+                        const ExpectedRows& expected, const std::string& blank) {
+  return absl::InvalidArgumentError(fmt::format(
+      "{}: {}, but {} has {}; one object a row is needed{}{}", in.display_name(), lines,
+      expected.said_by, base::Counted(expected.count, "row"), blank.empty() ? "" : "; ", blank));
 }
+
+// One reading of the file. After a fault the lines that follow are still checked, so that one
+// reading names all faults, and nothing that was read is kept.
+class PayloadReading {
+ public:
+  PayloadReading(BufferedReader& in, const PayloadRules& rules, const Limits& limits)
+      : in_(in),
+        rules_(rules),
+        limits_(limits),
+        lines_(in, limits),
+        row_count_(rules.expected ? rules.expected->count : 0),
+        table_(row_count_, limits, rules.keep),
+        faults_(in.display_name()) {}
+
+  absl::StatusOr<PayloadFile> Read() && {
+    file_.id_field = rules_.id_field;
+    while (true) {
+      const absl::StatusOr<bool> found = lines_.Next(object_);
+      if (found.ok() && !*found) break;
+      if (found.ok() || lines_.can_go_on()) {
+        if (absl::Status status = CheckCount(); !status.ok()) return status;
+      }
+      const absl::Status added = found.ok() ? AddLine() : found.status();
+      if (added.ok()) continue;
+      if (!faults_.Take(added)) return added;
+      if (!lines_.can_go_on()) break;
+      AddPlaceholder();
+    }
+    if (!faults_.empty()) return faults_.ToStatus();
+    return Finish();
+  }
+
+ private:
+  std::uint64_t row() const { return lines_.count() - 1; }
+
+  // Whether there may be so many lines. The faults before the first that may not be come first.
+  absl::Status CheckCount() const {
+    absl::Status status;
+    if (rules_.expected && lines_.count() > rules_.expected->count) {
+      status = WrongCount(
+          in_, fmt::format("more than {}", base::Counted(rules_.expected->count, "line")),
+          *rules_.expected, lines_.BlankLinesText());
+    } else if (lines_.count() > limits_.rows_max) {
+      status = lines_.ErrorAtLine(
+          fmt::format("a collection may have {} rows", base::Grouped(limits_.rows_max)));
+    }
+    return status.ok() || faults_.empty() ? status : faults_.ToStatus();
+  }
+
+  absl::Status AddLine() {
+    if (row() == 0) {
+      if (file_.id_field.empty()) file_.id_field = IdFieldOf(object_);
+      if (!file_.id_field.empty()) ids_.emplace(row_count_);
+    }
+    if (ids_) {
+      if (absl::Status status = AddId(); !status.ok()) return status;
+    } else {
+      missed_.Add(object_);
+    }
+    const absl::Status added = table_.Add(object_);
+    return added.ok() ? added : lines_.ErrorAtLine(std::string(added.message()));
+  }
+
+  absl::Status AddId() {
+    const PayloadValue* const value = FindMember(object_, file_.id_field);
+    if (value == nullptr || std::holds_alternative<std::monostate>(value->value)) {
+      return lines_.ErrorAtLine(fmt::format(
+          "has no {}; {}", base::Quoted(file_.id_field),
+          rules_.id_field.empty() ? "line 1 has its id there, so every line needs it"
+                                  : "collection.json says that every line's id is there"));
+    }
+    const absl::StatusOr<std::string> id = IdFrom(*value, limits_);
+    if (!id.ok()) {
+      return lines_.ErrorAtLine(
+          fmt::format("{} {}", base::Quoted(file_.id_field), std::string(id.status().message())));
+    }
+    if (const absl::Status status = ids_->Add(*id); !status.ok()) {
+      return lines_.ErrorAtLine(
+          fmt::format("row {}: {}; ids must be distinct", row(), std::string(status.message())));
+    }
+    return absl::OkStatus();
+  }
+
+  // Keeps the row numbers of messages right after a line with a fault.
+  void AddPlaceholder() {
+    if (row() == 0 && !file_.id_field.empty() && !ids_) ids_.emplace(row_count_);
+    // No id has a control character.
+    if (ids_ && ids_->size() < lines_.count()) {
+      ids_->Add(fmt::format("\x01{}", row())).IgnoreError();
+    }
+  }
+
+  absl::StatusOr<PayloadFile> Finish() {
+    if (rules_.expected && lines_.count() != rules_.expected->count) {
+      return WrongCount(in_, base::Counted(lines_.count(), "line"), *rules_.expected,
+                        lines_.BlankLinesText());
+    }
+    file_.notes = missed_.Notes(in_.display_name());
+    lines_.NoteBlankLines(file_.notes);
+    file_.ids = ids_ ? std::move(*ids_).Build() : IdIndex::OfRowNumbers(lines_.count());
+    absl::Status chosen = table_.ChooseTypes(rules_.fields, in_.display_name(), file_.notes);
+    if (!chosen.ok()) return chosen;
+    file_.table = std::move(table_).Build();
+    return std::move(file_);
+  }
+
+  BufferedReader& in_;
+  const PayloadRules& rules_;
+  const Limits& limits_;
+  JsonlReader lines_;
+  const std::uint64_t row_count_;
+  PayloadTableBuilder table_;
+  FaultList faults_;
+  std::optional<IdIndex::Builder> ids_;  // nothing: ids are row numbers
+  MissedIdField missed_;
+  PayloadObject object_;
+  PayloadFile file_;
+};
 
 }  // namespace
 
 absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& rules,
                                         const Limits& limits) {
-  const std::optional<ExpectedRows>& expected = rules.expected;
-  const std::uint64_t row_count = expected ? expected->count : 0;
-  PayloadFile file{.table = {}, .ids = {}, .id_field = rules.id_field, .notes = {}};
-  JsonlReader lines(in, limits);
-  PayloadTableBuilder table(row_count, limits, rules.keep);
-  std::optional<IdIndex::Builder> ids;
-  PayloadObject object;
-  while (true) {
-    const absl::StatusOr<bool> found = lines.Next(object);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
-    if (expected && lines.line() > expected->count) {
-      return WrongCount(in, fmt::format("more than {}", base::Counted(expected->count, "line")),
-                        *expected);
-    }
-    if (lines.line() > limits.rows_max) {
-      return lines.ErrorAtLine(
-          fmt::format("a collection may have {} rows", base::Grouped(limits.rows_max)));
-    }
-    if (lines.line() == 1) {
-      if (file.id_field.empty()) file.id_field = ChooseIdField(object);
-      if (!file.id_field.empty()) ids.emplace(row_count);
-    }
-    if (ids) {
-      absl::Status status =
-          AddId(lines, object, file.id_field, !rules.id_field.empty(), limits, *ids);
-      if (!status.ok()) return status;
-    }
-    if (const absl::Status status = table.Add(object); !status.ok()) {
-      return lines.ErrorAtLine(std::string(status.message()));
-    }
-  }
-  if (expected && lines.line() != expected->count) {
-    return WrongCount(in, base::Counted(lines.line(), "line"), *expected);
-  }
-  file.ids = ids ? std::move(*ids).Build() : IdIndex::OfRowNumbers(lines.line());
-  absl::Status chosen = table.ChooseTypes(rules.fields, in.display_name(), file.notes);
-  if (!chosen.ok()) return chosen;
-  file.table = std::move(table).Build();
-  return file;
+  return PayloadReading(in, rules, limits).Read();
 }
 
 }  // namespace simile::data

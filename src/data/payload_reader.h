@@ -24,7 +24,7 @@ struct ExpectedRows {
 
 // How metadata.jsonl is read.
 struct PayloadRules {
-  // The field of ids; empty: `id` or else `media_id` if line 1 has it, or else ids are row numbers.
+  // The field of ids; empty: IdFieldOf the first line.
   std::string id_field;
   // When given, the file must have exactly that many lines; reading stops at one more.
   std::optional<ExpectedRows> expected;
@@ -35,12 +35,14 @@ struct PayloadRules {
 struct PayloadFile {
   PayloadTable table;  // without rows if none were to be kept
   IdIndex ids;
-  std::string id_field;            // the field of the ids; empty: ids are row numbers
-  std::vector<std::string> notes;  // ChooseFieldTypes'
+  std::string id_field;  // the field of the ids; empty: ids are row numbers
+  // MissedIdField's, then of blank lines, then ChooseFieldTypes'.
+  std::vector<std::string> notes;
 };
 
 // Reads metadata.jsonl: an object a line in row order, and each row's id.
-// Errors: kInvalidArgument beginning with the file's name and line; ChooseFieldTypes'.
+// Errors: kInvalidArgument beginning with the file's name and line, or naming the first ten faults
+//         (FaultList); ChooseFieldTypes'.
 absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& rules,
                                         const Limits& limits);
 

@@ -44,13 +44,15 @@ absl::Status PlanUsers(const Folder& folder, const Limits& limits, DatasetPlan& 
   return CheckOpens(folder, files.user_ids);
 }
 
-absl::StatusOr<DatasetPlan> PlanFiles(const std::filesystem::path& path, const Limits& limits) {
-  const absl::StatusOr<Folder> folder = Folder::Open(path);
+absl::StatusOr<DatasetPlan> PlanFiles(const std::filesystem::path& path, const Limits& limits,
+                                      const std::filesystem::path& links_within) {
+  const absl::StatusOr<Folder> folder = Folder::Open(path, links_within);
   if (!folder.ok()) return folder.status();
   absl::StatusOr<CollectionFiles> files = DiscoverFiles(*folder, path, limits);
   if (!files.ok()) return files.status();
   DatasetPlan plan;
   plan.files = *std::move(files);
+  plan.files.links_within = links_within;
   absl::StatusOr<FolderFingerprint> fingerprint = TakeFingerprint(*folder, plan.files);
   if (!fingerprint.ok()) return fingerprint.status();
   plan.fingerprint = *std::move(fingerprint);
@@ -77,8 +79,9 @@ const std::string& FileOf(const CollectionFiles& files, FileRole role) {
   return files.*kMembers[static_cast<std::size_t>(role)];
 }
 
-absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& path, const Limits& limits) {
-  absl::StatusOr<DatasetPlan> plan = PlanFiles(path, limits);
+absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& path, const Limits& limits,
+                                        const std::filesystem::path& links_within) {
+  absl::StatusOr<DatasetPlan> plan = PlanFiles(path, limits, links_within);
   if (!plan.ok()) return LoadError(plan.status());
   return plan;
 }

@@ -20,12 +20,13 @@ namespace simile::data {
 // are the display names that errors and notes begin with; empty when the file is absent.
 struct CollectionFiles {
   std::filesystem::path folder;
-  std::string settings;      // collection.json
-  std::string vectors;       // required: content_vectors.npy, vectors.npy or .safetensors
-  std::string payload;       // metadata.jsonl
-  std::string user_ids;      // user_ids.json
-  std::string user_vectors;  // preference_vectors.npy or .safetensors
-  std::string interactions;  // interactions.jsonl
+  std::filesystem::path links_within;  // Folder::Open's
+  std::string settings;                // collection.json
+  std::string vectors;                 // required: content_vectors.npy, vectors.npy or .safetensors
+  std::string payload;                 // metadata.jsonl
+  std::string user_ids;                // user_ids.json
+  std::string user_vectors;            // preference_vectors.npy or .safetensors
+  std::string interactions;            // interactions.jsonl
   Metric metric = Metric::kCosine;
   OnZeroRow on_zero_row = OnZeroRow::kRefuse;
   std::string id_field;                    // empty: `id`, else `media_id`, else the row number
@@ -58,9 +59,11 @@ struct DatasetPlan {
 
 // Finds the files of the folder (and its media/ and users/), reads collection.json and the headers.
 // engine/snapshots/memory_plan.h says what a load would take.
+//   links_within  Folder::Open's
 // Errors: INVALID_FILES when the folder or its vectors are missing (naming what was looked for) or
 //         collection.json or a header is malformed: file, place, what would be right. Only regular
-//         files inside the folder are opened; links out of it are refused.
-absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& folder, const Limits& limits);
+//         files are opened; links that lead too far are refused.
+absl::StatusOr<DatasetPlan> PlanDataset(const std::filesystem::path& folder, const Limits& limits,
+                                        const std::filesystem::path& links_within = {});
 
 }  // namespace simile::data

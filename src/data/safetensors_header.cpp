@@ -43,8 +43,7 @@ constexpr std::array<Dtype, 15> kDtypes = {{
 
 struct Tensor {
   std::string name;
-  const Dtype* dtype = nullptr;
-  std::vector<std::uint64_t> shape;
+  const PayloadObject* entry = nullptr;  // of the header
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
@@ -93,7 +92,8 @@ absl::StatusOr<const Dtype*> DtypeOf(const BufferedReader& in, std::string_view 
                                 base::Quoted(tensor), base::Quoted(*name)));
 }
 
-// One entry of the header, with its size checked by its shape.
+// One entry of the header. Of a tensor that is not served only its place matters: its dtype may be
+// newer than this program.
 absl::StatusOr<Tensor> TensorOf(const BufferedReader& in, std::string_view name,
                                 const PayloadValue& value) {
   const auto* const entry = std::get_if<PayloadObject>(&value.value);
@@ -102,38 +102,50 @@ absl::StatusOr<Tensor> TensorOf(const BufferedReader& in, std::string_view name,
                                   "is needed",
                                   base::Quoted(name), Describe(value)));
   }
-  const absl::StatusOr<const Dtype*> dtype = DtypeOf(in, name, FindMember(*entry, "dtype"));
-  if (!dtype.ok()) return dtype.status();
-  std::optional<std::vector<std::uint64_t>> shape = SizesOf(FindMember(*entry, "shape"));
-  if (!shape) {
-    return Refuse(in, fmt::format("tensor {} has no \"shape\" list of sizes", base::Quoted(name)));
-  }
   const auto offsets = SizesOf(FindMember(*entry, "data_offsets"));
   if (!offsets || offsets->size() != 2 || (*offsets)[0] > (*offsets)[1]) {
     return Refuse(in, fmt::format("tensor {} has no \"data_offsets\" of the form [begin, end]",
                                   base::Quoted(name)));
   }
-  if (entry->size() != 3) {
+  return Tensor{
+      .name = std::string(name), .entry = entry, .begin = (*offsets)[0], .end = (*offsets)[1]};
+}
+
+// The layout of the served tensor, with its size checked by its shape.
+absl::StatusOr<VectorLayout> LayoutOfTensor(const BufferedReader& in, const Tensor& tensor,
+                                            const Limits& limits) {
+  const absl::StatusOr<const Dtype*> found =
+      DtypeOf(in, tensor.name, FindMember(*tensor.entry, "dtype"));
+  if (!found.ok()) return found.status();
+  const Dtype& dtype = **found;
+  const std::optional<std::vector<std::uint64_t>> shape =
+      SizesOf(FindMember(*tensor.entry, "shape"));
+  if (!shape) {
+    return Refuse(
+        in, fmt::format("tensor {} has no \"shape\" list of sizes", base::Quoted(tensor.name)));
+  }
+  if (tensor.entry->size() != 3) {
     return Refuse(in, fmt::format("tensor {} has {} members; dtype, shape and data_offsets are all "
                                   "there may be",
-                                  base::Quoted(name), entry->size()));
+                                  base::Quoted(tensor.name), tensor.entry->size()));
   }
-  std::uint64_t bytes = (*dtype)->bytes;
+  std::uint64_t bytes = dtype.bytes;
   bool fits = true;
   for (const std::uint64_t size : *shape) fits &= !__builtin_mul_overflow(bytes, size, &bytes);
-  const std::uint64_t given = (*offsets)[1] - (*offsets)[0];
+  const std::uint64_t given = tensor.end - tensor.begin;
   if (!fits || bytes != given) {
     return Refuse(in, fmt::format("tensor {}: shape {} of {} needs {} bytes, but data_offsets give "
                                   "{}",
-                                  base::Quoted(name), ShapeText(*shape), (*dtype)->name,
+                                  base::Quoted(tensor.name), ShapeText(*shape), dtype.name,
                                   fits ? base::Grouped(bytes) : std::string("more than 2^64"),
                                   base::Grouped(given)));
   }
-  return Tensor{.name = std::string(name),
-                .dtype = *dtype,
-                .shape = *std::move(shape),
-                .begin = (*offsets)[0],
-                .end = (*offsets)[1]};
+  if (!dtype.element) {
+    return Refuse(in, fmt::format("tensor {} holds {}; F16, BF16, F32 and F64 are served; save "
+                                  "with x.to(torch.float32).contiguous()",
+                                  base::Quoted(tensor.name), dtype.name));
+  }
+  return LayoutOf(in.display_name(), *dtype.element, *shape, limits);
 }
 
 absl::StatusOr<std::vector<Tensor>> TensorsOf(const BufferedReader& in,
@@ -211,14 +223,7 @@ absl::StatusOr<VectorLayout> ReadSafetensorsHeader(BufferedReader& in, std::stri
   if (absl::Status status = CheckCoverage(in, *tensors); !status.ok()) return status;
   const absl::StatusOr<const Tensor*> chosen = Choose(in, *tensors, tensor);
   if (!chosen.ok()) return chosen.status();
-  const Dtype& dtype = *(*chosen)->dtype;
-  if (!dtype.element) {
-    return Refuse(in, fmt::format("tensor {} holds {}; F16, BF16, F32 and F64 are served; save "
-                                  "with x.to(torch.float32).contiguous()",
-                                  base::Quoted((*chosen)->name), dtype.name));
-  }
-  absl::StatusOr<VectorLayout> layout =
-      LayoutOf(in.display_name(), *dtype.element, (*chosen)->shape, limits);
+  absl::StatusOr<VectorLayout> layout = LayoutOfTensor(in, **chosen, limits);
   if (!layout.ok()) return layout.status();
   if (absl::Status status = in.Skip((*chosen)->begin); !status.ok()) return status;
   return layout;

@@ -29,10 +29,9 @@ std::span<const Row> SeenSets::Of(Row user) const {
   return std::span(rows_).subspan(begin, ends_[user] - begin);
 }
 
-std::vector<Row> SeenSets::MostSeen(std::size_t item_count) const {
-  std::vector<std::uint32_t> users(item_count, 0);
-  for (const Row item : rows_) ++users[item];
-  return ByCount(users);
+std::vector<Row> SeenSets::MostSeen(std::vector<std::uint32_t> others) const {
+  for (const Row item : rows_) ++others[item];
+  return ByCount(others);
 }
 
 std::vector<Row> SeenSets::ByCount(std::span<const std::uint32_t> users) {

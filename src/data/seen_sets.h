@@ -20,9 +20,10 @@ class SeenSets {
 
   // Empty when no interactions were loaded. REQUIRES otherwise: user < user_count.
   std::span<const Row> Of(Row user) const;
-  // The items that at least one user has seen, by descending number of users, then by row.
+  // The items that somebody has seen, by descending number of those who have, then by row.
+  //   others  for each item how many have seen it who are no users
   // Cost: one pass over all pairs, and a sort of the items.
-  std::vector<Row> MostSeen(std::size_t item_count) const;
+  std::vector<Row> MostSeen(std::vector<std::uint32_t> others) const;
   // The items that some users have seen, in that order.
   //   users  how many of them have seen each item
   static std::vector<Row> ByCount(std::span<const std::uint32_t> users);

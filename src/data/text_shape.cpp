@@ -24,6 +24,7 @@ TextShape TextShapeOf(std::string_view begin) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (begin.starts_with("\xFF\xFE") || begin.starts_with("\xFE\xFF")) return TextShape::kUtf16;
   if (begin.starts_with("\x1F\x8B")) return TextShape::kGzip;
+  if (begin.starts_with(kGitLfsPointer)) return TextShape::kGitLfs;
   if (begin.starts_with(kMark)) begin.remove_prefix(kMark.size());
   if (IsTable(begin)) return TextShape::kTable;
   begin = Without(begin, kBlanks);
@@ -43,6 +44,9 @@ TextShape TextShapeOf(std::string_view begin) {
 absl::Status CheckEncoding(const BufferedReader& in, TextShape shape) {
   if (shape == TextShape::kUtf16) return Refuse(in, "is UTF-16; save as UTF-8");
   if (shape == TextShape::kGzip) return Refuse(in, "is compressed with gzip; unpack it");
+  if (shape == TextShape::kGitLfs) {
+    return Refuse(in, "is a pointer of Git LFS; `git lfs pull` fetches the file");
+  }
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 
 #include "data/npy_header.h"
 #include "data/safetensors_header.h"
+#include "data/text_shape.h"
 
 namespace simile::data {
 namespace {
@@ -36,6 +37,7 @@ absl::Status CheckBegin(BufferedReader& in, const VectorFormat& format) {
   const absl::StatusOr<std::string_view> begin = in.Peek();
   if (!begin.ok()) return begin.status();
   if (format.begins(*begin)) return absl::OkStatus();
+  if (begin->starts_with(kGitLfsPointer)) return CheckEncoding(in, TextShape::kGitLfs);
   for (const VectorFormat& other : kFormats) {
     if (!other.begins(*begin)) continue;
     const std::string_view name = in.display_name();

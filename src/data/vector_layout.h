@@ -17,6 +17,7 @@ struct VectorLayout {
   ElementType type = ElementType::kFloat32;
   std::uint64_t row_count = 0;
   std::uint32_t dim = 0;
+  bool by_column = false;  // the numbers of a column are contiguous, not those of a row
 
   std::uint64_t row_bytes() const { return std::uint64_t{dim} * ElementBytes(type); }
   std::uint64_t bytes() const { return row_count * row_bytes(); }

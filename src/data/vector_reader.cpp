@@ -1,7 +1,6 @@
 #include "data/vector_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -14,26 +13,11 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/row_reader.h"
 #include "simile/limits.h"
 
 namespace simile::data {
 namespace {
-
-// Sums in eight lanes, because in a single chain each addition waits for the one before.
-double SumOfSquares(std::span<const double> values) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> lanes{};
-  std::size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      lanes[lane] += values[i + lane] * values[i + lane];
-    }
-  }
-  double sum = 0;
-  for (; i < values.size(); ++i) sum += values[i] * values[i];
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}
 
 // The Euclidean length of finite values, correct even when their squares overflow or underflow.
 double Length(std::span<const double> values, double sum) {
@@ -55,8 +39,8 @@ class FaultReport {
   explicit FaultReport(const VectorRules& rules) : rules_(rules) {}
 
   // The length of a valid row, 0 for one of zeros; nothing for an invalid one.
-  std::optional<double> Check(std::uint64_t row, std::span<const double> values) {
-    const double sum = SumOfSquares(values);
+  //   sum  of the squares of its values
+  std::optional<double> Check(std::uint64_t row, std::span<const double> values, double sum) {
     if (!std::isfinite(sum)) {
       const auto column = std::find_if_not(values.begin(), values.end(),
                                            [](double value) { return std::isfinite(value); });
@@ -131,16 +115,21 @@ void RoundToFloat(std::span<double> values) {
 template <typename KeepRow>
 absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const VectorRules& rules,
                         VectorFacts& facts, KeepRow keep) {
-  std::vector<char> bytes(layout.row_bytes());
+  RowReader reader(in, layout);
   std::vector<double> values(layout.dim);
+  const std::vector<double> weights = WeightsOf(layout.dim);
   FaultReport faults(rules);
+  EqualRows equal;
   std::uint64_t zero_rows = 0;
-  facts = {.shortest = std::numeric_limits<double>::infinity(), .longest = 0, .skipped_rows = {}};
+  facts = {.shortest = std::numeric_limits<double>::infinity(),
+           .longest = 0,
+           .skipped_rows = {},
+           .equal = {}};
   for (std::uint64_t row = 0; row < layout.row_count; ++row) {
-    if (absl::Status status = in.ReadExact(bytes); !status.ok()) return status;
-    DecodeElements(layout.type, bytes, values);
+    if (absl::Status status = reader.Next(values); !status.ok()) return status;
     if (rules.metric == Metric::kDot && layout.type == ElementType::kFloat64) RoundToFloat(values);
-    const std::optional<double> length = faults.Check(row, values);
+    const RowSums sums = SumsOf(values, weights);
+    const std::optional<double> length = faults.Check(row, values, sums.squares);
     if (!length) continue;
     if (*length == 0) {
       ++zero_rows;
@@ -151,8 +140,11 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const Ve
     }
     facts.shortest = std::min(facts.shortest, *length);
     facts.longest = std::max(facts.longest, *length);
-    if (*length > 0) keep(row, values, *length);
+    if (*length == 0) continue;
+    equal.Add(static_cast<Row>(row), sums);
+    keep(row, values, *length);
   }
+  facts.equal = equal.Largest();
   if (zero_rows == layout.row_count) {
     return Refuse(in, "holds zeros alone; at least one row needs a direction");
   }

@@ -7,6 +7,7 @@
 #include <absl/status/statusor.h>
 
 #include "data/buffered_reader.h"
+#include "data/equal_rows.h"
 #include "data/matrix.h"
 #include "data/vector_layout.h"
 #include "data/zero_row.h"
@@ -27,6 +28,7 @@ struct VectorFacts {
   double shortest = 0;
   double longest = 0;
   std::vector<Row> skipped_rows;  // ascending; for OnZeroRow::kSkip
+  EqualGroup equal;               // the most rows that share one vector, rows of zeros aside
 };
 
 // Reads all rows through one small buffer: checks that each is finite, of a length within

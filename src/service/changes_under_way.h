@@ -27,8 +27,11 @@ enum class ChangeKind : std::uint8_t { kLoad, kReload, kRollback, kUnload };
 struct FolderName {
   std::string path;         // relative to the data root
   bool configured = false;  // by the operator: then an absolute path, to anywhere
-  // A folder of the data root in which it must be, links followed; empty for the data root.
+  // A folder of the data root in which it must be, links followed; empty for the data root. Of a
+  // reload that names no folder: in which the links of the served folder's files must end.
   std::string within = {};
+  // Links of its files may lead anywhere, since the operator chose the folder.
+  bool by_operator = false;
 
   friend bool operator==(const FolderName&, const FolderName&) = default;
 };

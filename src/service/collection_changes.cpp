@@ -98,7 +98,8 @@ std::string OverlapText(const engine::Snapshot& snapshot) {
 }  // namespace
 
 void CollectionChanges::Generation::ReadNext(Source source) {
-  if (source.found == loaded_from.found) {
+  const FolderName& first = loaded_from.found;
+  if (source.found.path == first.path && source.found.configured == first.configured) {
     loaded_from = std::move(source);
     equal.reset();
   } else {
@@ -121,6 +122,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
     const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
     request.folder = {(error ? folder : absolute).string(), true};
   }
+  request.folder.by_operator = true;
   Result loaded = MakeHere(request);
   if (!loaded.ok() && !options_.required) {
     const std::lock_guard lock(mutex_);
@@ -279,7 +281,11 @@ CollectionChanges::Result CollectionChanges::Apply(const ChangeRequest& request)
 }
 
 CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) {
-  const absl::StatusOr<Folder> folder = Resolve(request.folder);
+  return LoadFrom(Resolve(request.folder), request);
+}
+
+CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<Folder>& folder,
+                                                      const ChangeRequest& request) {
   if (!folder.ok()) return folder.status();
   if (const auto history = HistoryOf(request.collection)) {
     if (ServedFiles(*folder, *history)) return parts_.store.Pin(request.collection);
@@ -308,13 +314,10 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
   const Result served = parts_.store.Pin(request.collection);
   std::optional<History> history = HistoryOf(request.collection);
   if (const auto failed = FailedFolder(request.collection); failed && !history) {
-    ChangeRequest load = request;
-    if (load.folder.path.empty()) load.folder = *failed;
-    return Load(load);
+    return LoadFrom(FolderOf(request, *failed), request);
   }
   if (!served.ok() || !history) return served;
-  const absl::StatusOr<Folder> folder =
-      Resolve(request.folder.path.empty() ? history->served.next().asked : request.folder);
+  const absl::StatusOr<Folder> folder = FolderOf(request, history->served.next().asked);
   if (!folder.ok() && request.folder.path.empty()) {
     return Record("reload", request, folder.status());  // no mistake of the caller
   }
@@ -397,7 +400,7 @@ absl::StatusOr<engine::Publisher::Loaded> CollectionChanges::LoadEarlier(
   if (!folder.ok() && absl::IsResourceExhausted(folder.status())) return folder.status();
   // Its error names a field that this request does not have.
   if (!folder.ok()) return EarlierFolderChanged(request.collection);
-  const auto now = data::TakeFingerprint(folder->path, parts_.limits);
+  const auto now = data::TakeFingerprint(folder->path, parts_.limits, folder->links_within);
   // The usual case of other content: the folder was written over, and then reloaded.
   if (now.ok() && (history.served.Has(*now) || CertainlyDiffer(*now, source.fingerprint))) {
     return EarlierFolderChanged(request.collection);
@@ -430,11 +433,13 @@ absl::StatusOr<CollectionChanges::Folder> CollectionChanges::Resolve(const Folde
   if (name.configured) {
     std::error_code error;
     const std::filesystem::path found = std::filesystem::canonical(name.path, error);
-    FolderName resolved{error ? name.path : found.string(), true};
-    return Folder{name, std::move(resolved), name.path};
+    FolderName resolved = name;
+    if (!error) resolved.path = found.string();
+    return Folder{name, std::move(resolved), name.path, {}};
   }
   auto path = ResolveInDataRoot(options_.data_root, name.path);
   if (!path.ok()) return path.status();
+  std::filesystem::path links_within = name.by_operator ? "" : options_.data_root;
   if (!name.within.empty()) {
     const auto within = ResolveInDataRoot(options_.data_root, name.within);
     if (!within.ok()) return within.status();
@@ -445,14 +450,27 @@ absl::StatusOr<CollectionChanges::Folder> CollectionChanges::Resolve(const Folde
                                      base::Quoted(name.path), base::Quoted(name.within)),
                          "folder");
     }
+    links_within = *within;
   }
-  FolderName found{PathInDataRoot(options_.data_root, *path), false};
-  return Folder{name, std::move(found), *std::move(path)};
+  FolderName found = name;
+  found.path = PathInDataRoot(options_.data_root, *path);
+  return Folder{name, std::move(found), *std::move(path), std::move(links_within)};
+}
+
+absl::StatusOr<CollectionChanges::Folder> CollectionChanges::FolderOf(
+    const ChangeRequest& request, const FolderName& known) const {
+  if (!request.folder.path.empty()) return Resolve(request.folder);
+  absl::StatusOr<Folder> served = Resolve(known);
+  if (!served.ok() || request.folder.within.empty()) return served;
+  // Without a folder of its own in the data root the caller may follow links in the served one.
+  const auto within = ResolveInDataRoot(options_.data_root, request.folder.within);
+  served->links_within = within.ok() ? *within : served->path;
+  return served;
 }
 
 std::optional<data::FolderFingerprint> CollectionChanges::ServedFiles(
     const Folder& folder, const History& history) const {
-  auto now = data::TakeFingerprint(folder.path, parts_.limits);
+  auto now = data::TakeFingerprint(folder.path, parts_.limits, folder.links_within);
   if (!now.ok() || !history.served.Has(*now)) return std::nullopt;
   return *std::move(now);
 }
@@ -461,6 +479,7 @@ engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& reque
                                                       const Folder& folder) {
   return {.collection = request.collection,
           .folder = folder.path,
+          .links_within = folder.links_within,
           .allow_shape_change = request.allow_shape_change,
           .min_overlap = std::max(request.min_overlap, options_.min_overlap),
           .required_id = {},

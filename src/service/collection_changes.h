@@ -137,6 +137,7 @@ class CollectionChanges {
     FolderName asked;
     FolderName found;
     std::filesystem::path path;
+    std::filesystem::path links_within;  // data::Folder::Open's
   };
 
   absl::Status CheckAllowed(const std::string& name) const;
@@ -152,6 +153,7 @@ class CollectionChanges {
   void Make(const ChangeRequest& request);
   Result Apply(const ChangeRequest& request);
   Result Load(const ChangeRequest& request);
+  Result LoadFrom(const absl::StatusOr<Folder>& folder, const ChangeRequest& request);
   Result Reload(const ChangeRequest& request);
   Result RollBack(const ChangeRequest& request);
   Result RollBackFromFolder(const ChangeRequest& request, const History& history);
@@ -162,6 +164,8 @@ class CollectionChanges {
   Result Remove(const ChangeRequest& request);
 
   absl::StatusOr<Folder> Resolve(const FolderName& name) const;
+  // The folder that a reload reads: the request's, or the one that is known.
+  absl::StatusOr<Folder> FolderOf(const ChangeRequest& request, const FolderName& known) const;
   // The files of the folder, when their fingerprint tells that they have the content that is
   // served.
   std::optional<data::FolderFingerprint> ServedFiles(const Folder& folder,

@@ -94,9 +94,8 @@ absl::Status ServedCollections::Start(const PermittedCollection& collection, Cha
     allowed.Update(collection.CheckFolder(request.folder.path));
     if (!allowed.ok()) return allowed;
     request.collection = collection.name();
-    if (!collection.sees_all_collections() && !request.folder.path.empty()) {
-      request.folder.within = collection.name();
-    }
+    const bool reads = request.kind == ChangeKind::kLoad || request.kind == ChangeKind::kReload;
+    if (reads && !collection.sees_all_collections()) request.folder.within = collection.name();
     return changes_.Start(std::move(request), CallerOf(collection, audit, std::move(caller)));
   });
   if (started.ok()) return started;

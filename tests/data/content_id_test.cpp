@@ -139,8 +139,8 @@ TEST(ContentIdTest, DiffersWhenBytesMoveFromFileToFile) {
   EXPECT_NE(BuiltId({{"", "ab"}, {"", ""}}, roles, 8), BuiltId({{"", "ab"}}, {roles[0]}, 8));
 }
 
-// Bytes that no reader needs, before and after the tensor that is served, and a file that is not
-// used without users.
+// Bytes that no reader needs: before and after the tensor that is served, and in a member that has
+// no meaning.
 TEST(ContentIdTest, CoversBytesThatAreSkipped) {
   const auto id_with = [](char before, char after, const std::string& interactions) {
     const ScratchFolder folder;
@@ -156,7 +156,7 @@ TEST(ContentIdTest, CoversBytesThatAreSkipped) {
     file += std::string(4, after);
     folder.Write("vectors.safetensors", file);
     folder.Write("collection.json", "{\"tensor\": \"v\"}");
-    folder.Write("interactions.jsonl", interactions);
+    folder.Write("interactions.jsonl", "{\"id\": \"0\", \"note\": \"" + interactions + "\"}");
     return IdOf(folder.path());
   };
   const std::string id = id_with('x', 'y', "one");

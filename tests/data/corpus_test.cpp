@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <absl/status/status.h>
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,10 +29,11 @@ namespace fs = std::filesystem;
 
 const fs::path kCorpus = fs::path(SIMILE_SOURCE_DIR) / "tests/data/corpus";
 
-// A status as expected.tsv writes it: the code's name, a tab, the message.
+// A status as expected.tsv writes it: the code's name, a tab, the message with its lines joined by
+// ` | `.
 std::string Written(const absl::Status& status) {
-  return fmt::format("{}\t{}", absl::StatusCodeToString(status.code()),
-                     std::string(status.message()));
+  const std::vector<std::string> lines = absl::StrSplit(status.message(), "\n  ");
+  return fmt::format("{}\t{}", absl::StatusCodeToString(status.code()), fmt::join(lines, " | "));
 }
 
 std::vector<std::string> NamesIn(const fs::path& folder) {

@@ -147,7 +147,6 @@ TEST_F(FolderFilesTest, SaysWhyEachFileIsNotRead) {
           "embeddings.npy: vectors are read from content_vectors.npy",
           "films.jsonl: payload is read from metadata.jsonl, one JSON object a line; rename it, or "
           "name it in collection.json: {\"payload\": \"films.jsonl\"}",
-          "interactions.jsonl: the collection has no users (user_ids.json)",
           "users.json: user ids are read from user_ids.json, one JSON list; rename it, or name it "
           "in collection.json: {\"user_ids\": \"users.json\"}",
           "users/metadata.jsonl: payload is read from metadata.jsonl, one JSON object a line, here "

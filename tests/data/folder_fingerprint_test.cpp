@@ -130,6 +130,22 @@ TEST_F(ChangedFilesTest, EndTheLoadByName) {
   }
 }
 
+TEST_F(ChangedFilesTest, DoNotEndTheLoadWhenTheirBytesStay) {
+  for (const bool at_end : {false, true}) {
+    for (const SampleFile& file : SampleFiles()) {
+      const fs::path path = folder_.path() / file.name;
+      EXPECT_EQ(LoadWhile(at_end,
+                          [&] {
+                            fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+                            fs::create_hard_link(path, path.string() + ".link");
+                            fs::remove(path.string() + ".link");
+                          }),
+                absl::OkStatus())
+          << file.name;
+    }
+  }
+}
+
 TEST_F(ChangedFilesTest, EndTheLoadWhenTheyLookInvalidMeanwhile) {
   const absl::Status status = LoadWhile(false, [&] {
     for (const SampleFile& file : SampleFiles()) {

@@ -8,12 +8,15 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
 #include "data/buffered_reader.h"
+#include "data/dataset_sample.h"
 #include "data/load.h"
+#include "files/npy_file.h"
 #include "files/scratch_folder.h"
 
 namespace simile::data {
@@ -37,15 +40,22 @@ class FolderTest : public testing::Test {
     inside_.Write("plain", "hello");
     inside_.Write("media/inner", "inner");
   }
-  Folder Open() {
-    absl::StatusOr<Folder> folder = Folder::Open(inside_.path());
+  // A folder whose links may lead to `within`, too; empty: anywhere.
+  Folder Open(const fs::path& within) {
+    absl::StatusOr<Folder> folder = Folder::Open(inside_.path(), within);
     EXPECT_TRUE(folder.ok()) << folder.status();
     return *std::move(folder);
   }
 
+  Folder Open() { return Open(inside_.path()); }
+
   ScratchFolder inside_;
   ScratchFolder outside_;
 };
+
+constexpr std::string_view kLeadsOut =
+    ": is a link that leads out of the folders that may be loaded here; put the file itself there, "
+    "as `cp -rL` does";
 
 TEST_F(FolderTest, ReadsFilesAndLinksThatStayInside) {
   fs::create_symlink("media/inner", inside_.path() / "link");
@@ -66,11 +76,29 @@ TEST_F(FolderTest, RefusesLinksThatLeadOutWithoutSayingWhereTo) {
                      inside_.path() / "relative_link");
   const Folder folder = Open();
   for (const std::string name : {"link", "linked_folder/secret", "relative_link"}) {
-    EXPECT_EQ(ReadAll(folder, name),
-              name +
-                  ": is a link that leads out of the collection's folder; put the file itself "
-                  "there");
+    EXPECT_EQ(ReadAll(folder, name), name + std::string(kLeadsOut));
   }
+}
+
+TEST_F(FolderTest, FollowsLinksAsFarAsTheyMayLead) {
+  const ScratchFolder other;
+  other.Write("secret", "other");
+  outside_.Write("objects/ab/file", "object");
+  fs::create_symlink(outside_.path() / "secret", inside_.path() / "link");
+  fs::create_directory_symlink(outside_.path() / "objects", inside_.path() / "folder");
+  fs::create_symlink(other.path() / "secret", outside_.path() / "onward");
+  fs::create_symlink(outside_.path() / "onward", inside_.path() / "onward");
+  const Folder anywhere = Open("");
+  const Folder within = Open(outside_.path());
+  for (const Folder* const folder : {&anywhere, &within}) {
+    EXPECT_EQ(ReadAll(*folder, "link"), "outside");
+    EXPECT_EQ(ReadAll(*folder, "folder/ab/file"), "object");
+    EXPECT_EQ(ReadAll(*folder, "plain"), "hello");
+    EXPECT_EQ(folder->List("folder/ab/", 10)->size(), 1U);
+  }
+  EXPECT_EQ(ReadAll(anywhere, "onward"), "other");
+  EXPECT_EQ(ReadAll(within, "onward"), "onward" + std::string(kLeadsOut));
+  EXPECT_EQ(ReadAll(Open(outside_.path() / "objects"), "link"), "link" + std::string(kLeadsOut));
 }
 
 TEST_F(FolderTest, ListsASubfolderUnlessALinkLeadsOut) {
@@ -127,8 +155,9 @@ TEST_F(FolderTest, NamesAMissingFile) {
   EXPECT_TRUE(folder.Has("dangling"));
   EXPECT_EQ(folder.OpenFile("none").status(), absl::NotFoundError("none: no such file"));
   EXPECT_EQ(folder.OpenFile("dangling").status(),
-            absl::NotFoundError(
-                "dangling: is a link to a file that is not there; put the file itself there"));
+            absl::NotFoundError("dangling: is a link to a file that is not there; fetch that "
+                                "file, as `git annex get` and `dvc pull` do, or put the file "
+                                "itself there"));
   EXPECT_EQ(ReadAll(folder, "loop"), "loop: cannot be opened: Too many levels of symbolic links");
 }
 
@@ -184,10 +213,28 @@ TEST_F(FolderTest, PlansNoCollectionOfLinksThatLeadOut) {
   outside_.Write("content_vectors.npy", "x");
   fs::create_symlink(outside_.path() / "content_vectors.npy",
                      inside_.path() / "content_vectors.npy");
-  EXPECT_EQ(
-      std::string(PlanDataset(inside_.path(), Limits{}).status().message()),
-      "content_vectors.npy: is a link that leads out of the collection's folder; put the file "
-      "itself there");
+  EXPECT_EQ(std::string(PlanDataset(inside_.path(), Limits{}, inside_.path()).status().message()),
+            "content_vectors.npy" + std::string(kLeadsOut));
+}
+
+// A plan's bounds are those of its load and of its sample.
+TEST_F(FolderTest, LoadsACollectionOfLinks) {
+  const auto link = [&](const std::string& name, const std::string& bytes) {
+    outside_.Write("blobs/" + name, bytes);
+    fs::create_symlink(outside_.path() / "blobs" / name, inside_.path() / name);
+  };
+  link("content_vectors.npy", NpyFile({1, 0, 0, 1}, 2));
+  link("metadata.jsonl", "{\"id\": \"a\"}\n{\"id\": \"b\"}\n");
+  for (const fs::path& within : {fs::path(), outside_.path()}) {
+    const auto plan = PlanDataset(inside_.path(), Limits{}, within);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_TRUE(SampleDataset(*plan, Limits{}).ok());
+    const auto dataset = LoadDataset(*plan, Limits{}, nullptr);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_EQ(dataset->ids.Id(1), "b");
+    EXPECT_EQ(dataset->fingerprint, TakeFingerprint(inside_.path(), Limits{}, within).value());
+  }
+  EXPECT_FALSE(TakeFingerprint(inside_.path(), Limits{}, inside_.path()).ok());
 }
 
 }  // namespace

@@ -135,8 +135,8 @@ TEST(InspectTest, RefusesAFolderForWhatOnlyAFullReadFinds) {
   EXPECT_THAT(refusal("users/user_ids.json", "[\"u\"]"),
               HasSubstr("1 id, but users/preference_vectors.npy has 2 rows"));
   EXPECT_THAT(refusal("users/user_ids.json", "[\"u\", \"u\"]"), HasSubstr("ids must be distinct"));
-  EXPECT_THAT(refusal("users/interactions.jsonl", "{\"id\": \"b\"}\n"),
-              HasSubstr("has no \"user_id\""));
+  EXPECT_THAT(refusal("users/interactions.jsonl", "{\"user_id\": \"u\"}\n"),
+              HasSubstr("line 1: names no item"));
   EXPECT_THAT(refusal("collection.json", R"({"field_types": {"title": "integer"}})"),
               HasSubstr("\"title\" does not fit collection.json, which says \"field_types\": "
                         "{\"title\": \"integer\"}"));

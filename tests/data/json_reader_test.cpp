@@ -31,6 +31,7 @@ class DripSource final : public ByteSource {
     rest_.remove_prefix(count);
     return absl::OkStatus();
   }
+  absl::Status ReadAt(std::uint64_t, std::span<char>) override { return absl::OkStatus(); }
 
  private:
   std::string_view rest_;
@@ -80,6 +81,7 @@ class BreakingSource final : public ByteSource {
     return kFirst.copy(into.data(), into.size());
   }
   absl::Status Skip(std::uint64_t) override { return absl::OkStatus(); }
+  absl::Status ReadAt(std::uint64_t, std::span<char>) override { return absl::OkStatus(); }
 
  private:
   bool broken_ = false;

@@ -24,8 +24,9 @@ TEST(SeenSetsTest, SortsAndKeepsEachPairOnce) {
 TEST(SeenSetsTest, OrdersItemsByTheirNumberOfUsers) {
   const SeenSets sets =
       SeenSets::FromPairs(3, {{0, 7}, {1, 7}, {2, 7}, {0, 2}, {1, 2}, {2, 5}, {0, 5}, {1, 9}});
-  EXPECT_THAT(sets.MostSeen(10), ElementsAre(7, 2, 5, 9)) << "equal ones by row";
-  EXPECT_THAT(SeenSets().MostSeen(10), IsEmpty());
+  EXPECT_THAT(sets.MostSeen(std::vector<std::uint32_t>(10)), ElementsAre(7, 2, 5, 9))
+      << "equal ones by row";
+  EXPECT_THAT(SeenSets().MostSeen(std::vector<std::uint32_t>(10)), IsEmpty());
 }
 
 TEST(SeenSetsTest, IsEmptyForAnyoneWithoutInteractions) {

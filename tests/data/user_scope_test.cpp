@@ -52,7 +52,7 @@ class UserSubsetsTest : public testing::Test {
     dataset->profiles.seen =
         SeenSets::FromPairs(4, {{0, 1}, {0, 3}, {1, 0}, {1, 2}, {2, 3}, {3, 0}, {3, 2}});
     dataset->vectors = Matrix::Create(5, 2).value();
-    dataset->profiles.most_seen = dataset->profiles.seen.MostSeen(5);
+    dataset->profiles.most_seen = dataset->profiles.seen.MostSeen(std::vector<std::uint32_t>(5));
     dataset_ = dataset;
   }
 

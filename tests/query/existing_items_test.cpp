@@ -114,7 +114,7 @@ class UserScopeTest : public ResolveTest {
  protected:
   UserScopeTest() {
     dataset_->profiles.seen = data::SeenSets::FromPairs(2, {{0, 3}, {0, 1}, {1, 2}});
-    dataset_->profiles.most_seen = dataset_->profiles.seen.MostSeen(4);
+    dataset_->profiles.most_seen = dataset_->profiles.seen.MostSeen(std::vector<std::uint32_t>(4));
     options_.required_filters.users = data::UserScope::Of({"user_0004"}, {});
   }
 

@@ -33,7 +33,8 @@ std::uint64_t CountedGeneration::alive() { return generations_alive; }
 void CountedGeneration::Forget() { generations_alive = 0; }
 
 absl::StatusOr<data::DatasetPlan> PlanDataset(const std::filesystem::path& folder,
-                                              const Limits& /*limits*/) {
+                                              const Limits& /*limits*/,
+                                              const std::filesystem::path& /*links_within*/) {
   Pass("plans a folder");
   data::DatasetPlan plan;
   plan.files.folder = folder;

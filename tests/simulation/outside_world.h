@@ -51,7 +51,8 @@ struct CountedDataset : data::Dataset {
 // A folder is the number of a content (sample_contents.h), as text; one that begins with "bad" is
 // planned and then cannot be read.
 absl::StatusOr<data::DatasetPlan> PlanDataset(const std::filesystem::path& folder,
-                                              const Limits& limits);
+                                              const Limits& limits,
+                                              const std::filesystem::path& links_within);
 engine::DataBytes PlanData(const data::DatasetPlan& plan);
 absl::StatusOr<CountedDataset> LoadDataset(const data::DatasetPlan& plan, const Limits& limits,
                                            const data::ProgressFn& progress);

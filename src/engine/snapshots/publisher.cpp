@@ -156,7 +156,8 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
                                                             Claim& claim) {
   try {
     Report report(store_, change);
-    absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(change.folder, options_.limits);
+    absl::StatusOr<data::DatasetPlan> plan =
+        data::PlanDataset(change.folder, options_.limits, change.links_within);
     if (!plan.ok()) return plan.status();
     if (served != nullptr) {
       plan->kept_types = {

@@ -48,6 +48,7 @@ class Publisher {
   struct Change {
     std::string collection;
     std::filesystem::path folder;
+    std::filesystem::path links_within = {};  // data::Folder::Open's
     // Replace: may the dimension, the metric or the type of a payload field be another?
     bool allow_shape_change = false;
     double min_overlap = 0;        // Replace: of the answers that must stay (CheckOverlap)

@@ -1,0 +1,101 @@
+#include "data/equal_rows.h"
+
+#include <array>
+#include <bit>
+#include <cassert>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+
+namespace simile::data {
+namespace {
+
+constexpr std::size_t kSeenMax = 65'536;
+
+// SplitMix64, a bijection that mixes every bit.
+std::uint64_t Mixed(std::uint64_t number) {
+  number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9;
+  number = (number ^ number >> 27) * 0x94D049BB133111EB;
+  return number ^ number >> 31;
+}
+
+std::uint64_t HashOf(const RowSums& sums) {
+  return Mixed(std::bit_cast<std::uint64_t>(sums.squares) +
+               Mixed(std::bit_cast<std::uint64_t>(sums.weighted)));
+}
+
+}  // namespace
+
+std::string EqualRowsText(const EqualGroup& group, std::uint64_t row_count) {
+  if (group.count < 2 || group.count < row_count / 1'000) return {};
+  if (group.count == row_count) {
+    return fmt::format("all {} rows share one vector; every search returns them in row order",
+                       base::Grouped(row_count));
+  }
+  return fmt::format("{}{} rows share one vector, {} row {}; a search returns them in row order",
+                     group.is_exact ? "" : "at least ", base::Grouped(group.count),
+                     group.is_exact ? "the first is" : "one is", base::Grouped(group.first_row));
+}
+
+std::vector<double> WeightsOf(std::size_t dim) {
+  std::vector<double> weights(dim);
+  std::uint64_t state = 0;
+  for (double& weight : weights) {
+    weight = 0.5 + static_cast<double>(Mixed(state += 0x9E3779B97F4A7C15) >> 11) * 0x1p-53;
+  }
+  return weights;
+}
+
+// Sums in eight lanes, because in a single chain each addition waits for the one before.
+RowSums SumsOf(std::span<const double> values, std::span<const double> weights) {
+  assert(values.size() == weights.size());
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> squares{};
+  std::array<double, kLanes> weighted{};
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      squares[lane] += values[i + lane] * values[i + lane];
+      weighted[lane] += values[i + lane] * weights[i + lane];
+    }
+  }
+  RowSums sums;
+  for (; i < values.size(); ++i) {
+    sums.squares += values[i] * values[i];
+    sums.weighted += values[i] * weights[i];
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    sums.squares += squares[lane];
+    sums.weighted += weighted[lane];
+  }
+  return sums;
+}
+
+void EqualRows::Add(Row row, const RowSums& sums) {
+  Seen& seen = seen_[HashOf(sums)];
+  if (seen.count++ == 0) seen.first_row = row;
+  if (seen_.size() > kSeenMax) ForgetRare();
+}
+
+void EqualRows::ForgetRare() {
+  while (seen_.size() > kSeenMax / 2) {
+    ++forgotten_max_;
+    absl::erase_if(seen_,
+                   [this](const auto& entry) { return entry.second.count <= forgotten_max_; });
+  }
+}
+
+EqualGroup EqualRows::Largest() const {
+  EqualGroup largest{.is_exact = forgotten_max_ == 0};
+  for (const auto& [hash, seen] : seen_) {
+    const bool is_larger = seen.count > largest.count ||
+                           (seen.count == largest.count && seen.first_row < largest.first_row);
+    if (!is_larger) continue;
+    largest.count = seen.count;
+    largest.first_row = seen.first_row;
+  }
+  return largest;
+}
+
+}  // namespace simile::data

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "simile/matrix_view.h"
+
+namespace simile::data {
+
+// Rows that share one vector.
+struct EqualGroup {
+  std::uint64_t count = 0;
+  Row first_row = 0;
+  bool is_exact = true;  // false: there may be more of them, and earlier ones
+};
+
+// What an owner should know of rows that share one vector: `1,500 rows share one vector, the first
+// is row 12; ...`. Empty for fewer than one row in a thousand.
+std::string EqualRowsText(const EqualGroup& group, std::uint64_t row_count);
+
+// Two sums over a row: that of the squares, of which the Euclidean length is the root, and one with
+// a random weight for each column. Rows that have both in common are equal but for a chance below
+// 1e-6 among ten million rows.
+struct RowSums {
+  double squares = 0;
+  double weighted = 0;
+};
+//   weights  WeightsOf(values.size())
+RowSums SumsOf(std::span<const double> values, std::span<const double> weights);
+// The same on every machine.
+std::vector<double> WeightsOf(std::size_t dim);
+
+// Finds the largest group of equal rows, in one pass and a few MiB: beyond 65,536 different vectors
+// it forgets those that were rare so far (lossy counting: Manku and Motwani, VLDB 2002).
+class EqualRows {
+ public:
+  void Add(Row row, const RowSums& sums);
+  // Count 0 when no row was added.
+  EqualGroup Largest() const;
+
+ private:
+  struct Seen {
+    std::uint64_t count = 0;
+    Row first_row = 0;
+  };
+  void ForgetRare();
+
+  absl::flat_hash_map<std::uint64_t, Seen> seen_;  // by a hash of the sums
+  std::uint64_t forgotten_max_ = 0;                // no vector was forgotten that had more rows
+};
+
+}  // namespace simile::data

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/status/status.h>
+
+namespace simile::data {
+
+// The faults of one file, so that one reading names them all: a message has the first ten.
+class FaultList {
+ public:
+  explicit FaultList(std::string_view display_name) : display_name_(display_name) {}
+
+  // Takes a fault of the content, after which reading can go on. False for any other error, such as
+  // a file that cannot be read or has changed.
+  bool Take(const absl::Status& error);
+  bool empty() const { return count_ == 0; }
+  // OK without faults. One fault as it was taken; of more, a line each:
+  //   metadata.jsonl: 12 faults
+  //     line 3, column 8: ...
+  //     and 2 more
+  absl::Status ToStatus() const;
+
+ private:
+  const std::string display_name_;
+  std::vector<std::string> first_;  // messages
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace simile::data

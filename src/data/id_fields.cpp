@@ -1,0 +1,101 @@
+#include "data/id_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include <absl/hash/hash.h>
+#include <absl/strings/ascii.h>
+#include <absl/strings/string_view.h>
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "data/json_value.h"
+
+namespace simile::data {
+namespace {
+
+constexpr auto kUsual = std::to_array<std::string_view>({"id", "media_id", "item_id"});
+constexpr std::size_t kCandidatesMax = 4;
+
+bool HasValue(const PayloadObject& line, std::string_view field) {
+  const PayloadValue* const value = FindMember(line, field);
+  return value != nullptr && !std::holds_alternative<std::monostate>(value->value);
+}
+
+// Whether people name a field of ids so: `_id`, `movieId`, `product_id`, `asin`.
+bool IsNamedAsId(std::string_view name) {
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"id", "asin", "uuid", "guid", "isbn", "isbn13", "ean", "gtin", "sku", "doi", "key", "slug"});
+  const std::string lower = absl::AsciiStrToLower(absl::string_view(name.data(), name.size()));
+  if (std::ranges::find(kWords, std::string_view(lower)) != kWords.end()) return true;
+  if (!lower.ends_with("id") || name.size() < 3) return false;
+  const char before = name[name.size() - 3];
+  const bool is_word = !absl::ascii_isalnum(static_cast<unsigned char>(before));
+  const bool is_camel =
+      name.ends_with("Id") || (name.ends_with("ID") && !absl::ascii_isupper(before));
+  return is_word || is_camel;
+}
+
+// A hash of a string or an integer; 0 for any other value.
+std::uint64_t HashOfId(const PayloadValue* value) {
+  if (value == nullptr) return 0;
+  if (const auto* const text = std::get_if<std::string>(&value->value)) {
+    return text->empty() ? 0 : absl::HashOf(absl::string_view(*text));
+  }
+  if (const auto* const number = std::get_if<std::int64_t>(&value->value)) {
+    return absl::HashOf(*number);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string IdFieldOf(const PayloadObject& first_line) {
+  for (const std::string_view field : kUsual) {
+    if (HasValue(first_line, field)) return std::string(field);
+  }
+  return {};
+}
+
+void MissedIdField::Add(const PayloadObject& line) {
+  if (lines_++ == 0) return FindCandidates(line);
+  for (Late& late : late_) {
+    if (HasValue(line, late.name)) ++late.lines;
+  }
+  std::erase_if(candidates_, [&line](Candidate& candidate) {
+    const std::uint64_t hash = HashOfId(FindMember(line, candidate.name));
+    return hash == 0 || !candidate.hashes.insert(hash).second;
+  });
+}
+
+void MissedIdField::FindCandidates(const PayloadObject& first_line) {
+  for (const std::string_view field : kUsual) late_.push_back({field, 0});
+  for (const auto& [name, value] : first_line) {
+    const std::uint64_t hash = HashOfId(&value);
+    if (hash == 0 || !IsNamedAsId(name) || candidates_.size() == kCandidatesMax) continue;
+    candidates_.push_back({name, {hash}});
+  }
+}
+
+std::vector<std::string> MissedIdField::Notes(std::string_view display_name) const {
+  std::vector<std::string> notes;
+  for (const Late& late : late_) {
+    if (late.lines == 0) continue;
+    notes.push_back(fmt::format(
+        "{}: ids are row numbers, because line 1 has no {}; {} of {} have one: give every line one",
+        display_name, base::Quoted(late.name), base::Grouped(late.lines),
+        base::Counted(lines_, "line")));
+  }
+  if (!candidates_.empty() && lines_ > 1) {
+    const std::string field = base::Quoted(candidates_.front().name);
+    notes.push_back(
+        fmt::format("{}: ids are row numbers; {} is distinct in every row, and "
+                    "\"id_field\": {} in collection.json makes it the id",
+                    display_name, field, field));
+  }
+  return notes;
+}
+
+}  // namespace simile::data

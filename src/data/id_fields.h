@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <absl/container/flat_hash_set.h>
+
+#include "simile/payload.h"
+
+namespace simile::data {
+
+// The field of a payload's ids by its first line: `id`, else `media_id`, else `item_id`. Empty when
+// the line has none of them, or null there: then ids are row numbers.
+std::string IdFieldOf(const PayloadObject& first_line);
+
+// Looks, in a payload whose ids are row numbers, for the field that its owner may have meant.
+class MissedIdField {
+ public:
+  // REQUIRES: lines are added in their order.
+  void Add(const PayloadObject& line);
+  // What the owner should know, one sentence for each field: that all lines but the first have an
+  // `id`, or that `movieId` is distinct in every row and how it becomes the id. Empty for nothing.
+  std::vector<std::string> Notes(std::string_view display_name) const;
+
+ private:
+  // A field named as an id, while its values are distinct strings and integers.
+  struct Candidate {
+    std::string name;
+    absl::flat_hash_set<std::uint64_t> hashes;  // of its values
+  };
+  // A usual field of ids that line 1 does not have.
+  struct Late {
+    std::string_view name;
+    std::uint64_t lines = 0;
+  };
+
+  void FindCandidates(const PayloadObject& first_line);
+
+  std::uint64_t lines_ = 0;
+  std::vector<Candidate> candidates_;
+  std::vector<Late> late_;
+};
+
+}  // namespace simile::data
