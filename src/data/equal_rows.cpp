@@ -1,5 +1,6 @@
 #include "data/equal_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
@@ -11,7 +12,21 @@
 namespace simile::data {
 namespace {
 
-constexpr std::size_t kSeenMax = 65'536;
+constexpr std::size_t kSeenMax = 16'384;  // half a MiB, which stays in the cache
+
+// Sums in eight lanes, because in a single chain each addition waits for the one before.
+double ProductSum(std::span<const double> a, std::span<const double> b) {
+  constexpr std::size_t kLanes = 8;
+  std::array<double, kLanes> lanes{};
+  std::size_t i = 0;
+  for (; i + kLanes <= a.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += a[i + lane] * b[i + lane];
+  }
+  double sum = 0;
+  for (; i < a.size(); ++i) sum += a[i] * b[i];
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
 
 // SplitMix64, a bijection that mixes every bit.
 std::uint64_t Mixed(std::uint64_t number) {
@@ -47,29 +62,13 @@ std::vector<double> WeightsOf(std::size_t dim) {
   return weights;
 }
 
-// Sums in eight lanes, because in a single chain each addition waits for the one before.
 RowSums SumsOf(std::span<const double> values, std::span<const double> weights) {
   assert(values.size() == weights.size());
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> squares{};
-  std::array<double, kLanes> weighted{};
-  std::size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      squares[lane] += values[i + lane] * values[i + lane];
-      weighted[lane] += values[i + lane] * weights[i + lane];
-    }
-  }
-  RowSums sums;
-  for (; i < values.size(); ++i) {
-    sums.squares += values[i] * values[i];
-    sums.weighted += values[i] * weights[i];
-  }
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    sums.squares += squares[lane];
-    sums.weighted += weighted[lane];
-  }
-  return sums;
+  return {.squares = ProductSum(values, values), .weighted = ProductSum(values, weights)};
+}
+
+EqualRows::EqualRows(std::uint64_t row_count) {
+  seen_.reserve(std::min<std::uint64_t>(row_count, kSeenMax) + 1);
 }
 
 void EqualRows::Add(Row row, const RowSums& sums) {

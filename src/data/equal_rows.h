@@ -35,10 +35,12 @@ RowSums SumsOf(std::span<const double> values, std::span<const double> weights);
 // The same on every machine.
 std::vector<double> WeightsOf(std::size_t dim);
 
-// Finds the largest group of equal rows, in one pass and a few MiB: beyond 65,536 different vectors
-// it forgets those that were rare so far (lossy counting: Manku and Motwani, VLDB 2002).
+// Finds the largest group of equal rows, in one pass and half a MiB: beyond 16,384 different
+// vectors it forgets those that were rare so far (lossy counting: Manku and Motwani, VLDB 2002).
 class EqualRows {
  public:
+  explicit EqualRows(std::uint64_t row_count);
+
   void Add(Row row, const RowSums& sums);
   // Count 0 when no row was added.
   EqualGroup Largest() const;

@@ -8,7 +8,7 @@
 
 namespace simile::data {
 
-bool FaultList::Take(const absl::Status& error) {
+bool FaultList::Add(const absl::Status& error) {
   constexpr std::size_t kNamedMax = 10;
   if (!absl::IsInvalidArgument(error)) return false;
   if (count_++ < kNamedMax) first_.emplace_back(error.message().data(), error.message().size());

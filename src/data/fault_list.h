@@ -14,11 +14,11 @@ class FaultList {
  public:
   explicit FaultList(std::string_view display_name) : display_name_(display_name) {}
 
-  // Takes a fault of the content, after which reading can go on. False for any other error, such as
+  // Adds a fault of the content, after which reading can go on. False for any other error, such as
   // a file that cannot be read or has changed.
-  bool Take(const absl::Status& error);
+  bool Add(const absl::Status& error);
   bool empty() const { return count_ == 0; }
-  // OK without faults. One fault as it was taken; of more, a line each:
+  // OK without faults. One fault as it was added; of more, a line each:
   //   metadata.jsonl: 12 faults
   //     line 3, column 8: ...
   //     and 2 more

@@ -44,7 +44,7 @@ class IdListReader {
     }
     if (status.ok()) status = json_.Next().status();
     // Where the syntax ends the reading, its error is the last fault.
-    if (!status.ok() && (faults_.empty() || !faults_.Take(status))) return status;
+    if (!status.ok() && (faults_.empty() || !faults_.Add(status))) return status;
     if (!faults_.empty()) return faults_.ToStatus();
     if (expected_ && ids_.size() != expected_->count) {
       return WrongCount(base::Counted(ids_.size(), "id"));
@@ -103,7 +103,7 @@ class IdListReader {
       absl::Status status = AddId(*token);
       if (status.ok()) continue;
       const bool is_whole = *token != JsonToken::kListBegin && *token != JsonToken::kObjectBegin;
-      if (!is_whole || !faults_.Take(status)) return status;
+      if (!is_whole || !faults_.Add(status)) return status;
       // Keeps the row numbers of messages right: no id has a control character.
       ids_.Add(fmt::format("\x01{}", ids_.size())).IgnoreError();
     }

@@ -107,7 +107,7 @@ absl::Status InspectInteractions(BufferedReader& in, const Limits& limits, Inspe
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(interaction);
     if (found.ok() && !*found) break;
-    if (!found.ok() && (!faults.Take(found.status()) || !reader.lines().can_go_on())) {
+    if (!found.ok() && (!faults.Add(found.status()) || !reader.lines().can_go_on())) {
       return faults.empty() ? found.status() : faults.ToStatus();
     }
     if (!first && found.ok()) first = interaction;

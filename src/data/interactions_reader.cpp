@@ -178,7 +178,7 @@ absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex&
       if (faults.empty()) counts.Add(interaction, reader.lines().line());
       continue;
     }
-    if (!faults.Take(found.status())) return found.status();
+    if (!faults.Add(found.status())) return found.status();
     if (!reader.lines().can_go_on()) break;
   }
   if (!faults.empty()) return faults.ToStatus();

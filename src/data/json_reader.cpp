@@ -98,14 +98,14 @@ std::string JsonReader::DescribeNext() {
   const int byte = Peek();
   if (std::string_view(cursor_, static_cast<std::size_t>(end_ - cursor_))
           .starts_with(kByteOrderMark)) {
-    return "a byte order mark, which may stand at the beginning of a file alone; remove it";
+    return "a byte order mark, which belongs at the beginning of a file alone; remove it";
   }
   return DescribeByte(byte);
 }
 
-// Of what follows the value.
+// Of what follows the value. A text is a line of a file.
 absl::Status JsonReader::RefuseMore() {
-  if (Peek() == '{') {
+  if (Peek() == '{' && stream_ == nullptr) {
     return ErrorHere("a second object begins here; put each object on a line of its own");
   }
   if (Peek() == ',') return ErrorHere("the comma after the value is one too many");

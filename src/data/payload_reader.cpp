@@ -47,7 +47,7 @@ class PayloadReading {
       }
       const absl::Status added = found.ok() ? AddLine() : found.status();
       if (added.ok()) continue;
-      if (!faults_.Take(added)) return added;
+      if (!faults_.Add(added)) return added;
       if (!lines_.can_go_on()) break;
       AddPlaceholder();
     }

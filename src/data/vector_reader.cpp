@@ -119,7 +119,7 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const Ve
   std::vector<double> values(layout.dim);
   const std::vector<double> weights = WeightsOf(layout.dim);
   FaultReport faults(rules);
-  EqualRows equal;
+  EqualRows equal(layout.row_count);
   std::uint64_t zero_rows = 0;
   facts = {.shortest = std::numeric_limits<double>::infinity(),
            .longest = 0,

@@ -14,7 +14,7 @@ constexpr std::size_t kDim = 19;
 
 EqualGroup LargestOf(const std::vector<std::vector<double>>& rows) {
   const std::vector<double> weights = WeightsOf(kDim);
-  EqualRows equal;
+  EqualRows equal(rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row) {
     equal.Add(static_cast<Row>(row), SumsOf(rows[row], weights));
   }
@@ -51,8 +51,8 @@ TEST(EqualRowsTest, TellsRowsThatAreAlikeApart) {
 }
 
 TEST(EqualRowsTest, KeepsAFrequentVectorAmongManyRareOnes) {
-  EqualRows equal;
   constexpr Row kRows = 400'000;
+  EqualRows equal(kRows);
   for (Row row = 0; row < kRows; ++row) {
     const double own = row % 100 == 50 ? -1 : row;
     equal.Add(row, {.squares = own, .weighted = 2 * own});

@@ -190,10 +190,10 @@ void AddOddEntries(FolderList& list) {
     };
     refuse("a_folder", "is a folder", [name](FolderContent& folder) { folder.PutFolder(name); });
     refuse("a_pipe", "is a pipe", [name](FolderContent& folder) { folder.PutPipe(name); });
-    refuse("a_link_out", "is a link that leads out", [name](FolderContent& folder) {
+    list.Load(fmt::format("{}_a_link_out", name), [name](FolderContent& folder) {
       folder.PutLink(name, fmt::format("../outside/{}", name));
     });
-    refuse("an_absolute_link", "is a link that leads out",
+    refuse("a_link_to_another_kind", "",
            [name](FolderContent& folder) { folder.PutLink(name, "/etc/passwd"); });
     refuse("a_device", "", [name](FolderContent& folder) { folder.PutLink(name, "/dev/zero"); });
     refuse("a_broken_link", "is a link to a file that is not there",
@@ -213,14 +213,11 @@ void AddOddEntries(FolderList& list) {
     }
   }
   list.Load("users_is_a_file", Put("users", "not a folder"));
-  list.Refuse(
-      "media_is_a_link_out",
-      [](FolderContent& folder) {
-        folder.Remove(kVectorsNpy);
-        folder.Remove(kPayload);
-        folder.PutLink("media", "../outside");
-      },
-      "leads out");
+  list.Load("media_is_a_link_out", [](FolderContent& folder) {
+    folder.Remove(kVectorsNpy);
+    folder.Remove(kPayload);
+    folder.PutLink("media", "../outside");
+  });
 }
 
 // collection.json that names files which are not there, not inside, or of no use.
@@ -243,7 +240,8 @@ void AddNamed(FolderList& list) {
   refuse("vectors_named_users", R"({"vectors": "preference_vectors.npy"})", "8 rows");
   refuse("users_named_vectors", R"({"user_vectors": "content_vectors.npy"})", "50 rows");
   refuse("payload_named_interactions", R"({"payload": "interactions.jsonl"})", "40 lines");
-  refuse("interactions_named_payload", R"({"interactions": "metadata.jsonl"})", "user_id");
+  // All of its lines are of nobody.
+  list.Load("interactions_named_payload", Put(kSettings, R"({"interactions": "metadata.jsonl"})"));
   refuse("ids_named_payload", R"({"user_ids": "metadata.jsonl"})", "metadata.jsonl");
   refuse("vectors_named_payload", R"({"vectors": "metadata.jsonl"})", ".npy and .safetensors");
   refuse("payload_named_vectors", R"({"payload": "content_vectors.npy"})", "line 1");
