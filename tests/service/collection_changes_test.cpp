@@ -567,7 +567,7 @@ TEST_F(CollectionChangesTest, FollowsLinksOfACallersFolderWithinItsBounds) {
   EXPECT_EQ(ReasonOf(Make(bound)), ErrorReason::kInvalidFiles);
   bound.folder.path = "films/to_own";
   EXPECT_EQ(MustMake(bound)->row_count(), 6U);
-  // The bounds stay with the folder, whoever reloads it.
+  // The bounds belong to the folder, not to the caller who reloads it.
   std::filesystem::remove_all(root_ / "films/to_own");
   WriteLinks(root_ / "films/to_own", "../../blobs");
   EXPECT_EQ(ReasonOf(changes_.ReloadServed("films")), ErrorReason::kInvalidFiles);
