@@ -521,59 +521,6 @@ TEST_F(CollectionChangesTest, AbandonsWhatWaitsWhenTheQueueStops) {
   EXPECT_EQ(ReasonOf(Make(songs)), ErrorReason::kStopping);
 }
 
-// A folder whose files are links into another one, as caches leave them.
-void WriteLinks(const std::filesystem::path& folder, const std::filesystem::path& files) {
-  std::filesystem::create_directories(folder);
-  for (const char* const name : {"content_vectors.npy", "metadata.jsonl"}) {
-    std::filesystem::create_symlink(files / name, folder / name);
-  }
-}
-
-TEST_F(CollectionChangesTest, FollowsLinksAnywhereFromAFolderThatTheOperatorNamed) {
-  const ScratchFolder outside;
-  WriteFilmFolder(outside.path() / "1", 5, 1);
-  WriteLinks(root_ / "films", outside.path() / "1");
-  ASSERT_TRUE(changes_.LoadAtStart("films", root_ / "films").ok());
-  WriteFilmFolder(outside.path() / "1", 6, 1);
-  const Result by_operator = changes_.ReloadServed("films");
-  ASSERT_TRUE(by_operator.ok()) << by_operator.status();
-  EXPECT_EQ((*by_operator)->row_count(), 6U);
-  WriteFilmFolder(outside.path() / "1", 7, 1);
-  EXPECT_EQ(MustMake(ReloadOf())->row_count(), 7U);
-
-  // A caller with a folder of its own follows them no further than that folder.
-  ChangeRequest bound = ReloadOf();
-  bound.folder.within = "films";
-  WriteFilmFolder(outside.path() / "1", 8, 1);
-  const Result refused = Make(bound);
-  EXPECT_EQ(ReasonOf(refused), ErrorReason::kInvalidFiles) << refused.status();
-  EXPECT_NE(refused.status().message().find("leads out of the folders that may be loaded here"),
-            std::string::npos)
-      << refused.status();
-  EXPECT_EQ((*changes_.ReloadServed("films"))->row_count(), 8U);
-}
-
-TEST_F(CollectionChangesTest, FollowsLinksOfACallersFolderWithinItsBounds) {
-  const ScratchFolder outside;
-  WriteFilmFolder(outside.path() / "1", 5, 1);
-  Write("blobs", 5);
-  Write("films/blobs", 6);
-  WriteLinks(root_ / "out", outside.path() / "1");
-  WriteLinks(root_ / "films/to_root", "../../blobs");
-  WriteLinks(root_ / "films/to_own", "../blobs");
-  EXPECT_EQ(ReasonOf(Make(LoadOf("out"))), ErrorReason::kInvalidFiles);
-  ChangeRequest bound = LoadOf("films/to_root");
-  bound.folder.within = "films";
-  EXPECT_EQ(ReasonOf(Make(bound)), ErrorReason::kInvalidFiles);
-  bound.folder.path = "films/to_own";
-  EXPECT_EQ(MustMake(bound)->row_count(), 6U);
-  // The bounds belong to the folder, not to the caller who reloads it.
-  std::filesystem::remove_all(root_ / "films/to_own");
-  WriteLinks(root_ / "films/to_own", "../../blobs");
-  EXPECT_EQ(ReasonOf(changes_.ReloadServed("films")), ErrorReason::kInvalidFiles);
-  EXPECT_EQ(MustMake(ReloadOf("films/to_root"))->row_count(), 5U);
-}
-
 TEST_F(CollectionChangesTest, LoadsConfiguredFoldersAtStart) {
   const ScratchFolder elsewhere;
   WriteFilmFolder(elsewhere.path(), 30, 1);
