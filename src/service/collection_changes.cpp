@@ -518,19 +518,38 @@ void CollectionChanges::Remember(Histories::node_type entry) {
   if (!former.inserted) former.position->second = std::move(former.node.mapped());
 }
 
-std::string CollectionChanges::LoadedFrom(const std::string& name) const {
-  const auto history = HistoryOf(name);
-  return history ? history->served.loaded_from.found.path : "";
-}
+// Of both: the change is made, so a log that finds no memory for a text writes the line without it.
 
 void CollectionChanges::LogUnchanged(const char* change, const std::string& name) const {
-  const auto history = HistoryOf(name);
-  if (!history) return;  // unloaded meanwhile
-  parts_.log.Info("collection unchanged: its files have the content that is served",
-                  {{"collection", name},
-                   {"change", change},
-                   {"folder", history->served.loaded_from.found.path},
-                   {"next_reload_reads", history->served.next().asked.path}});
+  std::string folder, next;
+  static_cast<void>(Guarded([&] {
+    const auto history = HistoryOf(name);
+    if (!history) return;  // unloaded meanwhile
+    folder = history->served.loaded_from.found.path;
+    next = history->served.next().asked.path;
+  }));
+  parts_.log.Info(
+      "collection unchanged: its files have the content that is served",
+      {{"collection", name}, {"change", change}, {"folder", folder}, {"next_reload_reads", next}});
+}
+
+void CollectionChanges::LogPublished(const char* change, const engine::Snapshot& published) const {
+  std::string folder, overlap, unfit;
+  static_cast<void>(Guarded([&] {
+    const auto history = HistoryOf(published.collection);
+    if (history) folder = history->served.loaded_from.found.path;
+    overlap = OverlapText(published);
+    unfit = data::UnfitText(published.dataset->payload);
+  }));
+  parts_.log.Info("collection published", {{"collection", published.collection},
+                                           {"change", change},
+                                           {"folder", folder},
+                                           {"overlap", overlap},
+                                           {"snapshot_id", published.id},
+                                           {"version", published.version},
+                                           {"rows", published.row_count()},
+                                           {"dim", published.dim()},
+                                           {"unfit", unfit}});
 }
 
 CollectionChanges::Result CollectionChanges::Record(
@@ -560,15 +579,7 @@ CollectionChanges::Result CollectionChanges::Record(
   }
   const engine::Snapshot& published = *loaded->snapshot;
   parts_.metrics.CountReload(true);
-  parts_.log.Info("collection published", {{"collection", name},
-                                           {"change", change},
-                                           {"folder", LoadedFrom(name)},
-                                           {"overlap", OverlapText(published)},
-                                           {"snapshot_id", published.id},
-                                           {"version", published.version},
-                                           {"rows", published.row_count()},
-                                           {"dim", published.dim()},
-                                           {"unfit", data::UnfitText(published.dataset->payload)}});
+  LogPublished(change, published);
   if (request.kind != ChangeKind::kLoad) {  // a first load's are shown by who asked for it
     for (const std::string& note : published.dataset->notes) {
       parts_.log.Info("note on a collection", {{"collection", name}, {"note", note}});

@@ -178,9 +178,8 @@ class CollectionChanges {
   static Histories::node_type Entry(const std::string& name, History history);
   // After a load that succeeded: takes no memory.
   void Remember(Histories::node_type entry);
-  // The folder of the content that is served, links followed, for the log.
-  std::string LoadedFrom(const std::string& name) const;
   void LogUnchanged(const char* change, const std::string& name) const;
+  void LogPublished(const char* change, const engine::Snapshot& published) const;
   // Counts and logs the end of a load or a rollback. Returns what is served then, or the error.
   Result Record(const char* change, const ChangeRequest& request,
                 const absl::StatusOr<engine::Publisher::Loaded>& loaded);
