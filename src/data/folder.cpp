@@ -45,7 +45,7 @@ absl::Status FolderError(int error) {
 }
 
 // What kind of entry is not a regular file.
-std::string_view KindOf(mode_t mode) {
+std::string_view EntryKind(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
@@ -187,7 +187,7 @@ absl::StatusOr<std::unique_ptr<FileSource>> Folder::OpenFile(
             ? fmt::format(": `cat {0}/part-* > new && rm -r {0} && mv new {0}`", display_name)
             : std::string();
     return absl::InvalidArgumentError(fmt::format("{}: is {}; a regular file is needed{}",
-                                                  display_name, KindOf(status.st_mode), advice));
+                                                  display_name, EntryKind(status.st_mode), advice));
   }
   return std::make_unique<FileSource>(display_name, static_cast<std::uint64_t>(status.st_size),
                                       *std::move(descriptor));

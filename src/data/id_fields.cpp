@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/field_type.h"
 #include "data/json_value.h"
 
 namespace simile::data {
@@ -44,10 +45,9 @@ std::uint64_t HashOfId(const PayloadValue* value) {
   if (const auto* const text = std::get_if<std::string>(&value->value)) {
     return text->empty() ? 0 : absl::HashOf(absl::string_view(*text));
   }
-  if (const auto* const number = std::get_if<std::int64_t>(&value->value)) {
-    return absl::HashOf(*number);
-  }
-  return 0;
+  const bool is_number = std::holds_alternative<std::int64_t>(value->value) ||
+                         std::holds_alternative<double>(value->value);
+  return is_number && KindOf(*value) == ValueKind::kWhole ? absl::HashOf(WholeOf(*value)) : 0;
 }
 
 }  // namespace

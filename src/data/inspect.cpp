@@ -231,9 +231,14 @@ Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits
   return inspection;
 }
 
-// Interactions and payload share an ending; only interactions name a user in their first line.
+// Interactions and payload share an ending; under another name than the usual one only interactions
+// name a user in their first line.
 absl::StatusOr<bool> LooksLikeInteractions(const Folder& folder, const std::string& display_name,
                                            const Limits& limits) {
+  if (std::ranges::find(PartOf(FileRole::kInteractions).names, display_name) !=
+      PartOf(FileRole::kInteractions).names.end()) {
+    return true;
+  }
   const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(display_name);
   if (!source.ok()) return source.status();
   BufferedReader in(**source);

@@ -228,7 +228,9 @@ class Loader {
          .keep = keep_},
         limits_);
     if (!payload.ok()) return payload.status();
-    AddNotes(std::move(payload->notes));
+    // First, since they say what the ids are.
+    std::ranges::move(dataset_.notes, std::back_inserter(payload->notes));
+    dataset_.notes = std::move(payload->notes);
     dataset_.payload = std::move(payload->table);
     dataset_.ids = std::move(payload->ids);
     id_field_ = std::move(payload->id_field);

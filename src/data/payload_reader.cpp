@@ -49,7 +49,7 @@ class PayloadReading {
       if (added.ok()) continue;
       if (!faults_.Add(added)) return added;
       if (!lines_.can_go_on()) break;
-      AddPlaceholder();
+      AddPlaceholders(lines_.count());
     }
     if (!faults_.empty()) return faults_.ToStatus();
     return Finish();
@@ -73,9 +73,11 @@ class PayloadReading {
   }
 
   absl::Status AddLine() {
-    if (row() == 0) {
+    if (!has_object_) {
+      has_object_ = true;
       if (file_.id_field.empty()) file_.id_field = IdFieldOf(object_);
       if (!file_.id_field.empty()) ids_.emplace(row_count_);
+      AddPlaceholders(row());
     }
     if (ids_) {
       if (absl::Status status = AddId(); !status.ok()) return status;
@@ -100,18 +102,20 @@ class PayloadReading {
           fmt::format("{} {}", base::Quoted(file_.id_field), std::string(id.status().message())));
     }
     if (const absl::Status status = ids_->Add(*id); !status.ok()) {
-      return lines_.ErrorAtLine(
-          fmt::format("row {}: {}; ids must be distinct", row(), std::string(status.message())));
+      // Rows that are parts of an item have the item's id, and another one of their own.
+      const bool is_guessed = rules_.id_field.empty() && file_.id_field != "id";
+      return lines_.ErrorAtLine(fmt::format(
+          "row {}: {}; ids must be distinct{}", row(), std::string(status.message()),
+          is_guessed ? "; \"id_field\" in collection.json can name another field" : ""));
     }
     return absl::OkStatus();
   }
 
-  // Keeps the row numbers of messages right after a line with a fault.
-  void AddPlaceholder() {
-    if (row() == 0 && !file_.id_field.empty() && !ids_) ids_.emplace(row_count_);
+  // Keeps the row numbers of messages right after lines with faults: so many rows have an id.
+  void AddPlaceholders(std::uint64_t rows) {
     // No id has a control character.
-    if (ids_ && ids_->size() < lines_.count()) {
-      ids_->Add(fmt::format("\x01{}", row())).IgnoreError();
+    while (ids_ && ids_->size() < rows) {
+      ids_->Add(fmt::format("\x01{}", ids_->size())).IgnoreError();
     }
   }
 
@@ -136,6 +140,7 @@ class PayloadReading {
   const std::uint64_t row_count_;
   PayloadTableBuilder table_;
   FaultList faults_;
+  bool has_object_ = false;  // a line was no fault, and its fields chose that of the ids
   std::optional<IdIndex::Builder> ids_;  // nothing: ids are row numbers
   MissedIdField missed_;
   PayloadObject object_;

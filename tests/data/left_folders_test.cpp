@@ -140,6 +140,17 @@ TEST_F(LeftFolderTest, IdsUnderOtherNames) {
                           "and \"id_field\": \"{0}\" in collection.json makes it the id",
                           field));
   }
+  EXPECT_THAT(
+      With("metadata.jsonl", "{\"movieId\":1.0}\n{\"movieId\":2.0}\n{\"movieId\":3.0}\n").notes,
+      Contains(HasSubstr("\"movieId\" is distinct in every row")));
+  EXPECT_THAT(
+      Refusal("metadata.jsonl", "{\"item_id\":\"x\"}\n{\"item_id\":\"x\"}\n{\"item_id\":\"y\"}\n"),
+      HasSubstr("id \"x\" is also that of row 0; ids must be distinct; \"id_field\" in "
+                "collection.json can name another field"));
+  EXPECT_THAT(Refusal("metadata.jsonl", "{\n{\"id\":\"x\"}\n{\"id\":\"x\"}\n"),
+              HasSubstr("looks indented"));
+  EXPECT_THAT(Refusal("metadata.jsonl", "{]\n{\"id\":\"x\"}\n{\"id\":\"x\"}\n"),
+              AllOf(HasSubstr("2 faults\n  line 1"), HasSubstr("id \"x\" is also that of row 1")));
   for (const std::string rows :
        {"{\"genre_id\":1}\n{\"genre_id\":2}\n{\"genre_id\":1}\n",
         "{\"valid\":1}\n{\"valid\":2}\n{\"valid\":3}\n", "{\"_id\":1}\n{}\n{\"_id\":2}\n"}) {
