@@ -9,7 +9,9 @@ namespace simile::cli {
 namespace {
 
 // The fields that hold the ids unless collection.json names another.
-bool IsUsualIdField(const std::string& field) { return field == kIdField || field == "media_id"; }
+bool IsUsualIdField(const std::string& field) {
+  return field == kIdField || field == "media_id" || field == "item_id";
+}
 
 bool IsListOfTexts(const v1::PayloadValue& value) {
   if (!value.has_list_value() || value.list_value().values().empty()) return false;
