@@ -12,7 +12,7 @@
 namespace simile::data {
 namespace {
 
-constexpr std::size_t kSeenMax = 16'384;  // half a MiB, which stays in the cache
+constexpr std::size_t kSeenMax = 16'384;
 
 // Sums in eight lanes, because in a single chain each addition waits for the one before.
 double ProductSum(std::span<const double> a, std::span<const double> b) {
@@ -67,27 +67,41 @@ RowSums SumsOf(std::span<const double> values, std::span<const double> weights) 
   return {.squares = ProductSum(values, values), .weighted = ProductSum(values, weights)};
 }
 
-EqualRows::EqualRows(std::uint64_t row_count) {
-  seen_.reserve(std::min<std::uint64_t>(row_count, kSeenMax) + 1);
+EqualRows::EqualRows(std::uint64_t row_count)
+    : seen_(2 * std::bit_ceil(std::min<std::uint64_t>(row_count, kSeenMax) + 1)) {}
+
+EqualRows::Seen& EqualRows::PlaceOf(std::uint64_t hash) {
+  std::size_t place = hash % seen_.size();
+  while (seen_[place].count > 0 && seen_[place].hash != hash) place = (place + 1) % seen_.size();
+  return seen_[place];
 }
 
 void EqualRows::Add(Row row, const RowSums& sums) {
-  Seen& seen = seen_[HashOf(sums)];
-  if (seen.count++ == 0) seen.first_row = row;
-  if (seen_.size() > kSeenMax) ForgetRare();
+  const std::uint64_t hash = HashOf(sums);
+  Seen& seen = PlaceOf(hash);
+  if (seen.count++ > 0) return;
+  seen.hash = hash;
+  seen.first_row = row;
+  if (++seen_count_ > kSeenMax) ForgetRare();
 }
 
 void EqualRows::ForgetRare() {
-  while (seen_.size() > kSeenMax / 2) {
+  while (seen_count_ > kSeenMax / 2) {
     ++forgotten_max_;
-    absl::erase_if(seen_,
-                   [this](const auto& entry) { return entry.second.count <= forgotten_max_; });
+    std::vector<Seen> all(seen_.size());
+    all.swap(seen_);
+    seen_count_ = 0;
+    for (const Seen& seen : all) {
+      if (seen.count <= forgotten_max_) continue;
+      PlaceOf(seen.hash) = seen;
+      ++seen_count_;
+    }
   }
 }
 
 EqualGroup EqualRows::Largest() const {
   EqualGroup largest{.is_exact = forgotten_max_ == 0};
-  for (const auto& [hash, seen] : seen_) {
+  for (const Seen& seen : seen_) {
     const bool is_larger = seen.count > largest.count ||
                            (seen.count == largest.count && seen.first_row < largest.first_row);
     if (!is_larger) continue;

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <absl/container/flat_hash_map.h>
-
 #include "simile/matrix_view.h"
 
 namespace simile::data {
@@ -35,7 +33,7 @@ RowSums SumsOf(std::span<const double> values, std::span<const double> weights);
 // The same on every machine.
 std::vector<double> WeightsOf(std::size_t dim);
 
-// Finds the largest group of equal rows, in one pass and half a MiB: beyond 16,384 different
+// Finds the largest group of equal rows, in one pass and two MiB: beyond 16,384 different
 // vectors it forgets those that were rare so far (lossy counting: Manku and Motwani, VLDB 2002).
 class EqualRows {
  public:
@@ -47,13 +45,18 @@ class EqualRows {
 
  private:
   struct Seen {
-    std::uint64_t count = 0;
+    std::uint64_t hash = 0;   // of the sums
+    std::uint64_t count = 0;  // 0: an empty place
     Row first_row = 0;
   };
+  Seen& PlaceOf(std::uint64_t hash);
   void ForgetRare();
 
-  absl::flat_hash_map<std::uint64_t, Seen> seen_;  // by a hash of the sums
-  std::uint64_t forgotten_max_ = 0;                // no vector was forgotten that had more rows
+  // An open table with linear probing, at most half full: a power of two. Not a map of absl's,
+  // which does not survive a failing allocation.
+  std::vector<Seen> seen_;
+  std::size_t seen_count_ = 0;
+  std::uint64_t forgotten_max_ = 0;  // no vector was forgotten that had more rows
 };
 
 }  // namespace simile::data

@@ -66,7 +66,8 @@ void MissedIdField::Add(const PayloadObject& line) {
   }
   std::erase_if(candidates_, [&line](Candidate& candidate) {
     const std::uint64_t hash = HashOfId(FindMember(line, candidate.name));
-    return hash == 0 || !candidate.hashes.insert(hash).second;
+    candidate.hashes.push_back(hash);
+    return hash == 0;
   });
 }
 
@@ -79,7 +80,7 @@ void MissedIdField::FindCandidates(const PayloadObject& first_line) {
   }
 }
 
-std::vector<std::string> MissedIdField::Notes(std::string_view display_name) const {
+std::vector<std::string> MissedIdField::Notes(std::string_view display_name) && {
   std::vector<std::string> notes;
   for (const Late& late : late_) {
     if (late.lines == 0) continue;
@@ -88,12 +89,16 @@ std::vector<std::string> MissedIdField::Notes(std::string_view display_name) con
         display_name, base::Quoted(late.name), base::Grouped(late.lines),
         base::Counted(lines_, "line")));
   }
-  if (!candidates_.empty() && lines_ > 1) {
-    const std::string field = base::Quoted(candidates_.front().name);
+  for (Candidate& candidate : candidates_) {
+    std::ranges::sort(candidate.hashes);
+    const bool is_distinct = std::ranges::adjacent_find(candidate.hashes) == candidate.hashes.end();
+    if (!is_distinct || lines_ < 2) continue;
+    const std::string field = base::Quoted(candidate.name);
     notes.push_back(
         fmt::format("{}: ids are row numbers; {} is distinct in every row, and "
                     "\"id_field\": {} in collection.json makes it the id",
                     display_name, field, field));
+    break;
   }
   return notes;
 }

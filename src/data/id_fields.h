@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include <absl/container/flat_hash_set.h>
-
 #include "simile/payload.h"
 
 namespace simile::data {
@@ -22,13 +20,14 @@ class MissedIdField {
   void Add(const PayloadObject& line);
   // What the owner should know, one sentence for each field: that all lines but the first have an
   // `id`, or that `movieId` is distinct in every row and how it becomes the id. Empty for nothing.
-  std::vector<std::string> Notes(std::string_view display_name) const;
+  // Cost: a sort of the values.
+  std::vector<std::string> Notes(std::string_view display_name) &&;
 
  private:
-  // A field named as an id, while its values are distinct strings and integers.
+  // A field named as an id, while every line has a string or an integer there.
   struct Candidate {
     std::string name;
-    absl::flat_hash_set<std::uint64_t> hashes;  // of its values
+    std::vector<std::uint64_t> hashes;  // of its values
   };
   // A usual field of ids that line 1 does not have.
   struct Late {

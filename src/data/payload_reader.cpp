@@ -124,7 +124,7 @@ class PayloadReading {
       return WrongCount(in_, base::Counted(lines_.count(), "line"), *rules_.expected,
                         lines_.BlankLinesText());
     }
-    file_.notes = missed_.Notes(in_.display_name());
+    file_.notes = std::move(missed_).Notes(in_.display_name());
     lines_.NoteBlankLines(file_.notes);
     file_.ids = ids_ ? std::move(*ids_).Build() : IdIndex::OfRowNumbers(lines_.count());
     absl::Status chosen = table_.ChooseTypes(rules_.fields, in_.display_name(), file_.notes);
