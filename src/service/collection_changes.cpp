@@ -124,7 +124,10 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
   }
   request.folder.by_operator = true;
   Result loaded = MakeHere(request);
-  if (!loaded.ok() && !options_.required) {
+  const ErrorReason reason = base::ReasonOf(loaded.status());
+  const bool was_tried =
+      reason != ErrorReason::kChangeInProgress && reason != ErrorReason::kStopping;
+  if (!loaded.ok() && !options_.required && was_tried) {
     const std::lock_guard lock(mutex_);
     failed_[name] = request.folder;
     parts_.store.KeepFailed(name, loaded.status());
@@ -314,7 +317,10 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
   const Result served = parts_.store.Pin(request.collection);
   std::optional<History> history = HistoryOf(request.collection);
   if (const auto failed = FailedFolder(request.collection); failed && !history) {
-    return LoadFrom(FolderOf(request, *failed), request);
+    if (!request.expected_snapshot_id.empty()) return served;  // no content is served
+    Result loaded = LoadFrom(FolderOf(request, *failed), request);
+    if (!loaded.ok()) parts_.store.KeepFailed(request.collection, loaded.status());
+    return loaded;
   }
   if (!served.ok() || !history) return served;
   const absl::StatusOr<Folder> folder = FolderOf(request, history->served.next().asked);
@@ -417,7 +423,8 @@ CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request
   if (const Result served = parts_.store.Pin(request.collection); served.ok()) {
     const absl::Status expected = CheckExpected(request, **served);
     if (!expected.ok()) return expected;
-  } else if (base::ReasonOf(served.status()) != ErrorReason::kCollectionNotLoaded) {
+  } else if (base::ReasonOf(served.status()) != ErrorReason::kCollectionNotLoaded ||
+             !request.expected_snapshot_id.empty()) {
     return served;
   }
   Result removed = parts_.store.Remove(request.collection);

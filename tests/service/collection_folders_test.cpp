@@ -144,6 +144,17 @@ TEST_F(NotRequiredTest, IsTriedAgainByTheOperator) {
   EXPECT_TRUE(store_.Pin("films").ok());
 }
 
+TEST_F(NotRequiredTest, HasTheErrorOfTheLastReload) {
+  std::filesystem::remove(root_ / "bad" / "content_vectors.npy");
+  const Result reloaded = MakeLeniently(ReloadOf());
+  EXPECT_EQ(ReasonOf(reloaded), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(store_.Get("films")->problem.message(), reloaded.status().message());
+  ChangeRequest expecting = ReloadOf();
+  expecting.expected_snapshot_id = std::string(32, '0');
+  Mend();
+  EXPECT_EQ(ReasonOf(MakeLeniently(expecting)), ErrorReason::kCollectionNotLoaded);
+}
+
 TEST_F(NotRequiredTest, IsTriedAgainByAReload) {
   EXPECT_EQ(ReasonOf(MakeLeniently(ReloadOf())), ErrorReason::kInvalidFiles);
   EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kFailed);
@@ -165,6 +176,8 @@ TEST_F(NotRequiredTest, IsReplacedByALoadOrAReloadOfAnotherFolder) {
 
 TEST_F(NotRequiredTest, IsForgottenByAnUnload) {
   EXPECT_EQ(ReasonOf(MakeLeniently(Rollback())), ErrorReason::kCollectionNotLoaded);
+  EXPECT_EQ(base::ReasonOf(lenient_.Unload("films", std::string(32, '0'))),
+            ErrorReason::kCollectionNotLoaded);
   EXPECT_TRUE(lenient_.Unload("films", "").ok());
   EXPECT_EQ(ReasonOf(MakeLeniently(ReloadOf())), ErrorReason::kCollectionNotFound);
 }

@@ -196,10 +196,13 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
       const absl::Status differ = CheckScoresDiffer(*served, *snapshot);
       if (!differ.ok()) return differ;
       const absl::StatusOr<Overlap> overlap = OverlapOf(*served, *snapshot);
-      if (!overlap.ok()) return overlap.status();
-      const absl::Status enough = CheckOverlap(*overlap, change.min_overlap);
-      if (!enough.ok()) return enough;
-      if (overlap->items > 0) snapshot->overlap = overlap->share;
+      if (overlap.ok()) {
+        const absl::Status enough = CheckOverlap(*overlap, change.min_overlap);
+        if (!enough.ok()) return enough;
+        if (overlap->items > 0) snapshot->overlap = overlap->share;
+      } else if (change.min_overlap > 0) {
+        return overlap.status();
+      }
     }
     report.Enter(ChangeStage::kVerifying, 1);
     // Last: nothing may fail once it serves.

@@ -102,6 +102,7 @@ class ErrorDetailsTest(unittest.TestCase):
                               SIMILE_COLLECTIONS_MEMORY_BYTES_MAX=str(8 << 30))
         # Every request but the one under way and one more is too many for its queue.
         cls.narrow = cls.start(SIMILE_LIMITS_QUEUE_QUERIES_MAX="1", SIMILE_LIMITS_QUERIES_PER_CALL_MAX="1")
+        cls.lenient = cls.start("--collection", f'bad={cls.root / "bad"}', "--skip-failed-collections")
         made = json.loads(subprocess.run([SIMILE, "token", "--name", "reader", "--json"], check=True, capture_output=True).stdout)
         cls.token = [("authorization", f'Bearer {made["token"]}')]
         principal = made["principal"] | {"limits": {"calls_per_second": 1}}
@@ -206,6 +207,10 @@ class ErrorDetailsTest(unittest.TestCase):
     def collection_loading(self):
         request = query("id: '7'", "large")
         return self.during_a_load(lambda: self.search(request), "COLLECTION_LOADING"), ""
+
+    def collection_not_loaded(self):
+        request = query("id: '7'", "bad")
+        return error_of(lambda: self.lenient.search.Search(request, timeout=60)), ""
 
     def snapshot_mismatch(self):
         request = query("id: 'toy-story-1995'")
