@@ -496,7 +496,7 @@ TEST(ProgramTest, InspectListsNoRefusedFileAsRead) {
   const ProgramRun run = RunProgram({"inspect", scratch.path()});
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.printed, testing::ContainsRegex("interactions.jsonl +[0-9]+ B +refused\n"));
-  EXPECT_THAT(run.errors, HasSubstr("every line needs \"user_id\" and one of \"media_id\", "
+  EXPECT_THAT(run.errors, HasSubstr("line 1: names no item; every line needs one of \"media_id\", "
                                     "\"item_id\", \"id\""));
 }
 
