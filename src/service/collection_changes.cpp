@@ -124,14 +124,12 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
   }
   request.folder.by_operator = true;
   Result loaded = MakeHere(request);
+  if (loaded.ok() || options_.required) return loaded;
   const ErrorReason reason = base::ReasonOf(loaded.status());
-  const bool was_tried =
-      reason != ErrorReason::kChangeInProgress && reason != ErrorReason::kStopping;
-  if (!loaded.ok() && !options_.required && was_tried) {
-    const std::lock_guard lock(mutex_);
-    failed_[name] = request.folder;
-    parts_.store.KeepFailed(name, loaded.status());
-  }
+  if (reason == ErrorReason::kChangeInProgress || reason == ErrorReason::kStopping) return loaded;
+  const std::lock_guard lock(mutex_);
+  failed_[name] = request.folder;
+  parts_.store.KeepFailed(name, loaded.status());
   return loaded;
 }
 
@@ -389,7 +387,7 @@ CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequ
   auto entry = Entry(request.collection, {std::move(earlier), {}, true, false});
   Source& source = entry.mapped().served.loaded_from;
   auto loaded = LoadEarlier(request, history, source);
-  if (equal && base::ReasonOf(loaded.status()) == ErrorReason::kNothingToRollBack) {
+  if (equal && !loaded.ok() && base::ReasonOf(loaded.status()) == ErrorReason::kNothingToRollBack) {
     source = *std::move(equal);
     loaded = LoadEarlier(request, history, source);
   }
