@@ -21,8 +21,8 @@ struct Profiles {
   IdIndex ids;     // user id <-> user row
   Matrix vectors;  // [user_count, dim] fp32, unit length for cosine
   SeenSets seen;   // item rows by user row
-  // Item rows that somebody has seen, by descending number of those who have, then by row. Visitors
-  // who are no users count, too.
+  // The item rows with interactions, by descending number of users and visitors, then by row. A
+  // visitor is somebody in the interactions who has no row among the users.
   std::vector<Row> most_seen;
 };
 

@@ -21,9 +21,9 @@ struct EqualGroup {
 // is row 12; ...`. Empty for fewer than one row in a thousand.
 std::string EqualRowsText(const EqualGroup& group, std::uint64_t row_count);
 
-// Two sums over a row: that of the squares, of which the Euclidean length is the root, and one with
-// a random weight for each column. Rows that have both in common are equal but for a chance below
-// 1e-6 among ten million rows.
+// Two sums over a row. The root of `squares` is the row's Euclidean length; `weighted` has a random
+// weight for each column. Equal rows have equal sums. Among ten million rows, two different ones
+// have equal sums with a probability below 1e-6.
 struct RowSums {
   double squares = 0;
   double weighted = 0;
@@ -33,8 +33,8 @@ RowSums SumsOf(std::span<const double> values, std::span<const double> weights);
 // The same on every machine.
 std::vector<double> WeightsOf(std::size_t dim);
 
-// Finds the largest group of equal rows, in one pass and two MiB: beyond 16,384 different
-// vectors it forgets those that were rare so far (lossy counting: Manku and Motwani, VLDB 2002).
+// Finds the largest group of equal rows, in one pass and two MiB. Beyond 16,384 different vectors
+// it drops the least frequent vectors (lossy counting: Manku and Motwani, VLDB 2002).
 class EqualRows {
  public:
   explicit EqualRows(std::uint64_t row_count);

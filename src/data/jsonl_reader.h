@@ -17,7 +17,8 @@ namespace simile::data {
 
 // Reads a file of JSON objects, one a line. Lines end with \n or \r\n, the last with either or
 // nothing. A byte order mark at the beginning is ignored, and blank lines are skipped. Borrows the
-// reader, of which nothing may have been read.
+// reader.
+// REQUIRES: the reader is at the beginning of its file.
 class JsonlReader {
  public:
   JsonlReader(BufferedReader& in, const Limits& limits);
@@ -31,7 +32,7 @@ class JsonlReader {
 
   // The number of the last object's line, from 1; 0 before the first.
   std::uint64_t line() const { return line_; }
-  // The objects so far, those that were refused included.
+  // The number of objects read so far. A refused object counts too.
   std::uint64_t count() const { return count_; }
   // An error about that line: `FILE: line N: ...`.
   absl::Status ErrorAtLine(std::string_view what) const;

@@ -49,7 +49,7 @@ class PayloadReading {
       if (added.ok()) continue;
       if (!faults_.Add(added)) return added;
       if (!lines_.can_go_on()) break;
-      AddPlaceholders(lines_.count());
+      MakeUpIds(lines_.count());
     }
     if (!faults_.empty()) return faults_.ToStatus();
     return Finish();
@@ -58,7 +58,8 @@ class PayloadReading {
  private:
   std::uint64_t row() const { return lines_.count() - 1; }
 
-  // Whether there may be so many lines. The faults before the first that may not be come first.
+  // Refuses the last line when the file has too many lines. Faults of earlier lines are reported
+  // before that.
   absl::Status CheckCount() const {
     absl::Status status;
     if (rules_.expected && lines_.count() > rules_.expected->count) {
@@ -77,7 +78,7 @@ class PayloadReading {
       has_object_ = true;
       if (file_.id_field.empty()) file_.id_field = IdFieldOf(object_);
       if (!file_.id_field.empty()) ids_.emplace(row_count_);
-      AddPlaceholders(row());
+      MakeUpIds(row());
     }
     if (ids_) {
       if (absl::Status status = AddId(); !status.ok()) return status;
@@ -111,8 +112,9 @@ class PayloadReading {
     return absl::OkStatus();
   }
 
-  // Keeps the row numbers of messages right after lines with faults: so many rows have an id.
-  void AddPlaceholders(std::uint64_t rows) {
+  // Makes up ids for rows with faults until `rows` rows have an id. Messages about later rows then
+  // have the right row numbers.
+  void MakeUpIds(std::uint64_t rows) {
     // No id has a control character.
     while (ids_ && ids_->size() < rows) {
       ids_->Add(fmt::format("\x01{}", ids_->size())).IgnoreError();

@@ -20,8 +20,8 @@ class SeenSets {
 
   // Empty when no interactions were loaded. REQUIRES otherwise: user < user_count.
   std::span<const Row> Of(Row user) const;
-  // The items that somebody has seen, by descending number of those who have, then by row.
-  //   others  for each item how many have seen it who are no users
+  // The items with interactions, by descending number of users and visitors, then by row.
+  //   others  the number of visitors of each item: of people who have no row among the users
   // Cost: one pass over all pairs, and a sort of the items.
   std::vector<Row> MostSeen(std::vector<std::uint32_t> others) const;
   // The items that some users have seen, in that order.
