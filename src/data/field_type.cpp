@@ -74,9 +74,11 @@ bool Fits(FieldType type, ValueKind kind) {
   return false;
 }
 
-std::int64_t WholeOf(const PayloadValue& value) {
+std::optional<std::int64_t> WholeOf(const PayloadValue& value) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value.value)) return *whole;
-  return static_cast<std::int64_t>(std::get<double>(value.value));
+  const auto* const number = std::get_if<double>(&value.value);
+  if (number == nullptr || !IsWhole(*number)) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
 }
 
 }  // namespace simile::data

@@ -54,7 +54,7 @@ inline constexpr std::size_t kValueKindCount = 8;
 ValueKind KindOf(const PayloadValue& value);
 // Whether filters on a field of the type read values of the kind.
 bool Fits(FieldType type, ValueKind kind);
-// The integer that a value of the kind kWhole is.
-std::int64_t WholeOf(const PayloadValue& value);
+// The integer that a value of the kind kWhole is: 12 also of 12.0. Nothing for any other value.
+std::optional<std::int64_t> WholeOf(const PayloadValue& value);
 
 }  // namespace simile::data

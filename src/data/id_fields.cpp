@@ -45,9 +45,8 @@ std::uint64_t HashOfId(const PayloadValue* value) {
   if (const auto* const text = std::get_if<std::string>(&value->value)) {
     return text->empty() ? 0 : absl::HashOf(absl::string_view(*text));
   }
-  const bool is_number = std::holds_alternative<std::int64_t>(value->value) ||
-                         std::holds_alternative<double>(value->value);
-  return is_number && KindOf(*value) == ValueKind::kWhole ? absl::HashOf(WholeOf(*value)) : 0;
+  const auto whole = WholeOf(*value);
+  return whole ? absl::HashOf(*whole) : 0;
 }
 
 }  // namespace

@@ -30,9 +30,7 @@ absl::Status CheckId(std::string_view id, const Limits& limits) {
 }
 
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits) {
-  const bool is_number = std::holds_alternative<std::int64_t>(value.value) ||
-                         std::holds_alternative<double>(value.value);
-  if (is_number && KindOf(value) == ValueKind::kWhole) return fmt::to_string(WholeOf(value));
+  if (const auto whole = WholeOf(value)) return fmt::to_string(*whole);
   const auto* const text = std::get_if<std::string>(&value.value);
   if (text == nullptr) {
     return absl::InvalidArgumentError(

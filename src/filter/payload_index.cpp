@@ -88,7 +88,7 @@ class FieldBuilder {
                        [&](std::string_view keyword) { keywords_.Add(row, keyword); });
         return true;
       case FieldType::kInteger:
-        whole_.push_back(data::WholeOf(value));
+        whole_.push_back(*data::WholeOf(value));
         return true;
       case FieldType::kNumber:
         numbers_.push_back(std::holds_alternative<double>(value.value)

@@ -1,5 +1,7 @@
 #include "query/grouped_rows.h"
 
+#include <bit>
+#include <cstddef>
 #include <memory>
 
 #include "filter/filters.h"
@@ -15,10 +17,14 @@ GroupedRows::Counts CountRows(const RowMask* mask, const RowMask& grouped) {
   if (mask == nullptr) {
     return {grouped.row_count(), grouped.row_count() - grouped.AllowedCount()};
   }
-  RowMask both = grouped;
-  both.IntersectWith(*mask);
-  const std::uint64_t rows = mask->AllowedCount();
-  return {rows, rows - both.AllowedCount()};
+  GroupedRows::Counts counts;
+  for (std::size_t word = 0; word < mask->words().size(); ++word) {
+    const std::uint64_t passing = mask->words()[word];
+    counts.rows += static_cast<std::uint64_t>(std::popcount(passing));
+    counts.without_group +=
+        static_cast<std::uint64_t>(std::popcount(passing & ~grouped.words()[word]));
+  }
+  return counts;
 }
 
 }  // namespace

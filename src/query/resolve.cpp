@@ -68,16 +68,9 @@ constexpr std::uint64_t kUnknownNamedMax = 3;
 // and 2 more`
 std::string UnknownExclusionsText(std::string_view field, std::span<const std::string_view> first,
                                   std::uint64_t count) {
-  std::string text =
-      fmt::format("{}: the collection does not have {} of these ids, which {} nothing: ", field,
-                  base::Grouped(count), count == 1 ? "excludes" : "exclude");
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    text.append(i == 0 ? "" : ", ").append(base::Quoted(first[i]));
-  }
-  if (count > first.size()) {
-    text += fmt::format(", and {} more", base::Grouped(count - first.size()));
-  }
-  return text;
+  return fmt::format("{}: the collection does not have {} of these ids, which {} nothing: {}",
+                     field, base::Grouped(count), count == 1 ? "excludes" : "exclude",
+                     NamedIdsText(first, count));
 }
 
 // Adds the rows of the ids that exist for the call, and a note of those that do not.

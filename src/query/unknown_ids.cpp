@@ -62,29 +62,31 @@ void UnknownIds::Add(Kind kind, std::string_view id) {
   ++named_count_;
 }
 
-std::string UnknownIds::NamedText(Kind kind) const {
+std::string NamedIdsText(std::span<const std::string_view> first, std::uint64_t count) {
   std::string text;
-  for (const std::string_view id : named_[static_cast<std::size_t>(kind)]) {
+  for (const std::string_view id : first) {
     text.append(text.empty() ? "" : ", ").append(base::Quoted(id));
+  }
+  if (count > first.size()) {
+    text += fmt::format(", and {} more", base::Grouped(count - first.size()));
   }
   return text;
 }
 
-std::string UnknownIds::MoreText() const {
-  const std::size_t more = count() - named_count_;
-  return more == 0 ? std::string() : fmt::format(", and {} more", base::Grouped(more));
-}
-
 std::string UnknownIds::KindsText() const {
+  const std::vector<std::string_view>& items = named_[static_cast<std::size_t>(Kind::kItem)];
+  const std::vector<std::string_view>& users = named_[static_cast<std::size_t>(Kind::kUser)];
+  const std::size_t more = count() - named_count_;  // told after the last id that is named
   std::string text;
-  for (const auto& [kind, noun] :
-       {std::pair(Kind::kItem, "item"), std::pair(Kind::kUser, "user")}) {
-    const std::size_t named = named_[static_cast<std::size_t>(kind)].size();
-    if (named == 0) continue;
-    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", noun, named == 1 ? "" : "s",
-                        NamedText(kind));
+  if (!items.empty()) {
+    text = fmt::format("item{} {}", items.size() == 1 ? "" : "s",
+                       NamedIdsText(items, items.size() + (users.empty() ? more : 0)));
   }
-  return text + MoreText();
+  if (!users.empty()) {
+    text += fmt::format("{}user{} {}", text.empty() ? "" : ", ", users.size() == 1 ? "" : "s",
+                        NamedIdsText(users, users.size() + more));
+  }
+  return text;
 }
 
 std::string UnknownIds::Text(std::string_view collection) const {

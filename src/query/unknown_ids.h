@@ -34,13 +34,14 @@ class UnknownIds {
   static constexpr std::size_t kNamedMax = 20;
 
  private:
-  std::string NamedText(Kind kind) const;  // `"zz", "yy"`; empty for none
-  std::string MoreText() const;            // `, and 37 more`; empty for none
-
   std::set<std::pair<Kind, std::string_view>> seen_;
   std::array<std::vector<std::string_view>, 2> named_;  // by kind, in the order of the request
   std::size_t named_count_ = 0;
 };
+
+// `"zz", "yy", and 37 more`.
+//   first  the ids that are named, of `count` different ones
+std::string NamedIdsText(std::span<const std::string_view> first, std::uint64_t count);
 
 // The error of a call, or of one query, that names unknown ids: `first` when it names the only one,
 // else one that names them all. Its reason and field are those of `first`.
