@@ -123,14 +123,11 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
     request.folder = {(error ? folder : absolute).string(), true};
   }
   request.folder.by_operator = true;
-  Result loaded = MakeHere(request);
-  if (loaded.ok() || options_.required) return loaded;
-  const ErrorReason reason = base::ReasonOf(loaded.status());
-  if (reason == ErrorReason::kChangeInProgress || reason == ErrorReason::kStopping) return loaded;
-  const std::lock_guard lock(mutex_);
-  failed_[name] = request.folder;
-  parts_.store.KeepFailed(name, loaded.status());
-  return loaded;
+  if (!options_.required) {
+    const std::lock_guard lock(mutex_);
+    if (!histories_.contains(name)) retry_folders_[name] = request.folder;
+  }
+  return MakeHere(request);
 }
 
 absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller) {
@@ -226,7 +223,7 @@ std::optional<CollectionChanges::Result> CollectionChanges::AnswerAtOnce(
     const ChangeRequest& request) const {
   if (request.kind == ChangeKind::kLoad || under_way_.Has(request.collection)) return std::nullopt;
   const auto history = HistoryOf(request.collection);
-  if (!history && request.kind != ChangeKind::kRollback && FailedFolder(request.collection)) {
+  if (!history && request.kind != ChangeKind::kRollback && RetryFolder(request.collection)) {
     return std::nullopt;
   }
   // The store's error has the nearest name.
@@ -264,6 +261,7 @@ void CollectionChanges::Make(const ChangeRequest& request) {
                      {{"collection", request.collection},
                       {"error", std::string_view(fault.message().data(), fault.message().size())}});
   }
+  KeepFailed(request.collection, result.status());
   under_way_.End(request.collection, result);
 }
 
@@ -314,11 +312,9 @@ CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<Folde
 CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request) {
   const Result served = parts_.store.Pin(request.collection);
   std::optional<History> history = HistoryOf(request.collection);
-  if (const auto failed = FailedFolder(request.collection); failed && !history) {
+  if (const auto known = RetryFolder(request.collection); known && !history) {
     if (!request.expected_snapshot_id.empty()) return served;  // no content is served
-    Result loaded = LoadFrom(FolderOf(request, *failed), request);
-    if (!loaded.ok()) parts_.store.KeepFailed(request.collection, loaded.status());
-    return loaded;
+    return LoadFrom(FolderOf(request, *known), request);
   }
   if (!served.ok() || !history) return served;
   const absl::StatusOr<Folder> folder = FolderOf(request, history->served.next().asked);
@@ -430,7 +426,7 @@ CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request
   parts_.log.Info("collection unloaded", {{"collection", request.collection}});
   const std::lock_guard lock(mutex_);
   histories_.erase(request.collection);
-  failed_.erase(request.collection);
+  retry_folders_.erase(request.collection);
   return removed;
 }
 
@@ -501,11 +497,21 @@ std::optional<CollectionChanges::History> CollectionChanges::HistoryOf(
   return place->second;
 }
 
-std::optional<FolderName> CollectionChanges::FailedFolder(const std::string& name) const {
+std::optional<FolderName> CollectionChanges::RetryFolder(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  const auto place = failed_.find(name);
-  if (place == failed_.end()) return std::nullopt;
+  const auto place = retry_folders_.find(name);
+  if (place == retry_folders_.end()) return std::nullopt;
   return place->second;
+}
+
+void CollectionChanges::KeepFailed(const std::string& name, const absl::Status& error) {
+  // COLLECTION_NOT_LOADED only says that an earlier load failed.
+  if (error.ok() || base::ReasonOf(error) == ErrorReason::kCollectionNotLoaded) return;
+  const absl::Status kept = Guarded([&] {
+    if (RetryFolder(name)) parts_.store.KeepFailed(name, error);
+  });
+  if (!kept.ok())
+    parts_.log.Error("a collection that failed is not listed", {{"collection", name}});
 }
 
 CollectionChanges::Histories::node_type CollectionChanges::Entry(const std::string& name,
@@ -518,7 +524,7 @@ CollectionChanges::Histories::node_type CollectionChanges::Entry(const std::stri
 
 void CollectionChanges::Remember(Histories::node_type entry) {
   const std::lock_guard lock(mutex_);
-  failed_.erase(entry.key());
+  retry_folders_.erase(entry.key());
   auto former = histories_.insert(std::move(entry));
   if (!former.inserted) former.position->second = std::move(former.node.mapped());
 }

@@ -172,8 +172,10 @@ class CollectionChanges {
                                                      const History& history) const;
   engine::Publisher::Change ChangeOf(const ChangeRequest& request, const Folder& folder);
   std::optional<History> HistoryOf(const std::string& name) const;
-  // The folder of a collection that failed to load.
-  std::optional<FolderName> FailedFolder(const std::string& name) const;
+  // The folder to try again of a collection that the server started without, or is to load.
+  std::optional<FolderName> RetryFolder(const std::string& name) const;
+  // Keeps the name, with the error of its last change, while such a collection is not served.
+  void KeepFailed(const std::string& name, const absl::Status& error);
   // What Remember takes, made before anything is published.
   static Histories::node_type Entry(const std::string& name, History history);
   // After a load that succeeded: takes no memory.
@@ -187,9 +189,10 @@ class CollectionChanges {
   const Options options_;
   const Parts parts_;
   ChangesUnderWay under_way_;
-  mutable std::mutex mutex_;  // guards histories_
+  mutable std::mutex mutex_;  // guards histories_ and retry_folders_
   Histories histories_;
-  std::map<std::string, FolderName> failed_;  // guarded by mutex_; folders that did not load
+  // Of collections that are not required, until they are served.
+  std::map<std::string, FolderName> retry_folders_;
 };
 
 }  // namespace simile::service

@@ -155,6 +155,15 @@ TEST_F(NotRequiredTest, HasTheErrorOfTheLastReload) {
   EXPECT_EQ(ReasonOf(MakeLeniently(expecting)), ErrorReason::kCollectionNotLoaded);
 }
 
+TEST_F(NotRequiredTest, HasTheErrorOfALoadOfAnotherFolder) {
+  const Result loaded = MakeLeniently(LoadOf("none"));
+  EXPECT_EQ(ReasonOf(loaded), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kFailed);
+  EXPECT_EQ(store_.Get("films")->problem.message(), loaded.status().message());
+  Mend();
+  EXPECT_TRUE(MakeLeniently(ReloadOf()).ok()) << "of the folder that the operator named";
+}
+
 TEST_F(NotRequiredTest, IsTriedAgainByAReload) {
   EXPECT_EQ(ReasonOf(MakeLeniently(ReloadOf())), ErrorReason::kInvalidFiles);
   EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kFailed);
