@@ -276,7 +276,7 @@ TEST(FieldTypesProgramTest, StayThroughAReloadBySighupWhichNamesTheOddCell) {
   server.Signal(SIGHUP);
   ASSERT_TRUE(
       server.AwaitOutput("reloaded=c unchanged=0 failed=\"\" unfit=\"c: price (integer): 1 "
-                         "value, the first in row 57\"\n"))
+                         "value, the first in row 57\" overlap=\"c: 100.0 %\"\n"))
       << server.output();
   v1::GetCollectionResponse response;
   ASSERT_TRUE(client.Get("c", response).ok());
