@@ -32,8 +32,8 @@ bool IsNamedAsId(std::string_view name) {
   const std::string lower = absl::AsciiStrToLower(absl::string_view(name.data(), name.size()));
   if (std::ranges::find(kWords, std::string_view(lower)) != kWords.end()) return true;
   if (!lower.ends_with("id") || name.size() < 3) return false;
-  const char before = name[name.size() - 3];
-  const bool is_word = !absl::ascii_isalnum(static_cast<unsigned char>(before));
+  const auto before = static_cast<unsigned char>(name[name.size() - 3]);
+  const bool is_word = !absl::ascii_isalnum(before);
   const bool is_camel =
       name.ends_with("Id") || (name.ends_with("ID") && !absl::ascii_isupper(before));
   return is_word || is_camel;
