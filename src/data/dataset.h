@@ -16,13 +16,16 @@
 
 namespace simile::data {
 
-// The users of a collection: their preferences, as vectors, and the items they have seen.
+// The users of a collection: their preferences, as vectors, and the items they have seen. Visitors
+// are named in interactions and are no users: of them the items they have seen are known.
 struct Profiles {
-  IdIndex ids;     // user id <-> user row
-  Matrix vectors;  // [user_count, dim] fp32, unit length for cosine
-  SeenSets seen;   // item rows by user row
-  // The item rows with interactions, by descending number of users and visitors, then by row. A
-  // visitor is somebody in the interactions who has no row among the users.
+  IdIndex ids;            // user id <-> user row
+  Matrix vectors;         // [user_count, dim] fp32, unit length for cosine
+  SeenSets seen;          // item rows by user row
+  IdIndex visitor_ids;    // visitor id <-> visitor row
+  SeenSets visitor_seen;  // item rows by visitor row
+  // The item rows with interactions, by descending number of users and visitors, then by row; a
+  // line that names nobody counts by itself.
   std::vector<Row> most_seen;
 };
 

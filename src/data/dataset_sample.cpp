@@ -171,7 +171,8 @@ absl::StatusOr<std::uint64_t> IdBytes(const Folder& folder, const std::string& d
   return Scaled(file_bytes, static_cast<double>(of_ids) / static_cast<double>(begin->size()));
 }
 
-// The memory of what users have seen, as if all lines named known users and items.
+// The memory of what users and visitors have seen, as if all lines named known items, and each user
+// of the collection were in some line.
 absl::StatusOr<std::uint64_t> InteractionBytes(const Folder& folder, const DatasetPlan& plan,
                                                const Limits& limits) {
   const absl::StatusOr<LineSample> lines = SampleLines(folder, plan.files.interactions);
@@ -179,27 +180,40 @@ absl::StatusOr<std::uint64_t> InteractionBytes(const Folder& folder, const Datas
   MemorySource source(plan.files.interactions, lines->lines);
   BufferedReader in(source);
   InteractionsReader reader(in, plan.files.id_field, limits);
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> hashes;  // of item, and of user and item
+  // By the lines; of lines of nobody only the item.
+  std::vector<std::uint64_t> item_hashes;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> user_hashes;  // of user, of user and item
+  std::uint64_t user_id_bytes = 0;                                   // of all these lines
   Interaction interaction;
   const std::hash<std::string> hash;
   while (true) {
     const absl::StatusOr<bool> found = reader.Next(interaction);
     if (!found.ok() || !*found) break;  // the load names the faults
     const std::uint64_t item = hash(interaction.item_id);
-    hashes.emplace_back(item, hash(interaction.user_id) * 31 + item);
+    item_hashes.push_back(item);
+    if (interaction.user_id.empty()) continue;
+    const std::uint64_t user = hash(interaction.user_id);
+    user_hashes.emplace_back(user, user * 31 + item);
+    user_id_bytes += interaction.user_id.size();
   }
-  if (hashes.empty()) return std::uint64_t{0};
-  Occurrences items(hashes.size());
-  Occurrences pairs(hashes.size());
-  for (const auto& [item, pair] : hashes) {
-    items.Add(item);
+  if (item_hashes.empty()) return std::uint64_t{0};
+  Occurrences items(item_hashes.size());
+  for (const std::uint64_t item : item_hashes) items.Add(item);
+  Occurrences users(user_hashes.size());
+  Occurrences pairs(user_hashes.size());
+  for (const auto& [user, pair] : user_hashes) {
+    users.Add(user);
     pairs.Add(pair);
   }
   const double times =
       static_cast<double>(lines->file_bytes) / static_cast<double>(lines->lines.size());
-  const std::uint64_t seen =
-      plan.user_count == 0 ? 0 : SeenSets::BytesFor(plan.user_count, pairs.DistinctIn(times));
-  return seen + std::min(plan.row_count, items.DistinctIn(times)) * sizeof(Row);
+  const std::uint64_t named_users = users.DistinctIn(times);
+  const std::uint64_t visitors = named_users - std::min(named_users, plan.user_count);
+  const std::uint64_t visitor_id_bytes =
+      visitors == 0 ? 0 : user_id_bytes / user_hashes.size() * visitors;
+  return SeenSets::BytesFor(plan.user_count + visitors, pairs.DistinctIn(times)) +
+         IdIndex::BytesFor(visitors, visitor_id_bytes) +
+         std::min(plan.row_count, items.DistinctIn(times)) * sizeof(Row);
 }
 
 absl::Status SampleUsers(const Folder& folder, const DatasetPlan& plan, const Limits& limits,

@@ -58,12 +58,27 @@ IdIndex::Builder::Builder(std::size_t expected_count)
 }
 
 absl::Status IdIndex::Builder::Add(std::string_view id) {
-  MakeSlotFor(ends_.size(), slots_, [this](std::size_t row) { return IdAt(bytes_, ends_, row); });
-  const std::size_t slot = SlotOf(id, bytes_, ends_, slots_);
+  const std::size_t slot = SlotFor(id);
   if (slots_[slot] != kEmptySlot) {
     return absl::AlreadyExistsError(
         fmt::format("id {} is also that of row {}", base::Quoted(id), slots_[slot]));
   }
+  AddAt(slot, id);
+  return absl::OkStatus();
+}
+
+Row IdIndex::Builder::FindOrAdd(std::string_view id) {
+  const std::size_t slot = SlotFor(id);
+  if (slots_[slot] == kEmptySlot) AddAt(slot, id);
+  return slots_[slot];
+}
+
+std::size_t IdIndex::Builder::SlotFor(std::string_view id) {
+  MakeSlotFor(ends_.size(), slots_, [this](std::size_t row) { return IdAt(bytes_, ends_, row); });
+  return SlotOf(id, bytes_, ends_, slots_);
+}
+
+void IdIndex::Builder::AddAt(std::size_t slot, std::string_view id) {
   assert(ends_.size() < kEmptySlot);
   // Grows by a quarter, not by doubling, because the arena is a large part of resident memory.
   if (bytes_.capacity() - bytes_.size() < id.size()) {
@@ -72,7 +87,6 @@ absl::Status IdIndex::Builder::Add(std::string_view id) {
   bytes_.insert(bytes_.end(), id.begin(), id.end());
   slots_[slot] = static_cast<std::uint32_t>(ends_.size());
   ends_.push_back(bytes_.size());
-  return absl::OkStatus();
 }
 
 IdIndex IdIndex::Builder::Build() && {

@@ -33,10 +33,16 @@ class IdIndex {
     // caller adds: `id "x" is also that of row 3`.
     // REQUIRES: the id is valid UTF-8 and within the limit: the reader has checked.
     absl::Status Add(std::string_view id);
+    // The row of an id, which is added unless it is known. REQUIRES: as Add.
+    Row FindOrAdd(std::string_view id);
     std::size_t size() const { return ends_.size(); }
     IdIndex Build() &&;
 
    private:
+    // The slot that holds the id's row, or an empty one for it.
+    std::size_t SlotFor(std::string_view id);
+    void AddAt(std::size_t slot, std::string_view id);
+
     std::vector<char> bytes_;
     std::vector<std::uint64_t> ends_;
     std::vector<std::uint32_t> slots_;

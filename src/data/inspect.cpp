@@ -12,7 +12,6 @@
 #include "data/buffered_reader.h"
 #include "data/collection_json.h"
 #include "data/collection_parts.h"
-#include "data/fault_list.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
 #include "data/interactions_reader.h"
@@ -102,17 +101,12 @@ absl::Status InspectInteractions(BufferedReader& in, const Limits& limits, Inspe
   inspection.kind = "interactions";
   InteractionsReader reader(in, "", limits);
   std::optional<Interaction> first;
-  Interaction interaction;
-  FaultList faults(in.display_name());
-  while (true) {
-    const absl::StatusOr<bool> found = reader.Next(interaction);
-    if (found.ok() && !*found) break;
-    if (!found.ok() && (!faults.Add(found.status()) || !reader.lines().can_go_on())) {
-      return faults.empty() ? found.status() : faults.ToStatus();
-    }
-    if (!first && found.ok()) first = interaction;
-  }
-  if (!faults.empty()) return faults.ToStatus();
+  Interaction last;
+  const absl::Status status = reader.ReadAll([&](const Interaction& interaction) {
+    if (!first) first = interaction;
+    last = interaction;
+  });
+  if (!status.ok()) return status;
   AddCount(inspection, "lines", reader.lines().count());
   reader.lines().NoteBlankLines(inspection.notes);
   const auto add = [&](const char* key, const Interaction& line) {
@@ -124,7 +118,7 @@ absl::Status InspectInteractions(BufferedReader& in, const Limits& limits, Inspe
   };
   if (first) {
     add("first", *first);
-    add("last", interaction);
+    add("last", last);
   }
   return absl::OkStatus();
 }

@@ -5,8 +5,6 @@
 #include <utility>
 #include <variant>
 
-#include <absl/hash/hash.h>
-#include <absl/strings/string_view.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
@@ -55,7 +53,7 @@ const PayloadValue* FindValue(const PayloadObject& object, std::string_view fiel
 
 InteractionsReader::InteractionsReader(BufferedReader& in, const std::string& id_field,
                                        const Limits& limits)
-    : limits_(limits), lines_(in, limits) {
+    : in_(in), limits_(limits), lines_(in, limits) {
   if (!id_field.empty()) item_fields_.push_back(id_field);
   for (const char* const field : {"media_id", "item_id", "id"}) {
     if (field != id_field) item_fields_.emplace_back(field);
@@ -96,6 +94,22 @@ absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
   return true;
 }
 
+absl::Status InteractionsReader::ReadAll(const std::function<void(const Interaction&)>& each) {
+  FaultList faults(in_.display_name());
+  Interaction interaction;
+  while (true) {
+    const absl::StatusOr<bool> found = Next(interaction);
+    if (found.ok()) {
+      if (!*found) break;
+      if (faults.empty()) each(interaction);
+      continue;
+    }
+    if (!faults.Add(found.status())) return found.status();
+    if (!lines_.can_go_on()) break;
+  }
+  return faults.ToStatus();
+}
+
 namespace {
 
 // What the lines of a file come to.
@@ -117,7 +131,7 @@ class InteractionCounts {
     } else {
       visitors_.Add(line, interaction.user_id);
       if (keep_ == Keep::kRows) {
-        visits_.emplace_back(absl::HashOf(absl::string_view(interaction.user_id)), *item);
+        visits_.emplace_back(visitor_ids_.FindOrAdd(interaction.user_id), *item);
       }
     }
   }
@@ -125,10 +139,11 @@ class InteractionCounts {
   Interactions Build(const JsonlReader& lines, std::string_view display_name) && {
     Interactions built;
     built.seen = SeenSets::FromPairs(users_.size(), std::move(pairs_));
-    std::ranges::sort(visits_);
-    visits_.erase(std::unique(visits_.begin(), visits_.end()), visits_.end());
-    for (const auto& [visitor, item] : visits_) ++counts_[item];
-    built.most_seen = built.seen.MostSeen(std::move(counts_));
+    built.visitor_ids = std::move(visitor_ids_).Build();
+    built.visitor_seen = SeenSets::FromPairs(built.visitor_ids.size(), std::move(visits_));
+    built.seen.AddCounts(counts_);
+    built.visitor_seen.AddCounts(counts_);
+    built.most_seen = SeenSets::ByCount(counts_);
     const bool has_users = users_.size() > 0;
     if (!has_users) used_ = visitors_.count() + nobodys_.count();
     built.all_unknown = lines.count() > 0 && used_ == 0;
@@ -136,10 +151,10 @@ class InteractionCounts {
       visitors_.AppendNote(display_name, lines.count(), built.notes);
       nobodys_.AppendNote(display_name, lines.count(), built.notes);
     } else {
-      built.notes.push_back(
-          fmt::format("{}: counts for popularity alone, since the collection has no users "
-                      "(user_ids.json)",
-                      display_name));
+      built.notes.push_back(fmt::format(
+          "{}: counts for popularity and for exclude_seen, since the collection has no vectors of "
+          "users (user_ids.json)",
+          display_name));
     }
     unknown_items_.AppendNote(display_name, lines.count(), built.notes);
     lines.NoteBlankLines(built.notes);
@@ -150,12 +165,14 @@ class InteractionCounts {
   const IdIndex& users_;
   const IdIndex& items_;
   const Keep keep_;
-  std::vector<std::pair<Row, Row>> pairs_;             // of a user and an item
-  std::vector<std::pair<std::uint64_t, Row>> visits_;  // of a visitor's hash and an item
-  std::vector<std::uint32_t> counts_;                  // by item
+  std::vector<std::pair<Row, Row>> pairs_;  // of a user and an item
+  IdIndex::Builder visitor_ids_{0};
+  std::vector<std::pair<Row, Row>> visits_;  // of a visitor and an item
+  std::vector<std::uint32_t> counts_;        // of nobody's lines, by item
   std::uint64_t used_ = 0;
-  CountedLines visitors_{"names an unknown user and counts for popularity alone",
-                         "name unknown users and count for popularity alone"};
+  CountedLines visitors_{
+      "names a user without a vector and counts for popularity and for exclude_seen",
+      "name users without a vector and count for popularity and for exclude_seen"};
   CountedLines nobodys_{"names no user and counts for popularity alone",
                         "name no user and count for popularity alone"};
   CountedLines unknown_items_{"names an unknown item and is left out",
@@ -169,19 +186,9 @@ absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex&
                                               Keep keep, const Limits& limits) {
   InteractionsReader reader(in, id_field, limits);
   InteractionCounts counts(users, items, keep);
-  FaultList faults(in.display_name());
-  Interaction interaction;
-  while (true) {
-    const absl::StatusOr<bool> found = reader.Next(interaction);
-    if (found.ok()) {
-      if (!*found) break;
-      if (faults.empty()) counts.Add(interaction, reader.lines().line());
-      continue;
-    }
-    if (!faults.Add(found.status())) return found.status();
-    if (!reader.lines().can_go_on()) break;
-  }
-  if (!faults.empty()) return faults.ToStatus();
+  const absl::Status status = reader.ReadAll(
+      [&](const Interaction& interaction) { counts.Add(interaction, reader.lines().line()); });
+  if (!status.ok()) return status;
   return std::move(counts).Build(reader.lines(), in.display_name());
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,19 +34,27 @@ class InteractionsReader {
   // Errors: kInvalidArgument beginning with file and line, saying what would be right; then, if
   // lines() can go on, the next call reads the next line.
   absl::StatusOr<bool> Next(Interaction& interaction);
+  // Reads the file to its end.
+  //   each  called with every line, unless an earlier one has a fault
+  // Errors: Next's, all faults of the content together (FaultList).
+  absl::Status ReadAll(const std::function<void(const Interaction&)>& each);
   const JsonlReader& lines() const { return lines_; }
 
  private:
   std::string Needed() const;  // the members that every line has
   absl::StatusOr<std::string> ReadId(const PayloadValue& value, std::string_view field) const;
 
+  BufferedReader& in_;
   const Limits& limits_;
   JsonlReader lines_;
   std::vector<std::string> item_fields_;
 };
 
 struct Interactions {
-  SeenSets seen;
+  SeenSets seen;  // by user row
+  // The people with interactions who are no users, in the order of their first lines.
+  IdIndex visitor_ids;
+  SeenSets visitor_seen;  // by visitor row
   // Items by descending number of users and of visitors who are no users, then by row. Every user
   // of a line counts once for an item; a line of nobody counts by itself.
   std::vector<Row> most_seen;
@@ -59,7 +68,7 @@ struct Interactions {
 
 //   users  empty in a collection without users, where all lines are of visitors
 //   keep   kNothing: the same checks and notes, without seen sets
-// Errors: as InteractionsReader, all of them together (FaultList).
+// Errors: InteractionsReader::ReadAll's.
 absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex& users,
                                               const IdIndex& items, const std::string& id_field,
                                               Keep keep, const Limits& limits);

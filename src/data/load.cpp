@@ -288,6 +288,8 @@ class Loader {
         *interactions_.reader, dataset_.profiles.ids, dataset_.ids, id_field_, keep_, limits_);
     if (!interactions.ok()) return interactions.status();
     dataset_.profiles.seen = std::move(interactions->seen);
+    dataset_.profiles.visitor_ids = std::move(interactions->visitor_ids);
+    dataset_.profiles.visitor_seen = std::move(interactions->visitor_seen);
     dataset_.profiles.most_seen = std::move(interactions->most_seen);
     interactions_all_unknown_ = interactions->all_unknown;
     AddNotes(std::move(interactions->notes));

@@ -29,17 +29,16 @@ std::span<const Row> SeenSets::Of(Row user) const {
   return std::span(rows_).subspan(begin, ends_[user] - begin);
 }
 
-std::vector<Row> SeenSets::MostSeen(std::vector<std::uint32_t> others) const {
-  for (const Row item : rows_) ++others[item];
-  return ByCount(others);
+void SeenSets::AddCounts(std::span<std::uint32_t> counts) const {
+  for (const Row item : rows_) ++counts[item];
 }
 
-std::vector<Row> SeenSets::ByCount(std::span<const std::uint32_t> users) {
+std::vector<Row> SeenSets::ByCount(std::span<const std::uint32_t> counts) {
   std::vector<Row> seen;
-  for (std::size_t item = 0; item < users.size(); ++item) {
-    if (users[item] > 0) seen.push_back(static_cast<Row>(item));
+  for (std::size_t item = 0; item < counts.size(); ++item) {
+    if (counts[item] > 0) seen.push_back(static_cast<Row>(item));
   }
-  std::ranges::stable_sort(seen, std::greater<>(), [&](Row item) { return users[item]; });
+  std::ranges::stable_sort(seen, std::greater<>(), [&](Row item) { return counts[item]; });
   seen.shrink_to_fit();
   return seen;
 }

@@ -9,8 +9,8 @@
 
 namespace simile::data {
 
-// The item rows that each user has interacted with, ascending and distinct, in one flat array.
-// Immutable; safe to share.
+// The item rows that each user, or each visitor, has interacted with: ascending and distinct, in
+// one flat array. Immutable; safe to share.
 class SeenSets {
  public:
   SeenSets() = default;
@@ -20,13 +20,10 @@ class SeenSets {
 
   // Empty when no interactions were loaded. REQUIRES otherwise: user < user_count.
   std::span<const Row> Of(Row user) const;
-  // The items with interactions, by descending number of users and visitors, then by row.
-  //   others  the number of visitors of each item: of people who have no row among the users
-  // Cost: one pass over all pairs, and a sort of the items.
-  std::vector<Row> MostSeen(std::vector<std::uint32_t> others) const;
-  // The items that some users have seen, in that order.
-  //   users  how many of them have seen each item
-  static std::vector<Row> ByCount(std::span<const std::uint32_t> users);
+  // Adds to each item's count the number of users who have seen it. Cost: O(pair_count()).
+  void AddCounts(std::span<std::uint32_t> counts) const;
+  // The items with a count, by descending count, then by row.
+  static std::vector<Row> ByCount(std::span<const std::uint32_t> counts);
   std::uint64_t pair_count() const { return rows_.size(); }
   std::uint64_t bytes() const;
   // bytes() of so many users and distinct pairs.

@@ -21,6 +21,7 @@ void SortDistinct(std::vector<std::string>& texts) {
 }
 
 // The rows of a scope's users, ascending.
+//   users  those of a collection, or its visitors
 // Errors: work's.
 absl::StatusOr<std::vector<Row>> RowsOf(const UserScope& scope, const IdIndex& users,
                                         base::LongWork& work) {
@@ -41,25 +42,38 @@ absl::StatusOr<std::vector<Row>> RowsOf(const UserScope& scope, const IdIndex& u
   return rows;
 }
 
+// Adds to each item's count the number of these users who have seen it.
+// Errors: work's.
+absl::Status AddCounts(const SeenSets& sets, std::span<const Row> users, base::LongWork& work,
+                       std::span<std::uint32_t> counts) {
+  for (const Row user : users) {
+    const std::span<const Row> seen = sets.Of(user);
+    for (const Row item : seen) ++counts[item];
+    if (absl::Status status = work.Did(seen.size() * kSeenRowNs); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 // Errors: work's.
 absl::StatusOr<UserSubset> SubsetOf(const UserScope& scope, const Dataset& dataset,
                                     base::LongWork& work) {
-  const auto users = RowsOf(scope, dataset.profiles.ids, work);
+  const Profiles& profiles = dataset.profiles;
+  const auto users = RowsOf(scope, profiles.ids, work);
   if (!users.ok()) return users.status();
+  const auto visitors = RowsOf(scope, profiles.visitor_ids, work);
+  if (!visitors.ok()) return visitors.status();
   UserSubset subset{users->size(), 0, std::make_shared<const std::vector<Row>>()};
-  if (users->empty() || dataset.profiles.seen.pair_count() == 0) return subset;
+  for (const Row user : *users) subset.pair_count += profiles.seen.Of(user).size();
+  if (subset.pair_count == 0 && visitors->empty()) return subset;
   // Before the counts are made, which takes a pass over all items.
   absl::Status status = work.Did(dataset.vectors.row_count());
   if (!status.ok()) return status;
   std::vector<std::uint32_t> counts(dataset.vectors.row_count(), 0);
-  std::uint64_t seen_items = 0;  // distinct
-  for (const Row user : *users) {
-    const std::span<const Row> seen = dataset.profiles.seen.Of(user);
-    for (const Row item : seen) seen_items += counts[item]++ == 0 ? 1 : 0;
-    subset.pair_count += seen.size();
-    status = work.Did(seen.size() * kSeenRowNs);
-    if (!status.ok()) return status;
-  }
+  status = AddCounts(profiles.seen, *users, work, counts);
+  if (status.ok()) status = AddCounts(profiles.visitor_seen, *visitors, work, counts);
+  if (!status.ok()) return status;
+  const auto seen_items = static_cast<std::uint64_t>(counts.size()) -
+                          static_cast<std::uint64_t>(std::ranges::count(counts, 0U));
   status = work.Did(counts.size() + seen_items * kItemNs);
   if (!status.ok()) return status;
   subset.most_seen = std::make_shared<const std::vector<Row>>(SeenSets::ByCount(counts));

@@ -63,7 +63,7 @@ class UserScope {
 struct UserSubset {
   std::uint64_t user_count = 0;
   std::uint64_t pair_count = 0;  // of a user and an item that it has seen
-  // As Profiles::most_seen, counted among these users. Never null.
+  // As Profiles::most_seen, counted among these users and the visitors of the scope. Never null.
   std::shared_ptr<const std::vector<Row>> most_seen;
 };
 
@@ -76,8 +76,8 @@ class UserSubsets {
   // The users of a scope.
   //   dataset  the same one in each call
   // Errors: work's.
-  // Cost: O(1) for all users and for a subset that is cached; otherwise a look at every user id,
-  // unless the scope has ids alone, and at every item that its users have seen.
+  // Cost: O(1) for all users and for a subset that is cached; otherwise a look at every id of a
+  // user or a visitor, unless the scope has ids alone, and at every item that they have seen.
   absl::StatusOr<UserSubset> Of(const UserScope& scope,
                                 const std::shared_ptr<const Dataset>& dataset,
                                 base::LongWork& work);

@@ -98,8 +98,10 @@ std::optional<Row> ExistingItems::FindUser(std::string_view id) const {
 }
 
 std::span<const Row> ExistingItems::SeenBy(std::string_view user_id) const {
-  const std::optional<Row> user = FindUser(user_id);
-  return user ? snapshot_->dataset->profiles.seen.Of(*user) : std::span<const Row>();
+  const data::Profiles& profiles = snapshot_->dataset->profiles;
+  if (const std::optional<Row> user = FindUser(user_id)) return profiles.seen.Of(*user);
+  const std::optional<Row> visitor = users_.Find(profiles.visitor_ids, user_id);
+  return visitor ? profiles.visitor_seen.Of(*visitor) : std::span<const Row>();
 }
 
 std::uint32_t ExistingItems::SeenCount(std::span<const Row> seen) const {

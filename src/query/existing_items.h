@@ -52,8 +52,8 @@ class ExistingItems {
   const data::UserScope& users() const { return users_; }
   // Whether any user may exist: false for a collection without profiles.
   bool has_users() const { return snapshot_->dataset->profiles.ids.size() > 0 || !users_.is_all(); }
-  // The rows that a user has interacted with, ascending: also of items that do not exist for the
-  // call. Empty for a user of whom nothing is known.
+  // The rows that a user, with or without a vector, has interacted with, ascending: also of items
+  // that do not exist for the call. Empty for a user of whom nothing is known.
   std::span<const Row> SeenBy(std::string_view user_id) const;
   // How many of these are of items that exist. Cost: O(rows).
   std::uint32_t SeenCount(std::span<const Row> seen) const;

@@ -47,18 +47,19 @@ TEST(ReadInteractionsTest, CountsLinesWithUnknownNames) {
       "");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->seen.Of(0), ElementsAre(0));
-  EXPECT_THAT(read->notes,
-              ElementsAre("interactions.jsonl: 1 of 4 lines names an unknown user and counts for "
-                          "popularity alone (first: line 2, \"u9\")",
-                          "interactions.jsonl: 2 of 4 lines name unknown items and are left out "
-                          "(first: line 3, \"z\")"));
+  EXPECT_THAT(
+      read->notes,
+      ElementsAre("interactions.jsonl: 1 of 4 lines names a user without a vector and counts "
+                  "for popularity and for exclude_seen (first: line 2, \"u9\")",
+                  "interactions.jsonl: 2 of 4 lines name unknown items and are left out "
+                  "(first: line 3, \"z\")"));
   EXPECT_FALSE(read->all_unknown);
   EXPECT_TRUE(Read("{\"user_id\":\"u9\",\"media_id\":\"a\"}\n", "")->all_unknown);
   EXPECT_FALSE(Read("", "")->all_unknown);
 }
 
 // A visitor counts once for an item, a line of nobody each time.
-TEST(ReadInteractionsTest, CountsVisitorsForPopularityAlone) {
+TEST(ReadInteractionsTest, CountsVisitorsAndKeepsWhatTheyHaveSeen) {
   const absl::StatusOr<Interactions> read = Read(
       "{\"user_id\":\"u1\",\"media_id\":\"a\"}\n{\"user_id\":\"guest\",\"media_id\":\"a\"}\n"
       "{\"user_id\":\"guest\",\"media_id\":\"a\"}\n{\"user_id\":null,\"media_id\":\"b\"}\n"
@@ -68,15 +69,18 @@ TEST(ReadInteractionsTest, CountsVisitorsForPopularityAlone) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->seen.Of(0), ElementsAre(0));
   EXPECT_THAT(read->seen.Of(1), IsEmpty());
+  ASSERT_EQ(read->visitor_ids.size(), 1U);
+  EXPECT_EQ(read->visitor_ids.Find("guest"), 0U);
+  EXPECT_THAT(read->visitor_seen.Of(0), ElementsAre(0, 1));
   EXPECT_THAT(read->most_seen, ElementsAre(1, 0));
   EXPECT_THAT(read->notes,
-              ElementsAre("interactions.jsonl: 3 of 7 lines name unknown users and count for "
-                          "popularity alone (first: line 2, \"guest\")",
+              ElementsAre("interactions.jsonl: 3 of 7 lines name users without a vector and count "
+                          "for popularity and for exclude_seen (first: line 2, \"guest\")",
                           "interactions.jsonl: 3 of 7 lines name no user and count for popularity "
                           "alone (first: line 4)"));
 }
 
-TEST(ReadInteractionsTest, CountsForPopularityWithoutUsers) {
+TEST(ReadInteractionsTest, KeepsWhatVisitorsHaveSeenWithoutUsers) {
   MemorySource source("interactions.jsonl",
                       "{\"user_id\":\"x\",\"id\":\"0\"}\n\n{\"user_id\":\"y\",\"id\":1.0}\n"
                       "{\"user_id\":\"z\",\"id\":1}\n{\"user_id\":\"z\",\"id\":7}\n");
@@ -85,13 +89,16 @@ TEST(ReadInteractionsTest, CountsForPopularityWithoutUsers) {
       ReadInteractions(in, IdIndex(), IdIndex::OfRowNumbers(3), "", Keep::kRows, Limits{});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->most_seen, ElementsAre(1, 0));
+  ASSERT_EQ(read->visitor_ids.size(), 3U);
+  EXPECT_THAT(read->visitor_seen.Of(*read->visitor_ids.Find("z")), ElementsAre(1));
   EXPECT_FALSE(read->all_unknown);
-  EXPECT_THAT(read->notes,
-              ElementsAre("interactions.jsonl: counts for popularity alone, since the collection "
-                          "has no users (user_ids.json)",
-                          "interactions.jsonl: 1 of 4 lines names an unknown item and is left out "
-                          "(first: line 5, \"7\")",
-                          "interactions.jsonl: 1 blank line is skipped, the first is line 2"));
+  EXPECT_THAT(
+      read->notes,
+      ElementsAre("interactions.jsonl: counts for popularity and for exclude_seen, since the "
+                  "collection has no vectors of users (user_ids.json)",
+                  "interactions.jsonl: 1 of 4 lines names an unknown item and is left out "
+                  "(first: line 5, \"7\")",
+                  "interactions.jsonl: 1 blank line is skipped, the first is line 2"));
 }
 
 TEST(ReadInteractionsTest, DoesNotJudgeWhatItDoesNotUse) {

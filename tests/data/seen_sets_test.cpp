@@ -24,9 +24,12 @@ TEST(SeenSetsTest, SortsAndKeepsEachPairOnce) {
 TEST(SeenSetsTest, OrdersItemsByTheirNumberOfUsers) {
   const SeenSets sets =
       SeenSets::FromPairs(3, {{0, 7}, {1, 7}, {2, 7}, {0, 2}, {1, 2}, {2, 5}, {0, 5}, {1, 9}});
-  EXPECT_THAT(sets.MostSeen(std::vector<std::uint32_t>(10)), ElementsAre(7, 2, 5, 9))
-      << "equal ones by row";
-  EXPECT_THAT(SeenSets().MostSeen(std::vector<std::uint32_t>(10)), IsEmpty());
+  std::vector<std::uint32_t> counts(10);
+  EXPECT_THAT(SeenSets::ByCount(counts), IsEmpty());
+  sets.AddCounts(counts);
+  EXPECT_THAT(SeenSets::ByCount(counts), ElementsAre(7, 2, 5, 9)) << "equal ones by row";
+  counts[9] += 3;
+  EXPECT_THAT(SeenSets::ByCount(counts), ElementsAre(9, 7, 2, 5));
 }
 
 TEST(SeenSetsTest, IsEmptyForAnyoneWithoutInteractions) {

@@ -45,15 +45,16 @@ TEST(UserScopeTest, EqualsAnotherOfTheSameRule) {
 class UserSubsetsTest : public testing::Test {
  protected:
   UserSubsetsTest() {
-    auto dataset = std::make_shared<Dataset>();
+    dataset_ = std::make_shared<Dataset>();
     IdIndex::Builder ids(4);
     for (const char* const id : {"a-0", "b-1", "a-2", "other"}) EXPECT_TRUE(ids.Add(id).ok());
-    dataset->profiles.ids = std::move(ids).Build();
-    dataset->profiles.seen =
+    dataset_->profiles.ids = std::move(ids).Build();
+    dataset_->profiles.seen =
         SeenSets::FromPairs(4, {{0, 1}, {0, 3}, {1, 0}, {1, 2}, {2, 3}, {3, 0}, {3, 2}});
-    dataset->vectors = Matrix::Create(5, 2).value();
-    dataset->profiles.most_seen = dataset->profiles.seen.MostSeen(std::vector<std::uint32_t>(5));
-    dataset_ = dataset;
+    dataset_->vectors = Matrix::Create(5, 2).value();
+    std::vector<std::uint32_t> counts(5);
+    dataset_->profiles.seen.AddCounts(counts);
+    dataset_->profiles.most_seen = SeenSets::ByCount(counts);
   }
 
   UserSubset Of(const UserScope& scope) {
@@ -62,7 +63,7 @@ class UserSubsetsTest : public testing::Test {
   }
   std::vector<Row> MostSeen(const UserScope& scope) { return *Of(scope).most_seen; }
 
-  std::shared_ptr<const Dataset> dataset_;
+  std::shared_ptr<Dataset> dataset_;
   UserSubsets subsets_;
 };
 
@@ -85,6 +86,18 @@ TEST_F(UserSubsetsTest, OrdersItemsByHowManyOfTheUsersHaveSeenThem) {
   EXPECT_THAT(MostSeen(Beginning("a-")), ElementsAre(3, 1));
   EXPECT_THAT(MostSeen(Beginning("b-")), ElementsAre(0, 2));
   EXPECT_THAT(MostSeen(UserScope::None()), IsEmpty());
+}
+
+TEST_F(UserSubsetsTest, CountsTheVisitorsOfAScope) {
+  IdIndex::Builder ids(3);
+  for (const char* const id : {"a-guest", "b-guest", "c-guest"}) EXPECT_TRUE(ids.Add(id).ok());
+  dataset_->profiles.visitor_ids = std::move(ids).Build();
+  dataset_->profiles.visitor_seen = SeenSets::FromPairs(3, {{0, 1}, {0, 4}, {1, 2}, {2, 4}});
+  EXPECT_THAT(MostSeen(Beginning("a-")), ElementsAre(1, 3, 4));
+  EXPECT_THAT(MostSeen(Beginning("b-")), ElementsAre(2, 0));
+  EXPECT_THAT(MostSeen(Beginning("c-")), ElementsAre(4)) << "a scope without users";
+  EXPECT_EQ(Of(Beginning("a-")).user_count, 2U);
+  EXPECT_EQ(Of(Beginning("a-")).pair_count, 3U);
 }
 
 TEST_F(UserSubsetsTest, KeepsASubsetForScopesOfTheSameRule) {

@@ -12,6 +12,7 @@ namespace {
 
 using base::ErrorReason;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 // Calls whose required filter only the two films of 1979 pass, rows 2 and 3.
 class RequiredFilterTest : public ResolveTest {
@@ -114,7 +115,9 @@ class UserScopeTest : public ResolveTest {
  protected:
   UserScopeTest() {
     dataset_->profiles.seen = data::SeenSets::FromPairs(2, {{0, 3}, {0, 1}, {1, 2}});
-    dataset_->profiles.most_seen = dataset_->profiles.seen.MostSeen(std::vector<std::uint32_t>(4));
+    std::vector<std::uint32_t> counts(4);
+    dataset_->profiles.seen.AddCounts(counts);
+    dataset_->profiles.most_seen = data::SeenSets::ByCount(counts);
     options_.required_filters.users = data::UserScope::Of({"user_0004"}, {});
   }
 
@@ -128,6 +131,28 @@ TEST_F(UserScopeTest, FindsTheCallersUsers) {
   EXPECT_THAT(Vector(0), ElementsAre(0, 0.8F, 0.6F));
   EXPECT_THAT(task_.queries[0].excluded_rows, ElementsAre(1, 3));
   EXPECT_TRUE(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00042"}})}).ok());
+}
+
+// A visitor of the caller's has seen row 0, one of others has seen row 3.
+TEST_F(UserScopeTest, ExcludesWhatTheCallersVisitorsHaveSeen) {
+  dataset_->profiles.visitor_ids = engine::IdsOf({"user_00043", "user_00050"});
+  dataset_->profiles.visitor_seen = data::SeenSets::FromPairs(2, {{0, 0}, {1, 3}});
+  const auto excluded = [this](const std::string& user) {
+    QueryRequest request = Popular(user);
+    std::get<ByUser>(request.target).exclude_seen = true;
+    EXPECT_TRUE(Resolve({request}).ok());
+    return task_.queries[0].excluded_rows;
+  };
+  EXPECT_THAT(excluded("user_00043"), ElementsAre(0));
+  EXPECT_THAT(report_.queries[0].notes, IsEmpty());
+  EXPECT_THAT(excluded("user_00050"), IsEmpty());
+  EXPECT_THAT(report_.queries[0].notes,
+              ElementsAre("exclude_seen has no effect: no interactions of the user are known"));
+  options_.required_filters.users = {};
+  EXPECT_THAT(excluded("user_00050"), ElementsAre(3));
+  ExpectError(Resolve({Of(ByUser{"user_00043", true})}), ErrorReason::kUserNotFound,
+              "queries[0].user_id",
+              "no user \"user_00043\" in films. Did you mean \"user_00042\"?");
 }
 
 // In the words for a user that exists nowhere, and no other user is offered.

@@ -162,8 +162,9 @@ std::shared_ptr<const data::Dataset> RandomCollection(SeededRandom& random) {
   dataset->profiles.ids = engine::IdsOf(users);
   dataset->profiles.vectors = ClusteredRows(kUsers, dim, unit, random);
   dataset->profiles.seen = data::SeenSets::FromPairs(kUsers, std::move(seen));
-  dataset->profiles.most_seen =
-      dataset->profiles.seen.MostSeen(std::vector<std::uint32_t>(row_count));
+  std::vector<std::uint32_t> counts(row_count);
+  dataset->profiles.seen.AddCounts(counts);
+  dataset->profiles.most_seen = data::SeenSets::ByCount(counts);
   if (random.OneIn(4)) ZeroSome(*dataset, random);
   return dataset;
 }

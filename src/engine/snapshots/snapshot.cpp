@@ -40,8 +40,9 @@ ResidentBytes BytesOf(const Snapshot& snapshot) {
       .payload = dataset.payload.bytes() + dataset.ids.bytes() + snapshot.text_index->bytes() +
                  snapshot.filters->bytes() + skipped_bytes,
       .users = dataset.profiles.vectors.bytes() + dataset.profiles.ids.bytes() +
-               dataset.profiles.seen.bytes() + dataset.profiles.most_seen.capacity() * sizeof(Row) +
-               snapshot.user_subsets->bytes(),
+               dataset.profiles.seen.bytes() + dataset.profiles.visitor_ids.bytes() +
+               dataset.profiles.visitor_seen.bytes() +
+               dataset.profiles.most_seen.capacity() * sizeof(Row) + snapshot.user_subsets->bytes(),
       .index = index.host_bytes,
       .device = index.device_bytes,
   };
