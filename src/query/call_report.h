@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <absl/status/status.h>
+
+#include "simile/row_mask.h"
 
 namespace simile::query {
 
@@ -19,6 +22,8 @@ struct QueryReport {
 struct CallReport {
   std::vector<QueryReport> queries;  // [queries of the request]
   std::vector<std::string> notes;    // what of the call's options has no effect
+  // The rows that a query without a filter and without exclusions may return; null for all.
+  std::shared_ptr<const RowMask> unfiltered = nullptr;
 };
 
 }  // namespace simile::query

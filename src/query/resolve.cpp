@@ -145,6 +145,8 @@ class CallMasks {
   // How often all of them look at rows and keywords, estimated.
   std::uint64_t looks() const { return looks_; }
 
+  // The rows of a query without a filter; null for all.
+  const MaskPtr& unfiltered() const { return unfiltered_.rows; }
   // Null for all rows. REQUIRES: the filter was read.
   // Errors: work's.
   absl::StatusOr<MaskPtr> Of(std::string_view filter) {
@@ -404,6 +406,7 @@ class CallResolver {
                                              "options.required_filter", work_);
     if (!items.ok()) return items.status();
     CallMasks masks(snapshot_, *items, work_);
+    report_.unfiltered = masks.unfiltered();
     absl::Status status = ReadFilters(*items, masks);
     if (!status.ok()) return status;
     const auto shared_exclusions =

@@ -59,6 +59,28 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
   return metric == Metric::kCosine ? v1::SCORE_KIND_COSINE : v1::SCORE_KIND_DOT;
 }
 
+// How many of a query's excluded rows it could return otherwise. Of one call, whose queries mostly
+// share their masks and often their exclusions. Borrows the queries.
+class ExclusionCounts {
+ public:
+  std::uint64_t Of(const engine::ResolvedQuery& query) {
+    const RowMask* const mask = query.mask.get();
+    if (mask == nullptr) return query.excluded().size();
+    if (query.shared_excluded_rows == nullptr) return Count(query.excluded(), *mask);
+    const auto [known, is_new] = shared_.try_emplace(mask);
+    if (is_new) known->second = Count(query.excluded(), *mask);
+    return known->second;
+  }
+
+ private:
+  static std::uint64_t Count(std::span<const Row> rows, const RowMask& mask) {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(rows, [&](Row row) { return mask.Allows(row); }));
+  }
+
+  std::map<const RowMask*, std::uint64_t> shared_;  // of the list that queries share
+};
+
 // The result pages as far as they are known before the search: all but hits and groups, and whose
 // they are.
 //   queries  of those that can be answered
@@ -69,6 +91,7 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
   const std::vector<query::QueryRequest>& requests = search.queries;
   std::vector<ResultPage> pages(requests.size());
   std::map<const RowMask*, std::uint64_t> counts;  // queries of one call mostly share their masks
+  ExclusionCounts exclusions;
   std::size_t answered = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     query::QueryReport& told = report.queries[i];
@@ -78,6 +101,10 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
       continue;
     }
     const engine::ResolvedQuery& query = queries[answered++];
+    pages[i].excluded_count = exclusions.Of(query);
+    if (query.grouping && query.existing == nullptr) {
+      pages[i].keyword_count = query.grouping->field.column().keyword_count();
+    }
     pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;
     pages[i].filtered = !requests[i].filter.empty();
@@ -102,22 +129,6 @@ void AddUsers(const std::vector<query::QueryRequest>& requests, const query::Cal
     if (user != nullptr) pages[i].user_id = user->id;
     pages[i].seen_count = report.queries[i].seen_count;
   }
-}
-
-// The rows that each query may return, at most.
-std::vector<std::uint64_t> RowsMax(const std::vector<engine::ResolvedQuery>& queries,
-                                   const engine::Snapshot& snapshot) {
-  std::map<const RowMask*, std::uint64_t> counts;
-  std::vector<std::uint64_t> rows_max;
-  for (const engine::ResolvedQuery& query : queries) {
-    const RowMask* const mask = query.mask.get();
-    const auto [count, is_new] = counts.try_emplace(mask);
-    if (is_new) count->second = mask == nullptr ? snapshot.row_count() : mask->AllowedCount();
-    const auto excluded = static_cast<std::uint64_t>(std::ranges::count_if(
-        query.excluded(), [&](Row row) { return mask == nullptr || mask->Allows(row); }));
-    rows_max.push_back(count->second - excluded);
-  }
-  return rows_max;
 }
 
 // About how large the reply becomes, from the mean size of a row.
@@ -173,11 +184,11 @@ struct SearchPipeline::Pending {
   std::optional<PermittedSnapshot> pinned;
   engine::SnapshotPtr snapshot;  // of pinned: the task searches the rows that pass its filters
   RowShape shape;
-  std::vector<ResultPage> pages;        // [queries]
-  std::string next_page_token;          // empty: there is no next page, or none was asked for
-  std::vector<std::string> notes;       // of the whole call
-  std::vector<std::uint64_t> rows_max;  // [answered queries] of a paged call: what each may return
-  engine::SearchAnswer unsearched;      // where no query can be answered
+  std::vector<ResultPage> pages;              // [queries]
+  std::string next_page_token;                // empty: no next page, or none was asked for
+  std::vector<std::string> notes;             // of the whole call
+  std::shared_ptr<const RowMask> unfiltered;  // CallReport::unfiltered
+  engine::SearchAnswer unsearched;            // where no query can be answered
 };
 
 SearchPipeline::SearchPipeline(const Parts& parts)
@@ -242,7 +253,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   pending->pages = StartPages(search, task->queries, report, call.request_id(), snapshot);
   if (pending->method == Method::kRecommend) AddUsers(search.queries, report, pending->pages);
   pending->notes = std::move(report.notes);
-  if (search.paging.wanted) pending->rows_max = RowsMax(task->queries, snapshot);
+  pending->unfiltered = std::move(report.unfiltered);
   task->reply_bytes_estimate = EstimateReplyBytes(task->queries, pending->shape, snapshot);
   task->request_bytes = KeepForReply(pending->search);
   call.ReleaseRequest();
@@ -301,6 +312,7 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
   for (ResultPage& page : pending.pages) {
     if (!page.error.empty()) continue;
     const engine::QueryResult& result = answer.results[answered++];
+    page.found_count = std::max(result.hits.size(), result.groups.size());
     page.hits = SkipFirst(result.hits, page.offset);
     page.groups = SkipFirst(result.groups, page.offset);
     if (page.cold_start) {
@@ -313,7 +325,8 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                   .sees_all_rows = pending.collection.sees_all_rows(),
                   .device_answered = answer.receipt.device_us.has_value(),
                   .has_next_page = !pending.next_page_token.empty(),
-                  .rows_max = pending.rows_max},
+                  .unfiltered = pending.unfiltered.get(),
+                  .row_count = pending.snapshot->row_count()},
                  pending.pages, pending.notes);
   SearchReply reply({.snapshot = *pending.snapshot,
                      .shape = pending.shape,

@@ -356,6 +356,146 @@ TEST_F(SearchPipelineTest, SaysOfEachQueryHowManyRowsPassItsFilter) {
   EXPECT_THAT(passing, ElementsAre(3, kRows, 17, 3, 17));
 }
 
+// Twenty plays: of the years 0 to 19, of two kinds each but for the last one, which has none.
+class ShortAnswersTest : public SearchPipelineTest {
+ protected:
+  ShortAnswersTest() {
+    constexpr std::size_t kRows = 20;
+    auto dataset = engine::RandomDataset(kRows, kDim, 97);
+    data::PayloadTableBuilder payload(kRows, limits_);
+    for (std::size_t row = 0; row < kRows; ++row) {
+      PayloadObject object{{"year", PayloadValue{static_cast<std::int64_t>(row)}}};
+      if (row + 1 < kRows) {
+        PayloadList kinds{{std::string(row < 10 ? "old" : "new")}, {std::string("play")}};
+        object.emplace_back("kinds", PayloadValue{std::move(kinds)});
+      }
+      EXPECT_TRUE(payload.Add(object).ok());
+    }
+    dataset->payload = std::move(payload).Build();
+    EXPECT_TRUE(store_.BeginCreate("plays").ok());
+    store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
+  }
+
+  // A search for what is like play 7.
+  static v1::SearchRequest Like7(std::uint32_t k) {
+    v1::SearchRequest request;
+    request.set_collection("plays");
+    request.add_queries()->set_id("7");
+    request.mutable_options()->set_k(k);
+    return request;
+  }
+
+  std::vector<std::string> NotesOf(const v1::SearchRequest& request) {
+    FakeCall call(clock_);
+    HandleSearch(pipeline_, call, request);
+    EXPECT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+    if (call.response().results_size() == 0) return {};
+    const auto& notes = call.response().results(0).notes();
+    return {notes.begin(), notes.end()};
+  }
+};
+
+TEST_F(ShortAnswersTest, NameWhatTookTheRows) {
+  struct Case {
+    std::string filter;
+    std::vector<std::string> exclude_ids;
+    float threshold;  // -1 for none
+    std::uint32_t offset;
+    std::string note;
+  };
+  const std::vector<Case> cases = {
+      {"", {}, -1, 0, "19 hits, not 20: no other row can be returned: 1 row is excluded"},
+      {"year >= 0", {}, -1, 0, "19 hits, not 20: no other row can be returned: 1 row is excluded"},
+      {"", {"3", "4"}, -1, 0, "17 hits, not 20: no other row can be returned: 3 rows are excluded"},
+      {"year < 5", {}, -1, 0, "5 hits, not 20: no other row passes the filter"},
+      {"year < 5",
+       {"3", "4", "19"},
+       -1,
+       0,
+       "3 hits, not 20: no other row passes the filter, 2 excluded rows aside"},
+      {"year = 7", {}, -1, 0, "0 hits, not 20: no row passes the filter, 1 excluded row aside"},
+      {"year = 70", {"3"}, -1, 0, "0 hits, not 20: no row passes the filter"},
+      {"year < 5", {}, -0.9999F, 0, "5 hits, not 20: no other row passes the filter"},
+      {"year < 5",
+       {},
+       0.9999F,
+       0,
+       "0 hits, not 20: no row passes the filter and scores 0.9999 or more"},
+      {"year >= 0",
+       {},
+       0.9999F,
+       0,
+       "0 hits, not 20: no row scores 0.9999 or more, 1 excluded row "
+       "aside"},
+      {"year < 5",
+       {"3"},
+       3,
+       0,
+       "0 hits, not 20: no row scores 3 or more; such scores are at most "
+       "1"},
+      {"", {}, -1, 19, "0 hits, not 20: offset 19 skips every row that can be returned"},
+      {"year < 5", {}, -1, 5, "0 hits, not 20: offset 5 skips every row that passes the filter"},
+      {"year = 7", {}, -1, 5, "0 hits, not 20: no row passes the filter, 1 excluded row aside"},
+  };
+  for (const Case& each : cases) {
+    v1::SearchRequest request = Like7(20);
+    v1::Query& query = *request.mutable_queries(0);
+    query.set_filter(each.filter);
+    query.set_offset(each.offset);
+    query.mutable_exclude_ids()->Assign(each.exclude_ids.begin(), each.exclude_ids.end());
+    if (each.threshold != -1) query.set_score_threshold(each.threshold);
+    EXPECT_THAT(NotesOf(request), ElementsAre(each.note)) << request.ShortDebugString();
+  }
+  EXPECT_THAT(NotesOf(Like7(19)), ElementsAre());
+}
+
+TEST_F(ShortAnswersTest, CountTheSharedExclusionsThatPassTheFilter) {
+  v1::SearchRequest request = Like7(20);
+  for (const char* const id : {"3", "4", "7", "19"}) request.mutable_options()->add_exclude_ids(id);
+  request.mutable_options()->set_filter("year < 5");
+  EXPECT_THAT(NotesOf(request), ElementsAre("3 hits, not 20: no other row passes the filter, 2 "
+                                            "excluded rows aside"));
+  request.mutable_options()->set_required_filter("year < 10");
+  EXPECT_THAT(NotesOf(request), ElementsAre("3 hits, not 20: no other row passes the filter, 2 "
+                                            "excluded rows aside"));
+  request.mutable_options()->set_filter("year < 10");
+  EXPECT_THAT(NotesOf(request),
+              ElementsAre("7 hits, not 20: no other row can be returned: 3 rows are excluded"));
+}
+
+TEST_F(ShortAnswersTest, SayOfGroupsWhatNoOtherOneHas) {
+  v1::SearchRequest request = Like7(5);
+  v1::Query& query = *request.mutable_queries(0);
+  query.mutable_group_by()->set_field("kinds");
+  const auto note = [&] { return NotesOf(request).back(); };
+  EXPECT_EQ(note(), "3 groups, not 5: there is no other group");
+  query.set_filter("year >= 0");
+  EXPECT_EQ(note(), "3 groups, not 5: there is no other group");
+  query.set_filter("year < 5");
+  EXPECT_EQ(note(), "2 groups, not 5: no other group has a row that passes the filter");
+  query.set_filter("year = 7 OR year >= 10");
+  EXPECT_EQ(note(),
+            "2 groups, not 5: no other group has a row that passes the filter, 1 excluded "
+            "row aside");
+  query.clear_filter();
+  for (int id = 0; id < 10; ++id) query.add_exclude_ids(std::to_string(id));
+  EXPECT_EQ(note(),
+            "2 groups, not 5: no other group has a row that can be returned: 10 rows are "
+            "excluded");
+  query.set_offset(2);
+  EXPECT_EQ(note(),
+            "0 groups, not 5: offset 2 skips every group with a row that can be returned: "
+            "10 rows are excluded");
+  query.clear_exclude_ids();
+  query.set_offset(3);
+  EXPECT_EQ(note(), "0 groups, not 5: offset 3 skips every group");
+  // How many keywords there are is nothing that such a call may learn.
+  request.mutable_options()->set_required_filter("year >= 0");
+  EXPECT_EQ(note(),
+            "0 groups, not 5: offset 3 skips every group with a row that can be returned: "
+            "1 row is excluded");
+}
+
 TEST_F(SearchPipelineTest, EndsCountingAtTheServersOwnLimit) {
   Limits limits;
   limits.reply_bytes_max = 300;
