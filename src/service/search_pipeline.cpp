@@ -169,6 +169,18 @@ std::uint64_t KeepForReply(ValidSearch& search) {
   return bytes;
 }
 
+// Of the call and of its pages.
+std::uint64_t NoteCount(const SearchReply::Parts& parts) {
+  std::uint64_t count = parts.notes.size();
+  for (const ResultPage& page : parts.pages) count += page.notes.size();
+  return count;
+}
+
+std::string LeftOutText(std::uint64_t note_count) {
+  return fmt::format("{} left out: the reply may not be larger",
+                     note_count == 1 ? "1 note is" : base::Grouped(note_count) + " notes are");
+}
+
 template <class Element>
 std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_t offset) {
   return std::span(all).subspan(std::min<std::size_t>(offset, all.size()));
@@ -187,6 +199,7 @@ struct SearchPipeline::Pending {
   std::vector<ResultPage> pages;              // [queries]
   std::string next_page_token;                // empty: no next page, or none was asked for
   std::vector<std::string> notes;             // of the whole call
+  std::string left_out_note;                  // where the reply has no space for the notes
   std::shared_ptr<const RowMask> unfiltered;  // CallReport::unfiltered
   engine::SearchAnswer unsearched;            // where no query can be answered
 };
@@ -199,7 +212,7 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&]() -> absl::Status {
     const auto pending = std::make_shared<Pending>(Pending{
-        std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}, {}, {}, {}});
+        std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}, {}, {}, {}, {}});
     const auto submitted = Submit(call, pending);
     if (!submitted.ok() || *submitted) return submitted.status();
     const auto resolve = [this, &call, pending] {
@@ -328,18 +341,20 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                   .unfiltered = pending.unfiltered.get(),
                   .row_count = pending.snapshot->row_count()},
                  pending.pages, pending.notes);
-  SearchReply reply({.snapshot = *pending.snapshot,
-                     .shape = pending.shape,
-                     .pages = pending.pages,
-                     .receipt = answer.receipt,
-                     .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,
-                     .sees_all_rows = pending.collection.sees_all_rows(),
-                     .sees_all_collections = pending.collection.sees_all_collections(),
-                     .request_id = call.request_id(),
-                     .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
-                     .next_page_token = pending.next_page_token,
-                     .notes = pending.notes},
-                    parts_.limits.reply_bytes_max);
+  SearchReply reply =
+      EncodeReply(call,
+                  {.snapshot = *pending.snapshot,
+                   .shape = pending.shape,
+                   .pages = pending.pages,
+                   .receipt = answer.receipt,
+                   .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,
+                   .sees_all_rows = pending.collection.sees_all_rows(),
+                   .sees_all_collections = pending.collection.sees_all_collections(),
+                   .request_id = call.request_id(),
+                   .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
+                   .next_page_token = pending.next_page_token,
+                   .notes = pending.notes},
+                  pending);
   absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, reply_remedy_);
   if (!fits.ok()) return fits;
   if (!pending.next_page_token.empty()) {
@@ -348,6 +363,25 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
   parts_.metrics.RecordAnswer(call.method(), answer.results.size(), answer.receipt.cost);
   parts_.metrics.CountFailedQueries(call.method(), pending.pages.size() - answer.results.size());
   return reply;
+}
+
+SearchReply SearchPipeline::EncodeReply(const Call& call, SearchReply::Parts parts,
+                                        Pending& pending) const {
+  const std::uint64_t counted_max = parts_.limits.reply_bytes_max;
+  const auto fits = [&](const SearchReply& reply) {
+    return call.BytesWith(reply) <= pending.search.answer.reply_bytes_max;
+  };
+  SearchReply whole(parts, counted_max);
+  const std::uint64_t note_count = NoteCount(parts);
+  if (note_count == 0 || fits(whole)) return whole;
+  parts.instead_of_notes = "";
+  SearchReply bare(parts, counted_max);
+  if (!fits(bare)) return whole;  // its size is what the error names
+  pending.left_out_note = LeftOutText(note_count);
+  parts.instead_of_notes = pending.left_out_note;
+  SearchReply noted(parts, counted_max);
+  if (!fits(noted)) return bare;
+  return noted;
 }
 
 absl::StatusOr<SearchReply> SearchPipeline::BuildReplyWithoutSearch(const Call& call,

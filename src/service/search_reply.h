@@ -59,6 +59,8 @@ class SearchReply final : public EncodedReply {
     std::uint64_t total_us = 0;          // since the call arrived
     std::string_view next_page_token;    // empty for none
     std::span<const std::string> notes;  // of the whole call
+    // The only note that is sent, in place of these and those of the pages; empty for none at all.
+    std::optional<std::string_view> instead_of_notes = std::nullopt;
   };
 
   // Counts the bytes, in one walk over the rows.

@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
+#include "base/message_text.h"
 #include "data/payload_builder.h"
 #include "engine/fake_clock.h"
 #include "engine/fake_segment.h"
@@ -354,6 +356,49 @@ TEST_F(SearchPipelineTest, SaysOfEachQueryHowManyRowsPassItsFilter) {
     passing.push_back(result.has_rows_passing() ? result.rows_passing() : kRows);
   }
   EXPECT_THAT(passing, ElementsAre(3, kRows, 17, 3, 17));
+}
+
+TEST_F(SearchPipelineTest, LeavesNotesOutOfAReplyThatWouldBeTooLarge) {
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_k(15);
+  request.mutable_options()->add_exclude_ids("zz");
+  request.add_queries()->set_id("8");
+  request.mutable_queries(1)->set_k(50);
+  const auto notes_of = [](const v1::SearchResponse& response) {
+    std::vector<std::string> notes(response.notes().begin(), response.notes().end());
+    for (const auto& result : response.results()) {
+      notes.insert(notes.end(), result.notes().begin(), result.notes().end());
+    }
+    return notes;
+  };
+  FakeCall whole_call(clock_);
+  HandleSearch(pipeline_, whole_call, request);
+  ASSERT_TRUE(whole_call.AwaitEnd().ok());
+  const v1::SearchResponse& whole = whole_call.response();
+  ASSERT_EQ(notes_of(whole).size(), 2U);
+  v1::SearchResponse noted = whole;
+  noted.mutable_results(1)->clear_notes();
+  noted.clear_notes();
+  v1::SearchResponse bare = noted;
+  noted.add_notes("2 notes are left out: the reply may not be larger");
+  ASSERT_LT(bare.ByteSizeLong(), noted.ByteSizeLong());
+  for (std::size_t max = bare.ByteSizeLong(); max <= whole.ByteSizeLong(); ++max) {
+    request.mutable_options()->set_reply_bytes_max(static_cast<std::uint32_t>(max));
+    FakeCall call(clock_);
+    HandleSearch(pipeline_, call, request);
+    ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+    const v1::SearchResponse& expected =
+        max < noted.ByteSizeLong() ? bare : (max < whole.ByteSizeLong() ? noted : whole);
+    EXPECT_EQ(call.response().SerializeAsString(), expected.SerializeAsString()) << max;
+  }
+  request.mutable_options()->set_reply_bytes_max(
+      static_cast<std::uint32_t>(bare.ByteSizeLong() - 1));
+  FakeCall call(clock_);
+  HandleSearch(pipeline_, call, request);
+  EXPECT_THAT(std::string(call.AwaitEnd().message()),
+              StartsWith(fmt::format("the answer needs {} bytes and may have {}; lower k, ",
+                                     base::Grouped(whole.ByteSizeLong()),
+                                     base::Grouped(bare.ByteSizeLong() - 1))));
 }
 
 // Twenty plays: of the years 0 to 19, of two kinds each but for the last one, which has none.
