@@ -16,6 +16,8 @@ struct QueryReport {
   absl::Status status;             // why it cannot be answered
   std::vector<std::string> notes;  // what of it has no effect, one sentence each
   std::uint32_t seen_count = 0;    // of a query by a user: items of the call that the user saw
+  // With partial: why its page cannot be answered, unless the query has an error on every page.
+  absl::Status past_reach = absl::OkStatus();
 };
 
 // What a call is told of its queries and of what applies to all of them.

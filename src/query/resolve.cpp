@@ -466,6 +466,7 @@ class CallResolver {
           VectorCount(snapshot_, options_.required_filters.users, requests_[index]);
       status = Resolver(call, PlaceOf(index), offers_left > 0, row, query, report)
                    .Resolve(requests_[index]);
+      if (status.ok()) status = report.past_reach;
       if (!status.ok()) {
         if (IsUnknownId(status) && offers_left > 0) --offers_left;
         status = Refuse(index, std::move(status), call.items);

@@ -25,7 +25,9 @@
 #include "engine/gate.h"
 #include "engine/sample_data.h"
 #include "observe/exposed.h"
+#include "service/page_token.h"
 #include "service/reply_size.h"
+#include "service/request_hash.h"
 #include "service/search_handlers.h"
 #include "service/unshared_error.h"
 #include "simile/v1/search.pb.h"
@@ -356,6 +358,60 @@ TEST_F(SearchPipelineTest, SaysOfEachQueryHowManyRowsPassItsFilter) {
     passing.push_back(result.has_rows_passing() ? result.rows_passing() : kRows);
   }
   EXPECT_THAT(passing, ElementsAre(3, kRows, 17, 3, 17));
+}
+
+TEST_F(SearchPipelineTest, AFailingQueryHasItsErrorOnEveryPage) {
+  Limits limits;
+  limits.k_max = 10;
+  const SearchPipeline pipeline({clock_, snapshots_, executor_, metrics_, limits, workers_});
+  Replace(kContent);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_partial(true);
+  request.mutable_options()->set_paged(true);
+  request.mutable_options()->set_k(10);
+  request.mutable_queries(0)->set_k(2);
+  request.add_queries()->set_id("nowhere");
+  request.add_queries();
+  request.add_queries()->mutable_vector()->add_values(1);
+  request.add_queries()->set_id("7");
+  request.mutable_queries(4)->set_filter("none = 3");
+  request.add_queries()->set_id("7");
+  request.mutable_queries(5)->set_offset(9);
+  std::vector<std::string> errors;  // of the first page
+  int pages = 0;
+  do {
+    FakeCall call(clock_);
+    HandleSearch(pipeline, call, request);
+    ASSERT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+    ++pages;
+    EXPECT_EQ(call.response().results(0).hits_size(), 2);
+    std::vector<std::string> of_page;
+    for (int i = 1; i < request.queries_size(); ++i) {
+      of_page.push_back(call.response().results(i).error().SerializeAsString());
+    }
+    if (errors.empty()) errors = of_page;
+    EXPECT_EQ(of_page, errors) << "page " << pages;
+    request.mutable_options()->set_page_token(call.response().next_page_token());
+  } while (!request.options().page_token().empty() && pages < 10);
+  EXPECT_EQ(pages, 5);
+}
+
+TEST_F(SearchPipelineTest, AnswersNoPagePastTheReachOfAQuery) {
+  Replace(kContent);
+  v1::SearchRequest request = Query("7");
+  request.mutable_options()->set_paged(true);
+  for (const bool partial : {false, true}) {
+    request.mutable_options()->set_partial(partial);
+    request.mutable_options()->clear_page_token();
+    request.mutable_options()->set_page_token(WritePageToken(
+        {.snapshot_id = kContent, .page = 1'000'000, .request_hash = HashRequest(request)}));
+    FakeCall call(clock_);
+    HandleSearch(pipeline_, call, request);
+    EXPECT_EQ(call.AwaitEnd().ok(), partial);
+    const std::string message = partial ? call.response().results(0).error().message()
+                                        : std::string(call.AwaitEnd().message());
+    EXPECT_THAT(message, HasSubstr("; with k 10 that reaches past 10,000"));
+  }
 }
 
 TEST_F(SearchPipelineTest, LeavesNotesOutOfAReplyThatWouldBeTooLarge) {
