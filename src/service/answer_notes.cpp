@@ -186,14 +186,25 @@ bool CanGoOn(const query::QueryRequest& query, const Limits& limits) {
   return CheckReach({}, LastRank(query), query, limits).ok();
 }
 
-// Says that the pages end before the rows do.
+// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. A row can be in
+// several groups, so rows do not bound groups. Where some rows do not exist for the call, how many
+// keywords there are is not told.
+std::string RestText(const query::QueryRequest& query, const ResultPage& page,
+                     UnfilteredRows& all) {
+  if (query.group_by && !page.keyword_count) return "more groups may follow";
+  const std::uint64_t count = query.group_by ? *page.keyword_count : RowsMax(page, all);
+  if (LastRank(query) >= count) return {};
+  const std::string_view noun = query.group_by ? "group" : "row";
+  const std::uint64_t rest = count - LastRank(query);
+  return fmt::format("up to {} {}", base::Counted(rest, noun), rest == 1 ? "follows" : "follow");
+}
+
+// Says that the pages end before the rows or groups do.
 void AddEndNote(const AnswerFacts& facts, const std::vector<ResultPage>& pages,
                 const query::QueryRequest& query, UnfilteredRows& all, ResultPage& page) {
   if (FoundIn(page) < query.k) return;
-  const std::uint64_t rows_max = RowsMax(page, all);
-  if (LastRank(query) >= rows_max) return;
-  const std::string rest =
-      fmt::format("up to {} follow", base::Counted(rows_max - LastRank(query), "row"));
+  const std::string rest = RestText(query, page, all);
+  if (rest.empty()) return;
   if (!CanGoOn(query, facts.limits)) {
     page.notes.push_back(EndText(query, facts.limits, rest));
     return;
@@ -201,10 +212,9 @@ void AddEndNote(const AnswerFacts& facts, const std::vector<ResultPage>& pages,
   std::size_t other = 0;
   while (!pages[other].error.empty() || CanGoOn(facts.search.queries[other], facts.limits)) ++other;
   page.notes.push_back(
-      fmt::format("the pages end at rank {}, since those of queries[{}] do, and {}: ask for this "
-                  "query in a call "
-                  "of its own",
-                  base::Grouped(LastRank(query)), other, rest));
+      fmt::format("the pages end at {} {}, since those of queries[{}] do, and {}: ask for this "
+                  "query in a call of its own",
+                  query.group_by ? "group" : "rank", base::Grouped(LastRank(query)), other, rest));
 }
 
 void AddCallNotes(const AnswerFacts& facts, std::vector<std::string>& notes) {

@@ -111,8 +111,7 @@ TEST_F(AnswerNotesTest, AShortAnswerSaysWhyItIsShort) {
                }},
               {"no row passes the filter, 2 excluded rows aside",
                [](auto& request) {
-                 OptionsOf(request).set_filter(
-                     "media_id IN [\"aliens-1986\", \"star-wars-1977\"]");
+                 OptionsOf(request).set_filter("media_id IN [\"aliens-1986\", \"star-wars-1977\"]");
                  OptionsOf(request).add_exclude_ids("aliens-1986");
                  QueryOf(request).add_exclude_ids("star-wars-1977");
                }},
@@ -175,7 +174,8 @@ TEST_F(AnswerNotesTest, TheLastPageSaysThatRowsFollow) {
         with(10, [](auto& options) { options.mutable_diversity(); })},
        {"the pages end at rank 30, since diversity chooses from 40 candidates",
         with(15, [](auto& options) { options.mutable_diversity()->set_candidates(40); })},
-       {"the pages end at group 10, since groups times group_size are at most 200 (limits.k_max)",
+       {"the pages end at group 10, since groups times group_size are at most 200 (limits.k_max), "
+        "and up to ",
         with(10,
              [](auto& options) {
                options.mutable_group_by()->set_field("cast");

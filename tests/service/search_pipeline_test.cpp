@@ -597,6 +597,37 @@ TEST_F(ShortAnswersTest, SayOfGroupsWhatNoOtherOneHas) {
             "1 row is excluded");
 }
 
+TEST_F(ShortAnswersTest, SayOfPagesThatGroupsFollow) {
+  Limits limits;
+  limits.k_max = 2;
+  const SearchPipeline pipeline({clock_, snapshots_, executor_, metrics_, limits, workers_});
+  v1::SearchRequest request = Like7(2);
+  request.mutable_options()->set_paged(true);
+  v1::GroupBy& group_by = *request.mutable_queries(0)->mutable_group_by();
+  group_by.set_field("kinds");
+  const auto note = [&] {
+    FakeCall call(clock_);
+    HandleSearch(pipeline, call, request);
+    EXPECT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
+    EXPECT_EQ(call.response().next_page_token(), "");
+    const auto& notes = call.response().results(0).notes();
+    return notes.empty() ? std::string() : *notes.rbegin();
+  };
+  const std::string end =
+      "the pages end at group 2, since groups times group_size are at most 2 (limits.k_max), and ";
+  const std::string remedy = ": lower group_size, or narrow the filter";
+  EXPECT_EQ(note(), end + "up to 1 group follows" + remedy);
+  request.mutable_options()->set_required_filter("year >= 0");
+  EXPECT_EQ(note(), end + "more groups may follow" + remedy);
+  request.mutable_options()->clear_required_filter();
+  request.mutable_options()->set_k(1);
+  request.add_queries()->set_id("7");
+  request.mutable_queries(1)->set_k(2);
+  EXPECT_EQ(note(),
+            "the pages end at group 1, since those of queries[1] do, and up to 2 groups "
+            "follow: ask for this query in a call of its own");
+}
+
 TEST_F(SearchPipelineTest, EndsCountingAtTheServersOwnLimit) {
   Limits limits;
   limits.reply_bytes_max = 300;
