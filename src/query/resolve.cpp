@@ -312,8 +312,8 @@ class Resolver {
   // Says how many rows no group can have, although they pass.
   absl::Status NoteRowsWithoutGroup(const QueryRequest& request) {
     if (!request.group_by) return absl::OkStatus();
-    const auto counts = call_.grouped_rows.Count(request.group_by->field, query_.mask.get(),
-                                                 query_.excluded(), call_.work);
+    const auto counts = call_.grouped_rows.Count(request.group_by->field, query_.grouping->field,
+                                                 query_.mask.get(), query_.excluded(), call_.work);
     if (!counts.ok()) return counts.status();
     if (counts->without_group == 0) return absl::OkStatus();
     const bool one = counts->without_group == 1;
