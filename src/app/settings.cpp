@@ -88,7 +88,7 @@ std::vector<Setting> MakeSettings() {
              "false", &Config::collections_required),
       Number({"collections.min_overlap", "", "",
               "The least share of the answers that must stay at a reload, SIGHUP's too: of the "
-              "10 nearest of sampled items. 0 takes any; a request may ask for more."},
+              "10 nearest of sampled items. 0 takes any; a reload's own min_overlap replaces it."},
              0, 1, &Config::min_overlap),
       WholeNumber(
           {"collections.memory_bytes_max", "", "bytes",

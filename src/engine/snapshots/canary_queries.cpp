@@ -186,8 +186,8 @@ absl::Status OverlapTooLow(const std::string& found, double minimum) {
       base::ErrorReason::kOverlapTooLow,
       fmt::format(
           "min_overlap: {}; at least {:.1f} % must. The former snapshot is still served. If "
-          "that much change is meant, ask for less, or for 0; the setting "
-          "collections.min_overlap asks at every reload",
+          "that much change is meant, reload with a smaller min_overlap: 0 takes any, also "
+          "where the setting collections.min_overlap asks for more",
           found, 100 * minimum),
       "min_overlap");
 }
