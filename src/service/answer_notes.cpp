@@ -83,14 +83,16 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
     text += fmt::format("{}scores {} or more", text.empty() ? "" : " and ", query.score_threshold);
   }
   if (causes.unreachable) text += "; such scores are at most 1";
-  if (text.empty() && causes.excluded > 0) {
+  // Of groups it is not known whether the excluded rows had one more.
+  if (text.empty() && causes.excluded > 0 && !query.group_by) {
     return fmt::format("can be returned: {} {} excluded", base::Counted(causes.excluded, "row"),
                        causes.excluded == 1 ? "is" : "are");
   }
+  if (text.empty()) text = "can be returned";
   if (causes.excluded > 0) {
     text += fmt::format(", {} aside", base::Counted(causes.excluded, "excluded row"));
   }
-  return text.empty() ? "can be returned" : text;
+  return text;
 }
 
 // Why there are fewer groups than the query asked for.
