@@ -20,7 +20,8 @@ struct Limits {
   // Excluded ids of a call, those of its options counted once for each query. Bounds the lists of
   // rows that they become, one for each query.
   std::uint32_t exclusions_per_call_max = 256U << 10;
-  std::uint32_t payload_fields_max = 256;  // named in one call
+  std::uint32_t allowed_ids_max = 200'000;  // of a call
+  std::uint32_t payload_fields_max = 256;   // named in one call
   std::uint32_t filter_bytes_max = 8U << 10;
   std::uint32_t filters_per_call_max = 256;    // different ones: each may take a mask over all rows
   std::uint32_t examples_max = 64;             // per query, positive and negative together
@@ -52,6 +53,7 @@ struct Limits {
   // Connections
   std::uint32_t connections_max = 1'024;
   std::uint32_t connections_per_peer_max = 64;
+  std::uint32_t ipv6_peer_bits = 64;  // addresses that share so many first bits are one peer
   std::uint32_t streams_per_connection_max = 100;
   // Of requests that an address has begun to send, where connections are guarded.
   std::uint64_t unfinished_bytes_per_peer_max = 128U << 20;

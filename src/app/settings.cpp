@@ -88,7 +88,7 @@ std::vector<Setting> MakeSettings() {
              "false", &Config::collections_required),
       Number({"collections.min_overlap", "", "",
               "The least share of the answers that must stay at a reload, SIGHUP's too: of the "
-              "10 nearest of sampled items. 0 takes any; a request may ask for more."},
+              "10 nearest of sampled items. 0 takes any; a reload's own min_overlap replaces it."},
              0, 1, &Config::min_overlap),
       WholeNumber(
           {"collections.memory_bytes_max", "", "bytes",
@@ -235,6 +235,10 @@ std::vector<Setting> MakeSettings() {
       WholeNumber({"limits.connections_per_peer_max", "", "connections",
                    "Connections of one address; a proxy in front is one address."},
                   1, 65'536, &Limits::connections_per_peer_max),
+      WholeNumber({"limits.ipv6_peer_bits", "", "bits",
+                   "IPv6 addresses that begin with the same bits count as one address: 64 is the "
+                   "network that one host commonly owns, 128 is each address by itself."},
+                  32, 128, &Limits::ipv6_peer_bits),
       WholeNumber(
           {"limits.streams_per_connection_max", "", "calls", "Calls one connection may have open."},
           1, 65'536, &Limits::streams_per_connection_max),

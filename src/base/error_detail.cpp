@@ -71,7 +71,7 @@ constexpr std::array kReasons{
                     "set it when callers are ready for the change"},
     ErrorReasonInfo{ErrorReason::kOverlapTooLow, "OVERLAP_TOO_LOW", StatusCode::kFailedPrecondition,
                     "less of the answers would stay the same than `min_overlap` asks for",
-                    "look at the new vectors, or ask for less"},
+                    "look at the new vectors, or reload with a smaller `min_overlap`: 0 takes any"},
     ErrorReasonInfo{ErrorReason::kAllScoresEqual, "ALL_SCORES_EQUAL",
                     StatusCode::kFailedPrecondition,
                     "a sample of the new vectors all score the same with each other",

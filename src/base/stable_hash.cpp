@@ -14,6 +14,10 @@ StableHash::StableHash() : state_(XXH3_createState()) {
   XXH3_128bits_reset(state_.get());
 }
 
+std::uint64_t StableHash::Digest64Of(std::string_view bytes) {
+  return XXH3_128bits(bytes.data(), bytes.size()).low64;
+}
+
 void StableHash::Add(std::string_view bytes) {
   XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "cli/configured_server.h"
 #include "cli/server_address.h"
 
 namespace simile::cli {
@@ -24,28 +25,36 @@ struct NamedServer {
   std::string address;
 };
 
-// The flag, else the environment, else the default.
-NamedServer ServerOf(const ClientFlags& flags) {
-  if (flags.server) return {"--server ", *flags.server};
+// The flag, else SIMILE_SERVER, else the server that this environment's settings describe, else the
+// default.
+//   only_if_named  the command calls a server only where the flag names one
+// Errors: ConfiguredServer's.
+absl::StatusOr<NamedServer> ServerOf(const ClientFlags& flags, bool only_if_named) {
+  if (flags.server) return NamedServer{"--server ", *flags.server};
   const char* named = std::getenv("SIMILE_SERVER");
-  if (named != nullptr && *named != '\0') return {"SIMILE_SERVER=", named};
-  return {"", kDefaultServer};
+  if (named != nullptr && *named != '\0') return NamedServer{"SIMILE_SERVER=", named};
+  if (only_if_named) return NamedServer{"", kDefaultServer};
+  const absl::StatusOr<std::optional<std::string>> configured = ConfiguredServer();
+  if (!configured.ok()) return configured.status();
+  return NamedServer{"", configured->value_or(kDefaultServer)};
 }
 
-absl::Status CheckClientFlags(ClientFlags& flags) {
-  const NamedServer server = ServerOf(flags);
-  const absl::StatusOr<std::string> address = ParseServerAddress(server.address);
+absl::Status CheckClientFlags(ClientFlags& flags, bool only_if_named) {
+  const absl::StatusOr<NamedServer> server = ServerOf(flags, only_if_named);
+  if (!server.ok()) return server.status();
+  absl::StatusOr<std::string> address = ParseServerAddress(server->address);
   if (!address.ok()) {
-    return absl::InvalidArgumentError(fmt::format("{}{}: {}", server.origin,
-                                                  base::Quoted(server.address),
+    return absl::InvalidArgumentError(fmt::format("{}{}: {}", server->origin,
+                                                  base::Quoted(server->address),
                                                   std::string(address.status().message())));
   }
+  flags.address = *std::move(address);
   if (flags.timeout_s && !(*flags.timeout_s > 0)) {  // NaN fails this too
     return absl::InvalidArgumentError(
         fmt::format("--timeout {}: give more than 0 seconds, or inf to wait without a limit",
                     *flags.timeout_s));
   }
-  auto security = ReadClientSecurity(flags.security_flags, *address);
+  auto security = ReadClientSecurity(flags.security_flags, flags.address);
   if (!security.ok()) return security.status();
   flags.security = *std::move(security);
   return absl::OkStatus();
@@ -67,7 +76,10 @@ void AddClientFlags(Command& command, ClientFlags& flags, const std::string& tim
   command
       .Text("--server", flags.server, "HOST:PORT",
             server_help.empty()
-                ? fmt::format("The server to call (default {}, or SIMILE_SERVER)", kDefaultServer)
+                ? fmt::format(
+                      "The server to call (default SIMILE_SERVER, else the one of SIMILE_CONFIG "
+                      "and SIMILE_SERVER_PORT, else {})",
+                      kDefaultServer)
                 : server_help)
       .Real("--timeout", flags.timeout_s, "SECONDS",
             fmt::format("Give up after this long; inf: never ({})", timeout_help))
@@ -81,7 +93,9 @@ void AddClientFlags(Command& command, ClientFlags& flags, const std::string& tim
             "The name in the server's certificate, if not the address's")
       .File("--token-file", flags.security_flags.token_file, "FILE",
             "Send the token in this file (default SIMILE_TOKEN_FILE, or SIMILE_TOKEN itself)")
-      .Check([&flags] { return CheckClientFlags(flags); });
+      .Check([&flags, only_if_named = !server_help.empty()] {
+        return CheckClientFlags(flags, only_if_named);
+      });
   flags.command = &command.spec();
 }
 
@@ -91,7 +105,7 @@ Connection Connect(const ClientFlags& flags, std::optional<double> timeout_defau
   if (seconds && *seconds < kTimeoutSecondsMax) {
     timeout = std::chrono::milliseconds(std::max<long long>(1, std::llround(*seconds * 1e3)));
   }
-  return {*ParseServerAddress(ServerOf(flags).address), timeout, flags.security, flags.command};
+  return {flags.address, timeout, flags.security, flags.command};
 }
 
 absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,

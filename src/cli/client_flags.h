@@ -16,7 +16,8 @@ struct ClientFlags {
   const CommandSpec* command = nullptr;  // whose flags they are
   std::optional<std::string> server;
   SecurityFlags security_flags;
-  ClientSecurity security;  // read by the check of AddClientFlags
+  std::string address;      // HOST:PORT; read by the check of AddClientFlags
+  ClientSecurity security;  // the same
   std::optional<double> timeout_s;
   bool json = false;
 };

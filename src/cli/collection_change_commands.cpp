@@ -138,7 +138,7 @@ int RunReload(const ChangeFlags& flags) {
         auto request = ReplacingRequest<v1::ReloadCollectionRequest>(flags, before);
         if (!request.ok()) return request.status();
         request->set_folder(flags.folder.value_or(""));
-        request->set_min_overlap(flags.min_overlap.value_or(0));
+        if (flags.min_overlap) request->set_min_overlap(*flags.min_overlap);
         return connection.Reload(*request, on_progress);
       });
 }
@@ -220,8 +220,9 @@ void AddReloadCommand(CommandLine& line) {
             "Read this folder instead, relative to the server's data root")
       .Paths(PathKind::kFolder)
       .Real("--min-overlap", flags->min_overlap, "SHARE",
-            "Refuse it when less of the answers would stay the same: 0 to 1 (default: the server's "
-            "collections.min_overlap)");
+            "Refuse it when less of the answers would stay the same: 0 to 1, and 0 takes any "
+            "(default: "
+            "the server's collections.min_overlap)");
   AddReplacingFlags(command, *flags);
   command
       .Footer(fmt::format(

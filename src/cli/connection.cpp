@@ -11,6 +11,7 @@
 #include "cli/command_tree.h"
 #include "cli/error_details.h"
 #include "cli/flag_names.h"
+#include "cli/refusal_text.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "simile/v1/admin.grpc.pb.h"
 #include "simile/v1/collections.grpc.pb.h"
@@ -22,6 +23,9 @@ namespace {
 
 constexpr std::string_view kNoReason = "no connection";
 constexpr std::string_view kNoGrpcServer = "no gRPC server";
+constexpr std::string_view kDoesNotEncrypt = "it does not encrypt: leave out --tls and --ca";
+constexpr std::string_view kCloses =
+    "it closes the connection; it may want TLS (--tls) or a client certificate (--cert)";
 constexpr int kConnectsMax = 3;
 // Allowance for what surrounds a reply of kReplyBytesMax.
 constexpr int kReplyFrameBytes = 1 << 16;
@@ -37,8 +41,8 @@ grpc::ChannelArguments Arguments() {
 
 // What OpenSSL's messages mean to who connects.
 constexpr std::pair<std::string_view, std::string_view> kTlsReasons[] = {
-    {"WRONG_VERSION_NUMBER", "it does not encrypt: leave out --tls and --ca"},
-    {"wrong version number", "it does not encrypt: leave out --tls and --ca"},
+    {"WRONG_VERSION_NUMBER", kDoesNotEncrypt},
+    {"wrong version number", kDoesNotEncrypt},
     {"CERTIFICATE_VERIFY_FAILED",
      "its certificate is not trusted, or has expired; --ca FILE names the authority that signed "
      "it"},
@@ -62,13 +66,18 @@ std::string_view UnreachedReason(std::string_view message) {
   if (message.find("timed out") != std::string_view::npos) return "connecting timed out";
   if (message.find("Socket closed") != std::string_view::npos ||
       message.find("reset by peer") != std::string_view::npos) {
-    return "it closes the connection; it may want TLS (--tls) or a client certificate (--cert)";
+    return kCloses;
   }
   if (message.find("http1.x") != std::string_view::npos ||
       message.find("Failed parsing HTTP/2") != std::string_view::npos) {
     return kNoGrpcServer;
   }
   return kNoReason;
+}
+
+// Whether a server that is full may be the reason: it answers in another protocol and closes.
+bool MayBeRefused(std::string_view reason) {
+  return reason == kNoGrpcServer || reason == kDoesNotEncrypt || reason == kCloses;
 }
 
 }  // namespace
@@ -153,6 +162,13 @@ struct Connection::Channel {
   // An error of a call that did not reach a server.
   absl::Status UnreachedStatus(std::string_view message) const {
     const std::string_view reason = UnreachedReason(message);
+    if (MayBeRefused(reason)) {
+      const std::string refusal = RefusalText(address);
+      if (!refusal.empty()) {
+        return absl::UnavailableError(
+            fmt::format("the server at {} takes no further connection: {}", address, refusal));
+      }
+    }
     if (reason == kNoGrpcServer) {
       return absl::UnavailableError(fmt::format(
           "something other than a gRPC server listens at {}; the metrics have a port of their own: "

@@ -18,6 +18,8 @@ namespace simile::cli {
 namespace {
 
 constexpr std::array kFlagNames{
+    FlagName{"allow_ids", "--allow", ""},
+    FlagName{"allow_ids[]", "--allow", ""},
     FlagName{"allow_shape_change", "--allow-shape-change", ""},
     FlagName{"cold_start", "--cold-start", ""},
     FlagName{"cold_start.field", "--cold-start-field", ""},

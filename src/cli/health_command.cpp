@@ -1,11 +1,15 @@
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/client_flags.h"
 #include "cli/commands.h"
+#include "cli/display_text.h"
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
@@ -64,12 +68,30 @@ std::string HealthJson(const HealthReport& report, const absl::Status& error) {
   return JsonLine(json);
 }
 
-void PrintHealth(const HealthFlags& flags, Health health) {
+// Why a server that answers does not serve, as far as its collections tell: `: films is loading`.
+// Empty where they may not be listed.
+std::string NotServingText(const Connection& connection) {
+  const absl::StatusOr<v1::ListCollectionsResponse> listed = connection.List();
+  if (!listed.ok()) return "";
+  for (const auto& [state, text] : {std::pair(v1::Collection::STATE_LOADING, "is loading"),
+                                    std::pair(v1::Collection::STATE_FAILED, "did not load")}) {
+    const auto& all = listed->collections();
+    const auto found = std::ranges::find(all, state, &v1::Collection::state);
+    if (found != all.end()) return fmt::format(": {} {}", Printable(found->name()), text);
+  }
+  return "";
+}
+
+void PrintHealth(const HealthFlags& flags, const Connection& connection, Health health) {
   if (flags.liveness) {
     fmt::print("{}\n", health == Health::kServing ? "alive" : "stopping");
     return;
   }
-  fmt::print("{}\n", health == Health::kServing ? "serving" : "not serving");
+  if (health == Health::kServing) {
+    fmt::print("serving\n");
+  } else {
+    fmt::print("not serving{}\n", flags.collection ? "" : NotServingText(connection));
+  }
   if (health != Health::kServing) SuggestNext(NextCommand("list", flags.client, {}));
 }
 
@@ -86,7 +108,7 @@ int RunHealth(const HealthFlags& flags) {
   if (!error.ok()) {
     Fail(error);
   } else if (!flags.client.json) {
-    PrintHealth(flags, *health);
+    PrintHealth(flags, connection, *health);
   }
   return report.exit_code;
 }

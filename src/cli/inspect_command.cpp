@@ -21,6 +21,7 @@
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
+#include "cli/named_folder.h"
 #include "cli/progress_bar.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -35,6 +36,7 @@ using Json = nlohmann::ordered_json;
 
 struct InspectFlags {
   std::optional<std::string> path;
+  std::optional<std::string> config;
   bool quick = false;
   bool json = false;
 };
@@ -206,12 +208,12 @@ std::string InspectionJson(const std::string& path, const data::Inspection& insp
   return JsonLine(json);
 }
 
-absl::StatusOr<data::Inspection> ReadAndCheck(const InspectFlags& flags) {
+absl::StatusOr<data::Inspection> ReadAndCheck(const InspectFlags& flags, const Limits& limits) {
   if (flags.json)
-    return data::InspectFile(*flags.path, Limits{}, {.quick = flags.quick, .progress = {}});
+    return data::InspectFile(*flags.path, limits, {.quick = flags.quick, .progress = {}});
   InspectProgress progress;
   return data::InspectFile(
-      *flags.path, Limits{},
+      *flags.path, limits,
       {.quick = flags.quick,
        .progress = [&progress](const data::ReadProgress& read) { progress.Set(read); }});
 }
@@ -237,10 +239,14 @@ data::InspectedFact MemoryFact(const engine::MemoryPlan& memory) {
 }
 
 // With the memory after the counts, for a folder that could be planned.
+// Errors: app::ReadConfig's; data::InspectFile's.
 absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
-  absl::StatusOr<data::Inspection> inspection = ReadAndCheck(flags);
+  const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(flags.config, {}, std::nullopt);
+  if (!reading.ok()) return reading.status();
+  const Limits& limits = reading->config.limits;
+  absl::StatusOr<data::Inspection> inspection = ReadAndCheck(flags, limits);
   if (!inspection.ok() || !inspection->plan) return inspection;
-  const absl::StatusOr<engine::DataBytes> data = engine::PlanData(*inspection->plan, Limits{});
+  const absl::StatusOr<engine::DataBytes> data = engine::PlanData(*inspection->plan, limits);
   if (!data.ok()) return inspection;  // a file has gone meanwhile: its status says which
   backend::cpu::Int8Options options = backend::cpu::OptionsFor("");
   options.threads = base::UsableCpuCount();
@@ -278,16 +284,15 @@ void AddInspectCommand(CommandLine& line) {
       .File("PATH", flags->path, "",
             "A .npy, .safetensors, .jsonl or .json file, or a collection's folder")
       .Required()
+      .File("--config", flags->config, "FILE",
+            "The server's settings, whose limits it is read by (or SIMILE_CONFIG)")
       .Switch("--quick", flags->quick,
               "Read headers, sizes, names and a part of the payload, and say what was not checked")
       .Switch("--json", flags->json, "Print JSON for programs");
   command
       .Footer(
-          "A folder is read as a load reads it, with every check and the default limits, and "
-          "nothing "
-          "is kept. Needs no server.\nExit codes: 0 it would load, or --quick found nothing wrong; "
-          "1 "
-          "it would not.")
+          "A folder is read as a load reads it, with every check, and nothing is kept. Needs no "
+          "server.\nExit codes: 0 it would load, or --quick found nothing wrong; 1 it would not.")
       .Run([flags] { return RunInspect(*flags); });
 }
 

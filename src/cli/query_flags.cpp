@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/fields_flag.h"
+#include "cli/id_file.h"
 #include "cli/snapshot_flag.h"
 #include "cli/wire_names.h"
 
@@ -20,6 +21,20 @@ absl::StatusOr<v1::Examples::Strategy> StrategyOf(const ExampleFlags& flags, boo
       fmt::format("--strategy {}: give average-vector, best-score or sum-scores", *flags.strategy));
 }
 
+// Refuses a flag that needs another, and flags that exclude each other.
+absl::Status CheckCombinations(const QueryFlags& flags) {
+  if (flags.group_size && !flags.group_by) {
+    return absl::InvalidArgumentError("--group-size needs --group-by FIELD");
+  }
+  if (flags.candidates && !flags.diversity) {
+    return absl::InvalidArgumentError("--candidates needs --diversity LAMBDA");
+  }
+  if (flags.diversity && flags.group_by) {
+    return absl::InvalidArgumentError("--diversity and --group-by cannot be combined; give one");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddQueryFlags(Command& command, QueryFlags& flags) {
@@ -29,6 +44,8 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .Real("--score-threshold", flags.score_threshold, "SCORE",
             "Leave out hits with a lower score")
       .List("--exclude", flags.exclude_ids, "ID", "Items never to return")
+      .File("--allow", flags.allowed_file, "FILE",
+            "Return only items whose ids are in this file: a JSON list, or one id a line")
       .Text("--filter", flags.filter, "TEXT",
             "Only items that pass: 'genres:\"Drama\" AND year >= 1990'; see `simile fields`")
       .Text("--required-filter", flags.required_filter, "TEXT",
@@ -54,20 +71,11 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
               "Print the whole receipt under the answer, with the time on the GPU; --json prints "
               "all but "
               "that time without this flag too")
-      .Check([&flags] { return OptionsOf(flags).status(); });
+      .Check([&flags] { return CheckCombinations(flags); });
   AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
 }
 
 absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
-  if (flags.group_size && !flags.group_by) {
-    return absl::InvalidArgumentError("--group-size needs --group-by FIELD");
-  }
-  if (flags.candidates && !flags.diversity) {
-    return absl::InvalidArgumentError("--candidates needs --diversity LAMBDA");
-  }
-  if (flags.diversity && flags.group_by) {
-    return absl::InvalidArgumentError("--diversity and --group-by cannot be combined; give one");
-  }
   v1::SearchOptions options;
   if (flags.k) options.set_k(*flags.k);
   if (flags.whole_receipt) options.set_receipt_detail(v1::RECEIPT_DETAIL_TIMED);
@@ -76,6 +84,12 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
     options.set_score_threshold(static_cast<float>(*flags.score_threshold));
   }
   for (const std::string& id : flags.exclude_ids) options.add_exclude_ids(id);
+  if (flags.allowed_file) {
+    absl::StatusOr<std::vector<std::string>> ids = ReadIdFile(*flags.allowed_file, Limits{});
+    if (!ids.ok()) return ids.status();
+    auto& allowed = *options.mutable_allow_ids()->mutable_ids();
+    for (std::string& id : *ids) *allowed.Add() = std::move(id);
+  }
   if (flags.filter) options.set_filter(*flags.filter);
   if (flags.required_filter) options.set_required_filter(*flags.required_filter);
   if (flags.group_by) options.mutable_group_by()->set_field(*flags.group_by);

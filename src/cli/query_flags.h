@@ -21,6 +21,7 @@ struct QueryFlags {
   std::optional<std::uint32_t> offset;
   std::optional<double> score_threshold;
   std::vector<std::string> exclude_ids;
+  std::optional<std::string> allowed_file;
   std::optional<std::string> filter;
   std::optional<std::string> required_filter;
   std::vector<std::string> fields;
@@ -37,7 +38,8 @@ struct QueryFlags {
   std::optional<std::string> expected_snapshot;
 };
 void AddQueryFlags(Command& command, QueryFlags& flags);
-// Errors: kInvalidArgument for a flag that needs another.
+// Errors: those of ReadIdFile.
+// REQUIRES: the check of AddQueryFlags was made.
 absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
 
 // Sets what depends on the collection: what --expect-snapshot and --fields ask for.

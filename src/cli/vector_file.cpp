@@ -1,9 +1,6 @@
 #include "cli/vector_file.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/input_file.h"
 #include "data/buffered_reader.h"
 #include "data/byte_source.h"
 #include "data/npy_dict.h"
@@ -137,17 +135,6 @@ absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string
   return vectors;
 }
 
-// Reads to the end, or one byte beyond `bytes_max`.
-std::string ReadSome(std::istream& stream, std::size_t bytes_max) {
-  std::string bytes;
-  std::vector<char> buffer(1U << 16);
-  while (bytes.size() <= bytes_max && stream) {
-    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    bytes.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  return bytes;
-}
-
 }  // namespace
 
 absl::StatusOr<QueryVectors> ParseQueryVectors(std::string bytes, const std::string& source,
@@ -160,22 +147,9 @@ absl::StatusOr<QueryVectors> ReadQueryVectors(const std::string& file, const Lim
   const std::size_t bytes_max = limits.npy_header_bytes_max + std::size_t{kBytesPerNumberMax} *
                                                                   limits.queries_per_call_max *
                                                                   limits.dim_max;
-  const bool from_input = file == "-";
-  const std::string source = from_input ? "standard input" : file;
-  std::ifstream stream;
-  if (!from_input) {
-    std::error_code error;
-    const std::filesystem::file_status status = std::filesystem::status(file, error);
-    if (!std::filesystem::exists(status)) return absl::NotFoundError(source + ": no such file");
-    if (std::filesystem::is_directory(status)) return Refuse(source, "is a folder, not a file");
-    stream.open(file, std::ios::binary);
-    if (!stream) return absl::PermissionDeniedError(source + ": cannot be opened for reading");
-  }
-  std::string bytes = ReadSome(from_input ? std::cin : stream, bytes_max);
-  if (bytes.size() > bytes_max) {
-    return Refuse(source, fmt::format("over {} MiB, more than one call can hold", bytes_max >> 20));
-  }
-  return ParseQueryVectors(std::move(bytes), source, limits);
+  absl::StatusOr<InputFile> input = ReadInputFile(file, bytes_max);
+  if (!input.ok()) return input.status();
+  return ParseQueryVectors(std::move(input->bytes), input->source, limits);
 }
 
 }  // namespace simile::cli

@@ -18,7 +18,7 @@ struct QueryVectors {
 };
 
 // Reads one vector or several from a file, or from standard input for "-".
-// Errors: kNotFound; those of ParseQueryVectors; kInvalidArgument for a file larger than any call.
+// Errors: those of ReadInputFile, for a file larger than any call, and of ParseQueryVectors.
 absl::StatusOr<QueryVectors> ReadQueryVectors(const std::string& file, const Limits& limits);
 
 // Reads .npy of one or two axes (float16, float32, float64), or JSON: a list of numbers or a list

@@ -99,9 +99,9 @@ absl::StatusOr<bool> BufferedReader::ReadLine(std::uint64_t line_number, std::si
     const std::string_view part = window_.substr(0, newline);
     if (part.size() > bytes_max - line.size()) {
       if (absl::Status status = SkipLine(); !status.ok()) return status;
-      return absl::InvalidArgumentError(fmt::format("{}: line {} is longer than {} bytes",
-                                                    display_name(), line_number,
-                                                    base::Grouped(bytes_max)));
+      return absl::InvalidArgumentError(
+          fmt::format("{}: line {} is longer than {} bytes (limits.jsonl_line_bytes_max)",
+                      display_name(), line_number, base::Grouped(bytes_max)));
     }
     line += part;
     if (newline != std::string_view::npos) {

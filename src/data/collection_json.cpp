@@ -14,6 +14,7 @@
 #include "data/field_type.h"
 #include "data/folder.h"
 #include "data/json_value.h"
+#include "data/text_shape.h"
 
 namespace simile::data {
 namespace {
@@ -210,6 +211,9 @@ absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Lim
     return Refuse(in, fmt::format("is {} bytes long; at most {} are read", base::Grouped(in.size()),
                                   base::Grouped(limits.collection_json_bytes_max)));
   }
+  const absl::StatusOr<std::string_view> begin = in.Peek();
+  if (!begin.ok()) return begin.status();
+  if (absl::Status data = CheckHoldsData(in, TextShapeOf(*begin)); !data.ok()) return data;
   JsonReader json(in.display_name(), {.depth_max = limits.json_depth_max,
                                       .text_bytes_max = limits.collection_json_bytes_max});
   json.Begin(in);

@@ -154,7 +154,7 @@ absl::Status CheckShape(BufferedReader& in) {
                                   "`jq -Rn '[inputs]'` writes it of a text with one id a line",
                                   shape == TextShape::kTable ? "CSV" : "lines of text"));
   }
-  return CheckEncoding(in, shape);
+  return CheckHoldsData(in, shape);
 }
 
 }  // namespace

@@ -144,13 +144,14 @@ class InteractionCounts {
     built.seen.AddCounts(counts_);
     built.visitor_seen.AddCounts(counts_);
     built.most_seen = SeenSets::ByCount(counts_);
+    if (lines.count() == 0) built.notes.push_back(fmt::format("{}: is empty", display_name));
     const bool has_users = users_.size() > 0;
     if (!has_users) used_ = visitors_.count() + nobodys_.count();
     built.all_unknown = lines.count() > 0 && used_ == 0;
     if (has_users) {
       visitors_.AppendNote(display_name, lines.count(), built.notes);
       nobodys_.AppendNote(display_name, lines.count(), built.notes);
-    } else {
+    } else if (lines.count() > 0) {
       built.notes.push_back(fmt::format(
           "{}: counts for popularity and for exclude_seen, since the collection has no vectors of "
           "users (user_ids.json)",

@@ -10,6 +10,17 @@
 
 namespace simile::data {
 
+namespace {
+
+// Whether a line that is no object begins as one and does not end as one.
+bool LacksItsEnd(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t\r");
+  const std::size_t last = line.find_last_not_of(" \t\r,");
+  return begin != line.npos && last != line.npos && line[begin] == '{' && line[last] != '}';
+}
+
+}  // namespace
+
 JsonlReader::JsonlReader(BufferedReader& in, const Limits& limits)
     : in_(in),
       json_(in.display_name(),
@@ -32,7 +43,13 @@ absl::StatusOr<bool> JsonlReader::Next(PayloadObject& object) {
   const std::uint64_t first = line_;
   const absl::StatusOr<std::uint64_t> more = SkipRestOfObject();
   if (!more.ok()) return more.status();
-  if (*more == 0) return read.status();
+  if (*more == 0) {
+    const absl::StatusOr<std::string_view> next = in_.Peek();
+    if (!next.ok()) return next.status();
+    if (!next->empty() || !LacksItsEnd(text_)) return read.status();
+    return absl::InvalidArgumentError(fmt::format("{}; the file ends there: it may be cut short",
+                                                  std::string(read.status().message())));
+  }
   return absl::InvalidArgumentError(
       fmt::format("{}: line {}: an object over several lines, up to line {}; one object a line is "
                   "needed",
@@ -101,8 +118,10 @@ absl::Status JsonlReader::CheckBegin() {
                                      "pandas.read_csv(...).to_json({}, orient=\"records\", "
                                      "lines=True) writes them",
                                      base::Quoted(in_.display_name())));
+    case TextShape::kEmpty:
+      return absl::OkStatus();  // no objects
     default:
-      return CheckEncoding(in_, shape);
+      return CheckHoldsData(in_, shape);
   }
 }
 

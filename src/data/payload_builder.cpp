@@ -45,9 +45,10 @@ absl::Status PayloadTableBuilder::NumberOf(std::string_view name, std::uint32_t&
     return absl::OkStatus();
   }
   if (table_.fields_.size() == fields_max_) {
-    return absl::InvalidArgumentError(
-        fmt::format("field {} is one too many; a collection may have {} different fields",
-                    base::Quoted(name), base::Grouped(fields_max_)));
+    return absl::InvalidArgumentError(fmt::format(
+        "field {} is one too many; a collection may have {} different fields: keep rare ones "
+        "together in one list of texts, as in \"attributes\": [\"color=red\"]",
+        base::Quoted(name), base::Grouped(fields_max_)));
   }
   number = static_cast<std::uint32_t>(table_.fields_.size());
   numbers_.emplace(std::string(name), number);

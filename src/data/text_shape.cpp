@@ -2,14 +2,25 @@
 
 #include <algorithm>
 
+#include <absl/strings/match.h>
+#include <absl/strings/string_view.h>
+
 namespace simile::data {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
+// How the small file begins that Git LFS leaves where the file itself was not fetched.
+constexpr std::string_view kGitLfsPointer = "version https://git-lfs.github.com/spec/";
 
 std::string_view Without(std::string_view text, std::string_view leading) {
   text.remove_prefix(std::min(text.find_first_not_of(leading), text.size()));
   return text;
+}
+
+//   tag  in small letters
+bool BeginsWithTag(std::string_view text, std::string_view tag) {
+  return absl::StartsWithIgnoreCase(absl::string_view(text.data(), text.size()),
+                                    absl::string_view(tag.data(), tag.size()));
 }
 
 bool IsTable(std::string_view begin) {
@@ -26,8 +37,14 @@ TextShape TextShapeOf(std::string_view begin) {
   if (begin.starts_with("\x1F\x8B")) return TextShape::kGzip;
   if (begin.starts_with(kGitLfsPointer)) return TextShape::kGitLfs;
   if (begin.starts_with(kMark)) begin.remove_prefix(kMark.size());
+  if (begin.empty()) return TextShape::kEmpty;
+  const std::string_view text = Without(begin, kBlanks);
+  if (BeginsWithTag(text, "<!doctype html") || BeginsWithTag(text, "<html")) {
+    return TextShape::kWebPage;
+  }
+  if (BeginsWithTag(text, "<?xml") || BeginsWithTag(text, "<error>")) return TextShape::kXml;
   if (IsTable(begin)) return TextShape::kTable;
-  begin = Without(begin, kBlanks);
+  begin = text;
   if (begin.empty()) return TextShape::kOther;
   const std::string_view rest = begin.substr(1);
   if (begin.front() == '[') {
@@ -41,12 +58,21 @@ TextShape TextShapeOf(std::string_view begin) {
   return Without(more, kBlanks).empty() ? TextShape::kOther : TextShape::kLines;
 }
 
-absl::Status CheckEncoding(const BufferedReader& in, TextShape shape) {
+absl::Status CheckHoldsData(const BufferedReader& in, TextShape shape) {
   if (shape == TextShape::kUtf16) return Refuse(in, "is UTF-16; save as UTF-8");
   if (shape == TextShape::kGzip) return Refuse(in, "is compressed with gzip; unpack it");
   if (shape == TextShape::kGitLfs) {
     return Refuse(in, "is a pointer of Git LFS; `git lfs pull` fetches the file");
   }
+  if (shape == TextShape::kWebPage) {
+    return Refuse(in, "is a web page (HTML): a download was answered with a page; fetch the file");
+  }
+  if (shape == TextShape::kXml) {
+    return Refuse(in,
+                  "is XML, as stores of files answer with an error; it says which: fetch the "
+                  "file again");
+  }
+  if (shape == TextShape::kEmpty) return Refuse(in, "is empty; write or fetch it again");
   return absl::OkStatus();
 }
 

@@ -9,11 +9,8 @@
 
 namespace simile::data {
 
-// How the small file begins that Git LFS leaves where the file itself was not fetched.
-inline constexpr std::string_view kGitLfsPointer = "version https://git-lfs.github.com/spec/";
-
-// What a file that should hold JSON looks like, so that a file of another kind is refused by its
-// kind rather than by its first byte.
+// What a file looks like that should hold JSON or numbers, so that a file of another kind is
+// refused by its kind rather than by its first byte.
 enum class TextShape : std::uint8_t {
   kList,      // `[` and then an object
   kIndented,  // `{` alone on its line
@@ -22,13 +19,17 @@ enum class TextShape : std::uint8_t {
   kUtf16,
   kGzip,
   kGitLfs,
+  kWebPage,
+  kXml,
+  kEmpty,
   kOther,
 };
 
 // By the file's first bytes; a byte order mark of UTF-8 is passed over.
 TextShape TextShapeOf(std::string_view begin);
 
-// Refuses what no text editor shows as JSON: kUtf16, kGzip and kGitLfs.
-absl::Status CheckEncoding(const BufferedReader& in, TextShape shape);
+// Refuses what holds no data whatever the file's name is: kUtf16, kGzip, and what a failed download
+// or checkout leaves, kGitLfs, kWebPage, kXml and kEmpty.
+absl::Status CheckHoldsData(const BufferedReader& in, TextShape shape);
 
 }  // namespace simile::data

@@ -23,8 +23,10 @@ absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType
                               base::Grouped(limits.rows_max)));
   }
   if (shape[1] > limits.dim_max) {
-    return refuse(fmt::format("holds more than the {} dimensions a vector may have",
-                              base::Grouped(limits.dim_max)));
+    return refuse(fmt::format(
+        "holds more than the {} dimensions a vector may have; reduce them, by PCA for example, or "
+        "keep the first ones where the model allows it (Matryoshka)",
+        base::Grouped(limits.dim_max)));
   }
   return VectorLayout{
       .type = type, .row_count = shape[0], .dim = static_cast<std::uint32_t>(shape[1])};

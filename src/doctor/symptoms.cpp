@@ -25,7 +25,8 @@ constexpr SymptomRow kRows[] = {
      "`dmesg | grep -i nvidia` say why it is not loaded (Secure Boot: an unsigned module)"},
     {Symptom::kContainerWithoutGpu, "container_without_gpu", kFail,
      "this container was started without a GPU: it has no /dev/nvidia*{detail}",
-     "`docker run --gpus all`, or `runtime: nvidia` in compose (docker/compose.gpu.yaml)."
+     "`docker run --gpus all`, or `runtime: nvidia` in compose (docker/compose.gpu.yaml); with "
+     "Podman `podman run --device nvidia.com/gpu=all`, after `nvidia-ctk cdi generate`."
      "\nWhen Docker answers `unknown runtime` or `could not select device driver`, the host lacks "
      "the toolkit: there, install nvidia-container-toolkit ({toolkit} or later), run "
      "`nvidia-ctk runtime configure --runtime=docker`, and restart Docker (docs/operations.md)"},
@@ -46,7 +47,9 @@ constexpr SymptomRow kRows[] = {
      "as root, on the host: `nvidia-modprobe -u -c=0`; then recreate containers"},
     {Symptom::kNodeDenied, "node_denied", kFail, "{subject}: {detail}",
      "`ls -l {subject}` shows its group and mode: add the user to the group (in a container: "
-     "--group-add), or let all use it (option NVreg_DeviceFileMode=0666 of the module nvidia)"},
+     "--group-add), or let all use it (option NVreg_DeviceFileMode=0666 of the module nvidia). Where "
+     "SELinux keeps a container out: `--security-opt label=disable`, or `setsebool -P "
+     "container_use_devices on`"},
     {Symptom::kNodeDead, "node_dead", kFail, "{subject}: {detail}: no card answers behind it",
      "`dmesg | grep -i nvrm` says why; a card that is gone needs a reset or a reboot; a container "
      "that was made before cards changed places must be recreated"},
@@ -112,7 +115,8 @@ constexpr SymptomRow kRows[] = {
      "the library {subject} is of the package cuda-compat, which this card does not support",
      "remove cuda-compat from the image or from LD_LIBRARY_PATH, and upgrade the driver"},
     {Symptom::kHidden, "hidden", kFail, "the cards are hidden: {subject} is \"{value}\"",
-     "unset {subject}, or set it to a number or a UUID of `nvidia-smi -L`"},
+     "unset {subject}, or set it to a number or a UUID of `nvidia-smi -L`; a container counts its "
+     "cards from 0, whatever their numbers on the host are"},
     {Symptom::kNoDevice, "no_device", kFail, "the driver finds no card ({detail})",
      "`nvidia-smi -L` must list it; `dmesg | grep -i nvrm` says why it does not"},
     {Symptom::kNoCodeForCard, "no_code_for_card", kFail, "{detail}",
@@ -131,6 +135,12 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kMps, "mps", kFail, "the Multi-Process Service (MPS) does not answer ({detail})",
      "restart it: `echo quit | nvidia-cuda-mps-control`, then `nvidia-cuda-mps-control -d`; in a "
      "container, mount its folder (CUDA_MPS_PIPE_DIRECTORY)"},
+    {Symptom::kAfterSleep, "after_sleep", kFail,
+     "the driver fails without a reason ({detail}), as it does after the machine slept",
+     "as root, on the host: stop what uses the card, then `rmmod nvidia_uvm && modprobe "
+     "nvidia_uvm`, or reboot; then restart the server. For good: the option "
+     "NVreg_PreserveVideoMemoryAllocations=1 of the module nvidia, and the services nvidia-suspend "
+     "and nvidia-resume"},
     {Symptom::kDriverError, "driver_error", kFail, "{detail}",
      "`nvidia-smi` and `dmesg | grep -i nvrm` may say more; then reload the driver or reboot"},
     {Symptom::kPluginMissing, "plugin_missing", kFail,
@@ -252,6 +262,8 @@ Symptom SymptomOfDriverError(int code) {
     case 809:
     case 810:
       return Symptom::kMps;
+    case 999:
+      return Symptom::kAfterSleep;
     default:
       return Symptom::kDriverError;
   }

@@ -48,6 +48,7 @@ enum class Symptom : std::uint8_t {
   kExclusive,
   kFabricManager,
   kMps,
+  kAfterSleep,
   kDriverError,
   kPluginMissing,
   kPluginUnusable,

@@ -1,6 +1,8 @@
 #include "filter/filters.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -26,6 +28,17 @@ constexpr std::uint64_t kLooksPerRowMax = 256;
 constexpr std::uint64_t kRowsMin = 4'096;
 
 }  // namespace
+
+KeywordRowCounts CountRowsWithKeywords(const RowMask* rows, const RowMask& grouped) {
+  if (rows == nullptr) return {grouped.row_count(), grouped.AllowedCount()};
+  KeywordRowCounts counts;
+  for (std::size_t word = 0; word < rows->words().size(); ++word) {
+    const std::uint64_t bits = rows->words()[word];
+    counts.rows += static_cast<std::uint64_t>(std::popcount(bits));
+    counts.with_keyword += static_cast<std::uint64_t>(std::popcount(bits & grouped.words()[word]));
+  }
+  return counts;
+}
 
 std::unique_ptr<const Filters> Filters::Create(const data::Dataset& dataset,
                                                std::string collection) {
@@ -167,6 +180,26 @@ absl::StatusOr<std::shared_ptr<const RowMask>> Filters::RowsWithKeywords(
   }
   cache_.Insert(name, rows);
   return rows;
+}
+
+absl::StatusOr<KeywordRowCounts> Filters::CountSearchable(std::string_view field,
+                                                          const RowMask* searchable,
+                                                          base::LongWork& work) const {
+  constexpr std::uint64_t kWordNs = 2;
+  const std::string name(field);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = searchable_.find(name);
+    if (known != searchable_.end()) return known->second;
+  }
+  const auto grouped = RowsWithKeywords(field, work);
+  if (!grouped.ok()) return grouped.status();
+  absl::Status status = work.Did((*grouped)->words().size() * kWordNs);
+  if (!status.ok()) return status;
+  const KeywordRowCounts counts = CountRowsWithKeywords(searchable, **grouped);
+  const std::lock_guard lock(mutex_);
+  searchable_.try_emplace(name, counts);
+  return counts;
 }
 
 }  // namespace simile::filter

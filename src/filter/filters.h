@@ -35,6 +35,18 @@ struct NamedRows {
   std::shared_ptr<const RowMask> rows;  // null for all
 };
 
+// How many rows of a set there are, and how many of them have a keyword of a field.
+struct KeywordRowCounts {
+  std::uint64_t rows = 0;
+  std::uint64_t with_keyword = 0;
+};
+
+// Counts the rows of a set that are grouped.
+//   rows     null for all
+//   grouped  the rows that have a keyword
+// Cost: a pass over the words of both masks.
+KeywordRowCounts CountRowsWithKeywords(const RowMask* rows, const RowMask& grouped);
+
 // Finds the rows of a dataset that pass a filter. Built once for each snapshot; safe to call from
 // many threads.
 class Filters {
@@ -81,6 +93,15 @@ class Filters {
   absl::StatusOr<std::shared_ptr<const RowMask>> RowsWithKeywords(std::string_view field,
                                                                   base::LongWork& work) const;
 
+  // Counts the rows that a query without a filter may return. The counts are kept for each field,
+  // so that only the first call of a snapshot looks at the rows.
+  //   searchable  the same rows in every call; null for all
+  // REQUIRES: FindKeywords finds the field.
+  // Errors: work's.
+  absl::StatusOr<KeywordRowCounts> CountSearchable(std::string_view field,
+                                                   const RowMask* searchable,
+                                                   base::LongWork& work) const;
+
   const PayloadIndex& payload() const { return payload_; }
   // Of the payload index and the cached masks.
   std::uint64_t bytes() const { return payload_.bytes() + cache_.bytes(); }
@@ -92,8 +113,9 @@ class Filters {
   const std::string collection_;
   const PayloadIndex payload_;
   mutable MaskCache cache_;
-  mutable std::mutex mutex_;                                                // guards visible_
+  mutable std::mutex mutex_;                                                // guards what follows
   mutable absl::flat_hash_map<std::string, PayloadView::Visible> visible_;  // by NamedRows::name
+  mutable absl::flat_hash_map<std::string, KeywordRowCounts> searchable_;   // by field
 };
 
 }  // namespace simile::filter

@@ -1,15 +1,24 @@
 #include "net/acceptor.h"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <new>
+#include <string>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
 
 namespace simile::net {
 namespace {
@@ -22,10 +31,28 @@ base::FileDescriptor OpenSpare() {
   return base::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-// Closes with a reset: the peer is notified at once, and no half-closed socket remains.
-void Reset(base::FileDescriptor connection) {
+// A full server logs at most one refused connection in this time.
+constexpr std::chrono::seconds kRefusalLogInterval{10};
+
+// Closes with a reset: the peer is notified at once, and no half-closed socket remains. Before that
+// the peer is told why by a reply of HTTP/1.1, which needs no handshake and no reading: clients of
+// gRPC name its status, and a person who connects with any program reads the text.
+//   status  of HTTP: "429 Too Many Requests"
+void Reset(base::FileDescriptor connection, std::string_view status, std::string_view text) {
+  const std::string reply = fmt::format(
+      "HTTP/1.1 {}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: "
+      "close\r\n\r\n{}\n",
+      status, text.size() + 1, text);
+  static_cast<void>(send(connection.get(), reply.data(), reply.size(), MSG_NOSIGNAL));
   const linger now{1, 0};
   static_cast<void>(setsockopt(connection.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now));
+}
+
+std::string AddressOf(const sockaddr_storage& peer) {
+  std::array<char, NI_MAXHOST> host{};
+  const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&peer), sizeof peer, host.data(),
+                                 host.size(), nullptr, 0, NI_NUMERICHOST);
+  return failed == 0 ? host.data() : "";
 }
 
 base::FileDescriptor AcceptFrom(int listener, sockaddr_storage& peer) {
@@ -41,6 +68,7 @@ Acceptor::Acceptor(ListenSocket socket, Options options, HandOver hand_over, con
     : socket_(std::move(socket)),
       options_(options),
       hand_over_(std::move(hand_over)),
+      clock_(clock),
       metrics_(metrics),
       log_(log),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -121,17 +149,12 @@ Acceptor::Step Acceptor::AcceptOne() {
 
 void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& peer) {
   Admission admission = Admission::kFull;
-  const PeerKey key = PeerKey::Of(peer);
+  const PeerKey key = PeerKey::Of(peer, options_.ipv6_peer_bits);
   {
     const std::lock_guard lock(table_mutex_);
     admission = table_.Admit(connection.get(), key);
   }
-  if (admission != Admission::kAdmitted) {
-    metrics_.CountRejected(admission == Admission::kFull ? observe::Rejection::kConnections
-                                                         : observe::Rejection::kConnectionsPerPeer);
-    Reset(std::move(connection));
-    return;
-  }
+  if (admission != Admission::kAdmitted) return Refuse(std::move(connection), peer, admission);
   // An answer is one small write: waiting to fill a packet would delay it.
   const int no_delay = 1;
   static_cast<void>(
@@ -148,6 +171,28 @@ void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& pe
   hand_over_(connection.Release(), key);
 }
 
+void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& peer,
+                      Admission admission) {
+  const bool is_full = admission == Admission::kFull;
+  metrics_.CountRejected(is_full ? observe::Rejection::kConnections
+                                 : observe::Rejection::kConnectionsPerPeer);
+  const std::string most =
+      is_full ? fmt::format("{} (limits.connections_max)", base::Grouped(options_.connections_max))
+              : fmt::format("{} from one address (limits.connections_per_peer_max)",
+                            base::Grouped(options_.per_peer_max));
+  Reset(std::move(connection), is_full ? "503 Service Unavailable" : "429 Too Many Requests",
+        fmt::format("too many connections: this server holds at most {}", most));
+  const Clock::TimePoint now = clock_.Now();
+  if (now < next_refusal_log_) {
+    ++refusals_not_logged_;
+    return;
+  }
+  log_.Warn("a connection is refused: the server holds as many as it may",
+            {{"peer", AddressOf(peer)}, {"most", most}, {"more_before", refusals_not_logged_}});
+  next_refusal_log_ = now + kRefusalLogInterval;
+  refusals_not_logged_ = 0;
+}
+
 Acceptor::Step Acceptor::ShedForLackOfDescriptors() {
   if (!was_shedding_) {
     log_.Warn(
@@ -161,7 +206,8 @@ Acceptor::Step Acceptor::ShedForLackOfDescriptors() {
   const bool accepted = connection.valid();
   if (accepted) {
     metrics_.CountRejected(observe::Rejection::kDescriptors);
-    Reset(std::move(connection));
+    Reset(std::move(connection), "503 Service Unavailable",
+          "too many connections: this server has no file descriptor left (ulimit -n)");
   }
   spare_ = OpenSpare();
   return accepted && spare_.valid() ? Step::kAgain : Step::kBackOff;

@@ -25,6 +25,7 @@ class Acceptor {
   struct Options {
     std::size_t connections_max = 1'024;
     std::size_t per_peer_max = 64;
+    unsigned ipv6_peer_bits = 64;  // Limits::ipv6_peer_bits
     // A peer that takes nothing of what it is sent for so long is disconnected.
     std::chrono::milliseconds untaken_max{10'000};
   };
@@ -52,18 +53,25 @@ class Acceptor {
   void Loop();
   Step AcceptOne();
   void Admit(base::FileDescriptor connection, const sockaddr_storage& peer);
+  // Tells the peer why, closes the connection, and says so in the log, at most once in
+  // kLogInterval.
+  void Refuse(base::FileDescriptor connection, const sockaddr_storage& peer, Admission admission);
   Step ShedForLackOfDescriptors();
 
   ListenSocket socket_;
   const Options options_;
   const HandOver hand_over_;
+  const Clock& clock_;
   observe::Metrics& metrics_;
   const observe::Logger& log_;
   base::FileDescriptor stop_event_;
   base::FileDescriptor spare_;
   std::mutex table_mutex_;  // guards table_
   ConnectionTable table_;
-  bool was_shedding_ = false;  // loop thread only: logs once until a connection is accepted again
+  // Of the loop's thread.
+  bool was_shedding_ = false;  // logs once until a connection is accepted again
+  Clock::TimePoint next_refusal_log_;
+  std::uint64_t refusals_not_logged_ = 0;
   std::thread thread_;
 };
 

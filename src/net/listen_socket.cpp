@@ -18,6 +18,8 @@ namespace {
 
 // Connections that the kernel keeps until the accept loop takes them.
 constexpr int kBacklog = 512;
+constexpr char kAnyAddress[] = "::";
+constexpr char kAnyIpv4Address[] = "0.0.0.0";
 
 std::string AddressText(const std::string& host, std::uint16_t port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
@@ -46,6 +48,31 @@ std::uint16_t BoundPort(int fd) {
                    : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
+// Listens on one address. Returns errno, or 0.
+int ListenOn(const addrinfo& address, base::FileDescriptor& fd) {
+  fd = base::FileDescriptor(
+      socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  // Lets a restarted server listen while old connections linger; does not share the port.
+  const int reuse = 1;
+  if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0) {
+    return errno;
+  }
+  // So that `::` takes IPv4 whatever net.ipv6.bindv6only says.
+  const int v6_only = 0;
+  if (address.ai_family == AF_INET6 &&
+      setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof v6_only) != 0) {
+    return errno;
+  }
+  const bool listens =
+      bind(fd.get(), address.ai_addr, address.ai_addrlen) == 0 && listen(fd.get(), kBacklog) == 0;
+  return listens ? 0 : errno;
+}
+
+// Whether this machine lacks an address, or the family of it.
+bool IsAbsent(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
 }  // namespace
 
 absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
@@ -55,24 +82,25 @@ absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* raw = nullptr;
   const int lookup = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &raw);
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> found(raw, &freeaddrinfo);
+  const Addresses found(raw, &freeaddrinfo);
   if (lookup != 0) {
     return absl::InvalidArgumentError(fmt::format(
         "cannot listen{} on \"{}\": {}; {} takes an address of this machine, such as 127.0.0.1, "
-        "0.0.0.0 or ::1",
+        "0.0.0.0 or ::",
         flags.purpose, host, gai_strerror(lookup), flags.host));
   }
-  base::FileDescriptor fd(
-      socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
-  // Lets a restarted server listen while old connections linger; does not share the port.
-  const int reuse = 1;
-  if (!fd.valid() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0 ||
-      bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) {
-    return CannotListen(host, port, errno, flags);
+  base::FileDescriptor fd;
+  const addrinfo* address = found.get();
+  int error = ListenOn(*address, fd);
+  while (IsAbsent(error) && address->ai_next != nullptr) {
+    address = address->ai_next;
+    error = ListenOn(*address, fd);
   }
+  if (IsAbsent(error) && host == kAnyAddress) return Listen(kAnyIpv4Address, port, flags);
+  if (error != 0) return CannotListen(host, port, error, flags);
   const std::uint16_t bound = BoundPort(fd.get());
   return ListenSocket{std::move(fd), bound, AddressText(host, bound),
-                      base::IsLoopback(*found->ai_addr)};
+                      base::IsLoopback(*address->ai_addr)};
 }
 
 }  // namespace simile::net

@@ -25,8 +25,9 @@ struct ListenFlags {
   std::string_view port = "--port";
 };
 
-// Listens on host:port. The host is an IPv4 or IPv6 address (no brackets) or a name, of which the
-// first address is used; port 0 chooses a free one.
+// Listens on host:port. The host is an IPv4 or IPv6 address (no brackets) or a name; port 0 chooses
+// a free one. Of a name the first address is used that this machine has; an address whose port is
+// taken is not passed over. `::` takes IPv4 as well, and is 0.0.0.0 on a machine without IPv6.
 // Errors: kInvalidArgument for a host that cannot be found; kUnavailable when the address is not
 //         this machine's or the port is taken or not allowed. The message says what to do.
 absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,

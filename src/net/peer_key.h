@@ -9,11 +9,14 @@
 
 namespace simile::net {
 
-// The origin of a connection, for limits: an IPv4 address, or the /64 network of an IPv6 address,
-// since one host commonly owns all of it. An IPv4 address mapped into IPv6 equals the plain one.
+// The origin of a connection, for limits: an IPv4 address, or the network of an IPv6 address, since
+// one host commonly owns a whole /64. An IPv4 address mapped into IPv6 equals the plain one.
 class PeerKey {
  public:
-  static PeerKey Of(const sockaddr_storage& address);
+  static constexpr unsigned kIpv6Bits = 128;  // of an address
+
+  //   ipv6_bits  Limits::ipv6_peer_bits. REQUIRES: at most kIpv6Bits.
+  static PeerKey Of(const sockaddr_storage& address, unsigned ipv6_bits);
   friend auto operator<=>(const PeerKey&, const PeerKey&) = default;
   // Equal for equal keys; of this object.
   std::string_view bytes() const {
@@ -21,7 +24,7 @@ class PeerKey {
   }
 
  private:
-  std::array<std::uint8_t, 9> bytes_{};  // family, then up to 8 bytes of address
+  std::array<std::uint8_t, 1 + kIpv6Bits / 8> bytes_{};  // family, then the bytes of the address
 };
 
 }  // namespace simile::net

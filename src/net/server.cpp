@@ -135,7 +135,7 @@ Server::Server(ListenSocket socket, std::unique_ptr<GuardedConnections> guarded,
       acceptor_(
           std::move(socket),
           {ConnectionsMax(limits, parts.log), limits.connections_per_peer_max,
-           limits.keepalive_timeout},
+           limits.ipv6_peer_bits, limits.keepalive_timeout},
           [this](int fd, const PeerKey& peer) { HandOver(fd, peer); }, parts.clock, parts.metrics,
           parts.log) {}
 

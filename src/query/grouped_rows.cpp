@@ -1,53 +1,69 @@
 #include "query/grouped_rows.h"
 
-#include <bit>
 #include <cstddef>
 #include <memory>
-
-#include "filter/filters.h"
+#include <vector>
 
 namespace simile::query {
 namespace {
 
-// A word of both masks, and one excluded row, estimated.
+// A word of both masks, one excluded row by a mask, and one whose payload is read, estimated.
 constexpr std::uint64_t kWordNs = 2;
 constexpr std::uint64_t kRowLookedAtNs = 2;
+constexpr std::uint64_t kRowReadNs = 300;
 
-GroupedRows::Counts CountRows(const RowMask* mask, const RowMask& grouped) {
-  if (mask == nullptr) {
-    return {grouped.row_count(), grouped.row_count() - grouped.AllowedCount()};
-  }
-  GroupedRows::Counts counts;
-  for (std::size_t word = 0; word < mask->words().size(); ++word) {
-    const std::uint64_t passing = mask->words()[word];
-    counts.rows += static_cast<std::uint64_t>(std::popcount(passing));
-    counts.without_group +=
-        static_cast<std::uint64_t>(std::popcount(passing & ~grouped.words()[word]));
-  }
-  return counts;
-}
+// So many excluded rows are read one by one, where the mask of the grouped rows may be gone from
+// the cache: finding them again takes a look at all rows.
+constexpr std::size_t kRowsReadMax = 16;
 
 }  // namespace
 
-absl::StatusOr<GroupedRows::Counts> GroupedRows::Count(std::string_view field, const RowMask* mask,
+absl::StatusOr<GroupedRows::Counts> GroupedRows::Count(std::string_view name,
+                                                       const filter::KeywordField& field,
+                                                       const RowMask* mask,
                                                        std::span<const Row> excluded,
                                                        base::LongWork& work) {
-  const auto grouped = snapshot_.filters->RowsWithKeywords(field, work);
-  if (!grouped.ok()) return grouped.status();
-  const auto [known, is_new] = known_.try_emplace({field, mask});
-  if (is_new) {
-    absl::Status status = work.Did((*grouped)->words().size() * kWordNs);
-    if (!status.ok()) return status;
-    known->second = CountRows(mask, **grouped);
+  const auto passing = CountPassing(name, mask, work);
+  if (!passing.ok()) return passing.status();
+  Counts counts{passing->rows, passing->rows - passing->with_keyword};
+  if (excluded.empty()) return counts;
+  std::shared_ptr<const RowMask> grouped;  // null: rows are read
+  if (excluded.size() > kRowsReadMax) {
+    auto found = snapshot_.filters->RowsWithKeywords(name, work);
+    if (!found.ok()) return found.status();
+    grouped = *std::move(found);
   }
-  Counts counts = known->second;
+  std::vector<std::uint32_t> keywords;
+  const auto has_keyword = [&](Row row) {
+    if (grouped != nullptr) return grouped->Allows(row);
+    field.KeywordsOf(row, keywords);
+    return !keywords.empty();
+  };
   for (const Row row : excluded) {
     if (mask != nullptr && !mask->Allows(row)) continue;
     --counts.rows;
-    if (!(*grouped)->Allows(row)) --counts.without_group;
+    if (!has_keyword(row)) --counts.without_group;
   }
-  absl::Status status = work.Did(excluded.size() * kRowLookedAtNs);
+  absl::Status status =
+      work.Did(excluded.size() * (grouped != nullptr ? kRowLookedAtNs : kRowReadNs));
   if (!status.ok()) return status;
+  return counts;
+}
+
+absl::StatusOr<filter::KeywordRowCounts> GroupedRows::CountPassing(std::string_view name,
+                                                                   const RowMask* mask,
+                                                                   base::LongWork& work) {
+  if (mask == snapshot_.searchable.get()) {
+    return snapshot_.filters->CountSearchable(name, mask, work);
+  }
+  const auto known = known_.find({name, mask});
+  if (known != known_.end()) return known->second;
+  const auto grouped = snapshot_.filters->RowsWithKeywords(name, work);
+  if (!grouped.ok()) return grouped.status();
+  absl::Status status = work.Did((*grouped)->words().size() * kWordNs);
+  if (!status.ok()) return status;
+  const auto counts = filter::CountRowsWithKeywords(mask, **grouped);
+  known_.try_emplace({name, mask}, counts);
   return counts;
 }
 

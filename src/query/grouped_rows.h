@@ -10,6 +10,8 @@
 
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
+#include "filter/filters.h"
+#include "filter/keyword_field.h"
 #include "simile/row_mask.h"
 
 namespace simile::query {
@@ -24,18 +26,23 @@ class GroupedRows {
     std::uint64_t rows = 0;           // that the query may return
     std::uint64_t without_group = 0;  // of these, the rows without a keyword
   };
-  //   field     of keywords
+  //   name      of the field
   //   mask      null for all rows
   //   excluded  ascending
   // Errors: work's.
-  // Cost: a pass over the words of two masks, unless an earlier query had both; the rows of a field
-  // are found once for each snapshot.
-  absl::StatusOr<Counts> Count(std::string_view field, const RowMask* mask,
-                               std::span<const Row> excluded, base::LongWork& work);
+  // Cost: O(excluded) without a filter, once a query of the snapshot had the field. With a filter
+  // also a pass over the words of two masks, unless an earlier query of the call had both.
+  absl::StatusOr<Counts> Count(std::string_view name, const filter::KeywordField& field,
+                               const RowMask* mask, std::span<const Row> excluded,
+                               base::LongWork& work);
 
  private:
+  // Without exclusions.
+  absl::StatusOr<filter::KeywordRowCounts> CountPassing(std::string_view name, const RowMask* mask,
+                                                        base::LongWork& work);
+
   const engine::Snapshot& snapshot_;
-  std::map<std::pair<std::string_view, const RowMask*>, Counts> known_;  // without exclusions
+  std::map<std::pair<std::string_view, const RowMask*>, filter::KeywordRowCounts> known_;
 };
 
 }  // namespace simile::query

@@ -28,11 +28,11 @@
 namespace simile::query {
 namespace {
 
-// The work of one query, estimated: all of it but its vectors, one number of those, and one
-// excluded id, which is looked up and sorted.
+// The work of one query, estimated: all of it but its vectors, one number of those, and one id that
+// is excluded or allowed, which is looked up, and sorted or marked.
 constexpr std::uint64_t kQueryNs = 500;
 constexpr std::uint64_t kNumberNs = 2;
-constexpr std::uint64_t kExcludedIdNs = 170;
+constexpr std::uint64_t kListedIdNs = 170;
 // A row that a user has seen and that is left out is copied, and sorted later; else it is counted.
 constexpr std::uint64_t kSeenRowNs = 20;
 constexpr std::uint64_t kSeenRowCountedNs = 2;
@@ -64,19 +64,24 @@ using RowsPtr = std::shared_ptr<const std::vector<Row>>;
 // Callers keep long lists of what a user has dismissed, and answers must stay small.
 constexpr std::uint64_t kUnknownNamedMax = 3;
 
+// A list of ids as notes speak of it.
+struct IdList {
+  std::string_view field;  // "exclude_ids"
+  std::string_view verb;   // "exclude"
+};
+
 // `exclude_ids: the collection does not have 5 of these ids, which exclude nothing: "a", "b", "c",
 // and 2 more`
-std::string UnknownExclusionsText(std::string_view field, std::span<const std::string_view> first,
-                                  std::uint64_t count) {
-  return fmt::format("{}: the collection does not have {} of these ids, which {} nothing: {}",
-                     field, base::Grouped(count), count == 1 ? "excludes" : "exclude",
+std::string UnknownIdsNote(const IdList& list, std::span<const std::string_view> first,
+                           std::uint64_t count) {
+  return fmt::format("{}: the collection does not have {} of these ids, which {}{} nothing: {}",
+                     list.field, base::Grouped(count), list.verb, count == 1 ? "s" : "",
                      NamedIdsText(first, count));
 }
 
 // Adds the rows of the ids that exist for the call, and a note of those that do not.
-//   field  "exclude_ids", for the note
 template <class Ids>
-absl::Status AddRowsOf(const ExistingItems& items, std::string_view field, const Ids& ids,
+absl::Status AddRowsOf(const ExistingItems& items, const IdList& list, const Ids& ids,
                        base::LongWork& work, std::vector<Row>& rows,
                        std::vector<std::string>& notes) {
   std::vector<std::string_view> unknown;  // the first ones
@@ -87,9 +92,9 @@ absl::Status AddRowsOf(const ExistingItems& items, std::string_view field, const
     } else if (++unknown_count <= kUnknownNamedMax) {
       unknown.push_back(id);
     }
-    if (absl::Status status = work.Did(kExcludedIdNs); !status.ok()) return status;
+    if (absl::Status status = work.Did(kListedIdNs); !status.ok()) return status;
   }
-  if (unknown_count > 0) notes.push_back(UnknownExclusionsText(field, unknown, unknown_count));
+  if (unknown_count > 0) notes.push_back(UnknownIdsNote(list, unknown, unknown_count));
   return absl::OkStatus();
 }
 
@@ -98,11 +103,25 @@ absl::StatusOr<RowsPtr> SharedExclusions(const ExistingItems& items,
                                          std::span<const std::string_view> ids,
                                          base::LongWork& work, std::vector<std::string>& notes) {
   std::vector<Row> rows;
-  absl::Status status = AddRowsOf(items, "options.exclude_ids", ids, work, rows, notes);
+  absl::Status status =
+      AddRowsOf(items, {"options.exclude_ids", "exclude"}, ids, work, rows, notes);
   if (!status.ok()) return status;
   if (rows.empty()) return nullptr;
   SortDistinct(rows);
   return std::make_shared<const std::vector<Row>>(std::move(rows));
+}
+
+// The rows that the queries of the call may return; null for all.
+absl::StatusOr<MaskPtr> AllowedRows(const ExistingItems& items, std::size_t row_count,
+                                    std::optional<std::span<const std::string_view>> ids,
+                                    base::LongWork& work, std::vector<std::string>& notes) {
+  if (!ids) return nullptr;
+  std::vector<Row> rows;
+  absl::Status status = AddRowsOf(items, {"options.allow_ids", "allow"}, *ids, work, rows, notes);
+  if (!status.ok()) return status;
+  auto mask = std::make_shared<RowMask>(row_count);
+  for (const Row row : rows) mask->Allow(row);
+  return mask;
 }
 
 absl::Status FilterError(const absl::Status& status, const QueryRequest& request,
@@ -114,18 +133,21 @@ absl::Status FilterError(const absl::Status& status, const QueryRequest& request
                                    : ErrorAt(place, "filter", reason, what);
 }
 
-// The rows that the queries of one call may return: those that are searchable, exist for it and
-// pass the query's filter. Has a mask for each different filter of the call, of which the service
-// bounds the number. Borrows what it is made from, and the filters' texts.
+// The rows that the queries of one call may return: those that are searchable, exist for it, are
+// allowed by it and pass the query's filter. Has a mask for each different filter of the call, of
+// which the service bounds the number. Borrows what it is made from, and the filters' texts.
 class CallMasks {
  public:
-  CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items, base::LongWork& work)
+  //   allowed  of AllowedRows
+  CallMasks(const engine::Snapshot& snapshot, const ExistingItems& items, MaskPtr allowed,
+            base::LongWork& work)
       : snapshot_(snapshot),
         work_(work),
         fields_(items.fields()),
         looks_(items.looks()),
-        unfiltered_(snapshot.filters->Intersection({"", snapshot.searchable}, items.named_rows())) {
-  }
+        existing_(snapshot.filters->Intersection({"", snapshot.searchable}, items.named_rows())),
+        allowed_(std::move(allowed)),
+        unfiltered_(Allowed(existing_.rows)) {}
 
   // Reads a query's filter. To be done for all before the first is evaluated.
   // Errors: Filters::Prepare's.
@@ -145,10 +167,12 @@ class CallMasks {
   // How often all of them look at rows and keywords, estimated.
   std::uint64_t looks() const { return looks_; }
 
+  // The rows of a query without a filter; null for all.
+  const MaskPtr& unfiltered() const { return unfiltered_; }
   // Null for all rows. REQUIRES: the filter was read.
   // Errors: work's.
   absl::StatusOr<MaskPtr> Of(std::string_view filter) {
-    if (filter.empty()) return unfiltered_.rows;
+    if (filter.empty()) return unfiltered_;
     Filter& known = *by_given_text_.find(filter)->second;
     if (known.mask != nullptr) return known.mask;
     const absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(known.filter, work_);
@@ -156,7 +180,8 @@ class CallMasks {
     // The mask is copied here unless that is cached, and counted later.
     absl::Status status = work_.Did(snapshot_.row_count() / 32);
     if (!status.ok()) return status;
-    known.mask = snapshot_.filters->Intersection({known.filter.text, *passing}, unfiltered_).rows;
+    known.mask =
+        Allowed(snapshot_.filters->Intersection({known.filter.text, *passing}, existing_).rows);
     known.filter.rows.reset();
     return known.mask;
   }
@@ -167,11 +192,23 @@ class CallMasks {
     MaskPtr mask;  // null until it is evaluated
   };
 
+  // Those of the rows that the call allows. Unlike the rows of filters they are not cached: a list
+  // of ids has no name.
+  MaskPtr Allowed(MaskPtr rows) const {
+    if (allowed_ == nullptr) return rows;
+    if (rows == nullptr) return allowed_;
+    auto both = std::make_shared<RowMask>(*rows);
+    both->IntersectWith(*allowed_);
+    return both;
+  }
+
   const engine::Snapshot& snapshot_;
   base::LongWork& work_;
   const filter::PayloadView fields_;  // that exist for the caller
   std::uint64_t looks_;
-  const filter::NamedRows unfiltered_;  // the rows of a query without a filter
+  const filter::NamedRows existing_;
+  const MaskPtr allowed_;     // null for all
+  const MaskPtr unfiltered_;  // the rows of a query without a filter
   std::map<std::string, Filter> by_canonical_text_;
   std::map<std::string_view, Filter*> by_given_text_;
 };
@@ -310,8 +347,8 @@ class Resolver {
   // Says how many rows no group can have, although they pass.
   absl::Status NoteRowsWithoutGroup(const QueryRequest& request) {
     if (!request.group_by) return absl::OkStatus();
-    const auto counts = call_.grouped_rows.Count(request.group_by->field, query_.mask.get(),
-                                                 query_.excluded(), call_.work);
+    const auto counts = call_.grouped_rows.Count(request.group_by->field, query_.grouping->field,
+                                                 query_.mask.get(), query_.excluded(), call_.work);
     if (!counts.ok()) return counts.status();
     if (counts->without_group == 0) return absl::OkStatus();
     const bool one = counts->without_group == 1;
@@ -324,8 +361,8 @@ class Resolver {
 
   absl::Status ResolveExclusions(const QueryRequest& request) {
     std::vector<Row>& excluded = query_.excluded_rows;
-    absl::Status status = AddRowsOf(call_.items, "exclude_ids", request.exclude_ids, call_.work,
-                                    excluded, report_.notes);
+    absl::Status status = AddRowsOf(call_.items, {"exclude_ids", "exclude"}, request.exclude_ids,
+                                    call_.work, excluded, report_.notes);
     if (!status.ok()) return status;
     SortDistinct(excluded);
     if (call_.shared_exclusions == nullptr) return absl::OkStatus();
@@ -403,7 +440,11 @@ class CallResolver {
     const auto items = ExistingItems::Create(snapshot_, options_.required_filters,
                                              "options.required_filter", work_);
     if (!items.ok()) return items.status();
-    CallMasks masks(snapshot_, *items, work_);
+    absl::StatusOr<MaskPtr> allowed =
+        AllowedRows(*items, snapshot_.row_count(), options_.allow_ids, work_, report_.notes);
+    if (!allowed.ok()) return allowed.status();
+    CallMasks masks(snapshot_, *items, *std::move(allowed), work_);
+    report_.unfiltered = masks.unfiltered();
     absl::Status status = ReadFilters(*items, masks);
     if (!status.ok()) return status;
     const auto shared_exclusions =
@@ -463,6 +504,7 @@ class CallResolver {
           VectorCount(snapshot_, options_.required_filters.users, requests_[index]);
       status = Resolver(call, PlaceOf(index), offers_left > 0, row, query, report)
                    .Resolve(requests_[index]);
+      if (status.ok()) status = report.past_reach;
       if (!status.ok()) {
         if (IsUnknownId(status) && offers_left > 0) --offers_left;
         status = Refuse(index, std::move(status), call.items);

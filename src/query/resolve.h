@@ -18,6 +18,8 @@ namespace simile::query {
 struct CallOptions {
   std::string_view list = "queries";              // the request's repeated field, for errors
   std::span<const std::string_view> exclude_ids;  // beside each query's own; looked up once
+  // The items that may be returned, looked up once; unset: all.
+  std::optional<std::span<const std::string_view>> allow_ids;
   RequiredFilters required_filters;
   bool partial = false;  // a query that cannot be answered leaves the others their answers
 };

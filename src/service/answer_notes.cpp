@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,46 +27,133 @@ std::uint64_t LastRank(const query::QueryRequest& query) {
   return std::uint64_t{query.offset} + query.k;
 }
 
-// "passes the filter and scores 0.9 or more"
-std::string ConditionText(const query::QueryRequest& query, const ResultPage& page) {
-  std::string text;
-  if (page.filtered) text = "passes the filter";
-  if (std::isfinite(query.score_threshold) && !page.cold_start) {
-    text += fmt::format("{}scores {} or more", text.empty() ? "" : " and ", query.score_threshold);
-    const bool bounded =
-        page.score_kind == v1::SCORE_KIND_COSINE || page.score_kind == v1::SCORE_KIND_BEST_SCORE;
-    if (bounded && query.score_threshold > kScoreMax) text += "; such scores are at most 1";
+// The rows of a call without filters and exclusions. Counted when first asked for, once.
+class UnfilteredRows {
+ public:
+  explicit UnfilteredRows(const AnswerFacts& facts) : facts_(facts) {}
+
+  std::uint64_t count() {
+    if (!count_) {
+      count_ = facts_.unfiltered == nullptr ? facts_.row_count : facts_.unfiltered->AllowedCount();
+    }
+    return *count_;
   }
-  return text.empty() ? "can be returned" : text;
+  // Whether the call's list of allowed ids leaves rows out.
+  bool are_listed() { return facts_.search.allow_ids && count() < facts_.row_count; }
+
+ private:
+  const AnswerFacts& facts_;
+  std::optional<std::uint64_t> count_;
+};
+
+// The rows that pass the query's filter, if it has one.
+std::uint64_t PassingRows(const ResultPage& page, UnfilteredRows& all) {
+  return page.rows_passing ? *page.rows_passing : all.count();
+}
+
+// The rows that the query may return, whatever they score.
+std::uint64_t RowsMax(const ResultPage& page, UnfilteredRows& all) {
+  return PassingRows(page, all) - page.excluded_count;
+}
+
+// What can have taken the rows that an answer lacks.
+struct Causes {
+  bool list = false;           // some rows are not in allow_ids
+  bool filter = false;         // some rows do not pass it
+  bool threshold = false;      // some rows may score less
+  bool unreachable = false;    // no row can score as much as the threshold
+  std::uint64_t excluded = 0;  // rows that pass the filter
+};
+
+//   may_lack_rows  false: all rows or groups that pass otherwise were found, whatever they score
+Causes CausesOf(const query::QueryRequest& query, const ResultPage& page, UnfilteredRows& all,
+                bool may_lack_rows) {
+  Causes causes;
+  causes.threshold =
+      may_lack_rows && std::isfinite(query.score_threshold) && !page.cold_start.has_value();
+  const bool bounded =
+      page.score_kind == v1::SCORE_KIND_COSINE || page.score_kind == v1::SCORE_KIND_BEST_SCORE;
+  causes.unreachable = causes.threshold && bounded && query.score_threshold > kScoreMax;
+  if (causes.unreachable) return causes;
+  causes.list = all.are_listed();
+  causes.filter = page.filtered && PassingRows(page, all) < all.count();
+  causes.excluded = page.excluded_count;
+  return causes;
+}
+
+// "passes the filter and scores 0.9 or more, 2 excluded rows aside"
+std::string ConditionText(const query::QueryRequest& query, const Causes& causes) {
+  std::vector<std::string> parts;
+  if (causes.list) parts.emplace_back("is in options.allow_ids");
+  if (causes.filter) parts.emplace_back("passes the filter");
+  if (causes.threshold) parts.push_back(fmt::format("scores {} or more", query.score_threshold));
+  std::string text = fmt::format("{}", fmt::join(parts, " and "));
+  if (causes.unreachable) text += "; such scores are at most 1";
+  // Of groups it is not known whether the excluded rows had one more.
+  if (text.empty() && causes.excluded > 0 && !query.group_by) {
+    return fmt::format("can be returned: {} {} excluded", base::Counted(causes.excluded, "row"),
+                       causes.excluded == 1 ? "is" : "are");
+  }
+  if (text.empty()) text = "can be returned";
+  if (causes.excluded > 0) {
+    text += fmt::format(", {} aside", base::Counted(causes.excluded, "excluded row"));
+  }
+  return text;
+}
+
+// Why there are fewer groups than the query asked for.
+std::string GroupShortageText(const query::QueryRequest& query, const ResultPage& page,
+                              UnfilteredRows& all) {
+  const bool has_all = page.keyword_count && page.found_count >= *page.keyword_count;
+  const bool skips = page.groups.empty() && page.found_count > 0;
+  if (has_all && !skips) return "there is no other group";
+  const std::string offset = fmt::format("offset {} skips every", base::Grouped(query.offset));
+  if (has_all) return offset + " group";
+  const std::string condition = ConditionText(query, CausesOf(query, page, all, true));
+  if (skips) return fmt::format("{} group with a row that {}", offset, condition);
+  return fmt::format("no {}group has a row that {}", page.groups.empty() ? "" : "other ",
+                     condition);
+}
+
+// Why there are fewer hits than the query asked for.
+std::string HitShortageText(const query::QueryRequest& query, const ResultPage& page,
+                            UnfilteredRows& all) {
+  const bool lacks_rows = page.found_count < RowsMax(page, all);
+  Causes causes = CausesOf(query, page, all, lacks_rows);
+  if (page.hits.empty() && page.found_count > 0) {
+    if (!causes.list && !causes.filter && !causes.threshold)
+      causes.excluded = 0;  // they cannot be returned
+    return fmt::format("offset {} skips every row that {}", base::Grouped(query.offset),
+                       ConditionText(query, causes));
+  }
+  return fmt::format("no {}row {}", page.hits.empty() ? "" : "other ",
+                     ConditionText(query, causes));
 }
 
 // Why there are fewer hits or groups than the query asked for.
-std::string ShortageText(const query::QueryRequest& query, const ResultPage& page) {
-  const std::string_view noun = query.group_by ? "group" : "hit";
+std::string ShortageText(const query::QueryRequest& query, const ResultPage& page,
+                         UnfilteredRows& all) {
   const std::string begin =
-      fmt::format("{}, not {}: ", base::Counted(FoundIn(page), noun), base::Grouped(query.k));
-  const std::string condition = ConditionText(query, page);
-  if (page.filtered && page.rows_passing == 0) return begin + "no row passes the filter";
-  if (FoundIn(page) == 0 && query.offset > 0) {
-    return fmt::format("{}offset {} skips every {}", begin, base::Grouped(query.offset),
-                       query.group_by ? fmt::format("group with a row that {}", condition)
-                                      : fmt::format("row that {}", condition));
+      fmt::format("{}, not {}: ", base::Counted(FoundIn(page), query.group_by ? "group" : "hit"),
+                  base::Grouped(query.k));
+  if (all.count() == 0 && all.are_listed()) return begin + "options.allow_ids allows no row";
+  if (page.filtered && page.rows_passing == 0 && all.count() > 0) {
+    return begin + "no row passes the filter";
   }
-  const std::string_view other = FoundIn(page) == 0 ? "" : "other ";
-  return query.group_by ? fmt::format("{}no {}group has a row that {}", begin, other, condition)
-                        : fmt::format("{}no {}row {}", begin, other, condition);
+  return begin +
+         (query.group_by ? GroupShortageText(query, page, all) : HitShortageText(query, page, all));
 }
 
-void AddGroupSizeNote(const query::QueryRequest& query, ResultPage& page) {
+void AddGroupSizeNote(const query::QueryRequest& query, UnfilteredRows& all, ResultPage& page) {
   const std::uint32_t wanted = query.group_by->group_size;
   const auto small = static_cast<std::uint64_t>(std::ranges::count_if(
       page.groups, [&](const engine::HitGroup& group) { return group.hits.size() < wanted; }));
   if (small == 0) return;
-  page.notes.push_back(fmt::format(
-      "{} of {} {} fewer than the {} hits of group_size: no other row of "
-      "{} {}",
-      base::Grouped(small), base::Counted(page.groups.size(), "group"), small == 1 ? "has" : "have",
-      base::Grouped(wanted), small == 1 ? "it" : "theirs", ConditionText(query, page)));
+  page.notes.push_back(
+      fmt::format("{} of {} {} fewer than the {} hits of group_size: no other row of {} {}",
+                  base::Grouped(small), base::Counted(page.groups.size(), "group"),
+                  small == 1 ? "has" : "have", base::Grouped(wanted), small == 1 ? "it" : "theirs",
+                  ConditionText(query, CausesOf(query, page, all, true))));
 }
 
 // Says which hits of a cold start are in no order.
@@ -106,13 +196,25 @@ bool CanGoOn(const query::QueryRequest& query, const Limits& limits) {
   return CheckReach({}, LastRank(query), query, limits).ok();
 }
 
-// Says that the pages end before the rows do.
-//   rows_max  that the query may return
+// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. A row can be in
+// several groups, so rows do not bound groups. Where some rows do not exist for the call, how many
+// keywords there are is not told.
+std::string RestText(const query::QueryRequest& query, const ResultPage& page,
+                     UnfilteredRows& all) {
+  if (query.group_by && !page.keyword_count) return "more groups may follow";
+  const std::uint64_t count = query.group_by ? *page.keyword_count : RowsMax(page, all);
+  if (LastRank(query) >= count) return {};
+  const std::string_view noun = query.group_by ? "group" : "row";
+  const std::uint64_t rest = count - LastRank(query);
+  return fmt::format("up to {} {}", base::Counted(rest, noun), rest == 1 ? "follows" : "follow");
+}
+
+// Says that the pages end before the rows or groups do.
 void AddEndNote(const AnswerFacts& facts, const std::vector<ResultPage>& pages,
-                const query::QueryRequest& query, std::uint64_t rows_max, ResultPage& page) {
-  if (FoundIn(page) < query.k || LastRank(query) >= rows_max) return;
-  const std::string rest =
-      fmt::format("up to {} follow", base::Counted(rows_max - LastRank(query), "row"));
+                const query::QueryRequest& query, UnfilteredRows& all, ResultPage& page) {
+  if (FoundIn(page) < query.k) return;
+  const std::string rest = RestText(query, page, all);
+  if (rest.empty()) return;
   if (!CanGoOn(query, facts.limits)) {
     page.notes.push_back(EndText(query, facts.limits, rest));
     return;
@@ -120,10 +222,9 @@ void AddEndNote(const AnswerFacts& facts, const std::vector<ResultPage>& pages,
   std::size_t other = 0;
   while (!pages[other].error.empty() || CanGoOn(facts.search.queries[other], facts.limits)) ++other;
   page.notes.push_back(
-      fmt::format("the pages end at rank {}, since those of queries[{}] do, and {}: ask for this "
-                  "query in a call "
-                  "of its own",
-                  base::Grouped(LastRank(query)), other, rest));
+      fmt::format("the pages end at {} {}, since those of queries[{}] do, and {}: ask for this "
+                  "query in a call of its own",
+                  query.group_by ? "group" : "rank", base::Grouped(LastRank(query)), other, rest));
 }
 
 void AddCallNotes(const AnswerFacts& facts, std::vector<std::string>& notes) {
@@ -141,20 +242,19 @@ void AddCallNotes(const AnswerFacts& facts, std::vector<std::string>& notes) {
 void AddAnswerNotes(const AnswerFacts& facts, std::vector<ResultPage>& pages,
                     std::vector<std::string>& notes) {
   AddCallNotes(facts, notes);
-  std::size_t answered = 0;
+  UnfilteredRows all(facts);
   for (std::size_t index = 0; index < pages.size(); ++index) {
     ResultPage& page = pages[index];
     if (!page.error.empty()) continue;
-    const std::size_t number = answered++;
     const query::QueryRequest& query = facts.search.queries[index];
     const Paging& paging = facts.search.paging;
     if (FoundIn(page) < query.k && !paging.token) {
-      page.notes.push_back(ShortageText(query, page));
+      page.notes.push_back(ShortageText(query, page, all));
     }
-    if (query.group_by) AddGroupSizeNote(query, page);
+    if (query.group_by) AddGroupSizeNote(query, all, page);
     if (page.unlisted_count > 0) page.notes.push_back(UnlistedText(page));
     if (!paging.wanted || facts.has_next_page) continue;
-    AddEndNote(facts, pages, query, facts.rows_max[number], page);
+    AddEndNote(facts, pages, query, all, page);
   }
 }
 

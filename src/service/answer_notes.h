@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "service/search_reply.h"
 #include "service/validate_search.h"
 #include "simile/limits.h"
+#include "simile/row_mask.h"
 
 namespace simile::service {
 
@@ -23,8 +23,8 @@ struct AnswerFacts {
   bool sees_all_rows = true;
   bool device_answered = false;  // the receipt has a device's own time
   bool has_next_page = false;
-  // [answered queries] of a paged call: how many rows each may return, whatever they score.
-  std::span<const std::uint64_t> rows_max;
+  const RowMask* unfiltered = nullptr;  // the rows of a query without a filter; null for all
+  std::uint64_t row_count = 0;          // of the snapshot
 };
 
 // Adds what is known once an answer is there. To the pages that are answers: that there are fewer

@@ -71,6 +71,8 @@ class Call : public AnyCall {
   // Frees the request, of which the handler has taken what it needs: a call may wait long for its
   // answer. To be called before anything else can finish the call.
   virtual void ReleaseRequest() {}
+  // The bytes of the whole response that carries this one: a stream's has a tag, too.
+  virtual std::uint64_t BytesWith(const Reply& reply) const { return reply.bytes(); }
   // Finishes with this response, which is only used before the return, unless the caller is gone.
   virtual void FinishWith(const Reply& reply) = 0;
 };

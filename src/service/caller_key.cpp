@@ -41,12 +41,12 @@ bool ReadPeer(std::string_view peer, sockaddr_storage& address) {
 
 }  // namespace
 
-CallerKey CallerKeyOf(std::string_view peer) {
+CallerKey CallerKeyOf(std::string_view peer, unsigned ipv6_bits) {
   const std::string_view without_port = peer.substr(0, peer.rfind(':'));
   const std::hash<std::string_view> hash;
   sockaddr_storage address{};
   if (!ReadPeer(without_port, address)) return static_cast<CallerKey>(hash(without_port));
-  return static_cast<CallerKey>(hash(net::PeerKey::Of(address).bytes()));
+  return static_cast<CallerKey>(hash(net::PeerKey::Of(address, ipv6_bits).bytes()));
 }
 
 CallerKey CallerKeyOfName(std::string_view name) {

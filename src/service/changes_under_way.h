@@ -41,8 +41,9 @@ struct ChangeRequest {
   ChangeKind kind = ChangeKind::kLoad;
   std::string collection;
   FolderName folder;  // kReload: empty for the folder served now; kRollback and kUnload: empty
-  bool allow_shape_change = false;   // kReload, kRollback
-  double min_overlap = 0;            // kReload; 0..1
+  bool allow_shape_change = false;  // kReload, kRollback
+  // kReload; 0..1, in place of the server's own minimum.
+  std::optional<double> min_overlap = std::nullopt;
   std::string expected_snapshot_id;  // all but kLoad; empty: any
   bool logs_failure = true;          // false: the program that asks reports it, once
 

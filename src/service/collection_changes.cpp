@@ -132,9 +132,10 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
 
 absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller) {
   if (absl::Status allowed = CheckAllowed(request.collection); !allowed.ok()) return allowed;
-  if (!(request.min_overlap >= 0 && request.min_overlap <= 1)) {
+  // NaN is neither.
+  if (request.min_overlap && !(*request.min_overlap >= 0 && *request.min_overlap <= 1)) {
     return Refuse(FieldPath{"min_overlap"}, "{}; give a share of the answers, 0 to 1",
-                  request.min_overlap);
+                  *request.min_overlap);
   }
   std::string& folder = request.folder.path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
@@ -482,7 +483,7 @@ engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& reque
           .folder = folder.path,
           .links_within = folder.links_within,
           .allow_shape_change = request.allow_shape_change,
-          .min_overlap = std::max(request.min_overlap, options_.min_overlap),
+          .min_overlap = request.min_overlap.value_or(options_.min_overlap),
           .required_id = {},
           .progress = [this, &request](const engine::ChangeProgress& progress) {
             under_way_.Report(request.collection, progress);

@@ -30,7 +30,7 @@ class CollectionChanges {
   struct Options {
     bool allowed_over_wire = false;
     std::filesystem::path data_root;  // callers load only from below it; empty: from nowhere
-    double min_overlap = 0;           // least of every reload; a request may ask for more
+    double min_overlap = 0;           // of every reload that does not ask for another
     bool required = true;             // false: what does not load at the start is kept as failed
   };
   struct Parts {

@@ -226,7 +226,7 @@ void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectio
   StartChange(parts, call, [&] {
     ChangeRequest change = ReplacementOf(ChangeKind::kReload, request);
     change.folder.path = request.folder();
-    change.min_overlap = request.min_overlap();
+    if (request.has_min_overlap()) change.min_overlap = request.min_overlap();
     return change;
   });
 }

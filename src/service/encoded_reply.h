@@ -25,9 +25,11 @@ class EncodedReply : public Reply {
   virtual void Encode(ByteCounter& out) const = 0;
   virtual void Encode(WireWriter& out) const = 0;
 
-  // Counts the bytes; to be called once, by the constructor of the reply.
+  // Counts the bytes. To be called by the constructor of the reply, again after it dropped a part.
   //   counted_max  where counting ends: Reply::is_exact
   void Count(std::uint64_t counted_max) {
+    sizes_.bytes = 0;
+    sizes_.messages.clear();
     ByteCounter counter(sizes_, counted_max);
     Encode(counter);
     is_exact_ = !counter.is_full();

@@ -161,7 +161,8 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
       call.method(), static_cast<std::size_t>(std::ranges::count_if(
                          *items, [](const FetchedItem& item) { return !item.error.empty(); })));
   return FetchReply(std::move(source->snapshot), std::move(source->shape), *std::move(items),
-                    std::move(source->notes), parts.limits.reply_bytes_max);
+                    std::move(source->notes), options->reply_bytes_max,
+                    parts.limits.reply_bytes_max);
 }
 
 // The field to search: `wanted`, or the collection's first when it is empty.
@@ -196,7 +197,8 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
                                                   source->items.mask().get(), work);
   if (!found.ok()) return found.status();
   return LookupReply(std::move(source->snapshot), std::move(source->shape), *std::move(found),
-                     std::move(source->notes), parts.limits.reply_bytes_max);
+                     std::move(source->notes), options->reply_bytes_max,
+                     parts.limits.reply_bytes_max);
 }
 
 }  // namespace

@@ -22,11 +22,15 @@ v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
 }  // namespace
 
 FetchReply::FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<FetchedItem> items,
-                       std::vector<std::string> notes, std::uint64_t counted_max)
+                       std::vector<std::string> notes, std::uint64_t bytes_max,
+                       std::uint64_t counted_max)
     : snapshot_(std::move(snapshot)),
       shape_(std::move(shape)),
       items_(std::move(items)),
       notes_(std::move(notes)) {
+  Count(counted_max);
+  if (bytes() <= bytes_max || notes_.empty()) return;
+  notes_.clear();
   Count(counted_max);
 }
 
@@ -53,11 +57,15 @@ void FetchReply::Encode(ByteCounter& out) const { EncodeTo(out); }
 void FetchReply::Encode(WireWriter& out) const { EncodeTo(out); }
 
 LookupReply::LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
-                         std::vector<std::string> notes, std::uint64_t counted_max)
+                         std::vector<std::string> notes, std::uint64_t bytes_max,
+                         std::uint64_t counted_max)
     : snapshot_(std::move(snapshot)),
       shape_(std::move(shape)),
       found_(std::move(found)),
       notes_(std::move(notes)) {
+  Count(counted_max);
+  if (bytes() <= bytes_max || notes_.empty()) return;
+  notes_.clear();
   Count(counted_max);
 }
 

@@ -21,11 +21,14 @@ struct FetchedItem {
   std::string error;  // a serialized google.rpc.Status; empty for a row
 };
 
+// Leaves its notes out where it would be larger than it may be with them.
 class FetchReply final : public EncodedReply {
  public:
-  //   notes  what of the request had no effect
+  //   notes        what of the request had no effect
+  //   bytes_max    of the response
+  //   counted_max  where counting ends: Reply::is_exact
   FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<FetchedItem> items,
-             std::vector<std::string> notes, std::uint64_t counted_max);
+             std::vector<std::string> notes, std::uint64_t bytes_max, std::uint64_t counted_max);
 
  private:
   void Encode(ByteCounter& out) const override;
@@ -39,10 +42,11 @@ class FetchReply final : public EncodedReply {
   std::vector<std::string> notes_;
 };
 
+// As FetchReply.
 class LookupReply final : public EncodedReply {
  public:
   LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
-              std::vector<std::string> notes, std::uint64_t counted_max);
+              std::vector<std::string> notes, std::uint64_t bytes_max, std::uint64_t counted_max);
 
  private:
   void Encode(ByteCounter& out) const override;

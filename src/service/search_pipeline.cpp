@@ -59,6 +59,28 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
   return metric == Metric::kCosine ? v1::SCORE_KIND_COSINE : v1::SCORE_KIND_DOT;
 }
 
+// How many of a query's excluded rows it could return otherwise. Of one call, whose queries mostly
+// share their masks and often their exclusions. Borrows the queries.
+class ExclusionCounts {
+ public:
+  std::uint64_t Of(const engine::ResolvedQuery& query) {
+    const RowMask* const mask = query.mask.get();
+    if (mask == nullptr) return query.excluded().size();
+    if (query.shared_excluded_rows == nullptr) return Count(query.excluded(), *mask);
+    const auto [known, is_new] = shared_.try_emplace(mask);
+    if (is_new) known->second = Count(query.excluded(), *mask);
+    return known->second;
+  }
+
+ private:
+  static std::uint64_t Count(std::span<const Row> rows, const RowMask& mask) {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(rows, [&](Row row) { return mask.Allows(row); }));
+  }
+
+  std::map<const RowMask*, std::uint64_t> shared_;  // of the list that queries share
+};
+
 // The result pages as far as they are known before the search: all but hits and groups, and whose
 // they are.
 //   queries  of those that can be answered
@@ -69,6 +91,7 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
   const std::vector<query::QueryRequest>& requests = search.queries;
   std::vector<ResultPage> pages(requests.size());
   std::map<const RowMask*, std::uint64_t> counts;  // queries of one call mostly share their masks
+  ExclusionCounts exclusions;
   std::size_t answered = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     query::QueryReport& told = report.queries[i];
@@ -78,6 +101,10 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
       continue;
     }
     const engine::ResolvedQuery& query = queries[answered++];
+    pages[i].excluded_count = exclusions.Of(query);
+    if (query.grouping && query.existing == nullptr) {
+      pages[i].keyword_count = query.grouping->field.column().keyword_count();
+    }
     pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;
     pages[i].filtered = !requests[i].filter.empty();
@@ -104,22 +131,6 @@ void AddUsers(const std::vector<query::QueryRequest>& requests, const query::Cal
   }
 }
 
-// The rows that each query may return, at most.
-std::vector<std::uint64_t> RowsMax(const std::vector<engine::ResolvedQuery>& queries,
-                                   const engine::Snapshot& snapshot) {
-  std::map<const RowMask*, std::uint64_t> counts;
-  std::vector<std::uint64_t> rows_max;
-  for (const engine::ResolvedQuery& query : queries) {
-    const RowMask* const mask = query.mask.get();
-    const auto [count, is_new] = counts.try_emplace(mask);
-    if (is_new) count->second = mask == nullptr ? snapshot.row_count() : mask->AllowedCount();
-    const auto excluded = static_cast<std::uint64_t>(std::ranges::count_if(
-        query.excluded(), [&](Row row) { return mask == nullptr || mask->Allows(row); }));
-    rows_max.push_back(count->second - excluded);
-  }
-  return rows_max;
-}
-
 // About how large the reply becomes, from the mean size of a row.
 std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queries,
                                  const RowShape& shape, const engine::Snapshot& snapshot) {
@@ -140,6 +151,7 @@ std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queri
 // bytes of the rest.
 std::uint64_t KeepForReply(ValidSearch& search) {
   search.exclude_ids = std::vector<std::string_view>();
+  if (search.allow_ids) search.allow_ids.emplace();  // that there is a list is known still
   search.answer.expected_snapshot_id = {};
   search.answer.required_filter = {};
   search.answer.payload = nullptr;
@@ -158,6 +170,18 @@ std::uint64_t KeepForReply(ValidSearch& search) {
   return bytes;
 }
 
+// Of the call and of its pages.
+std::uint64_t NoteCount(const SearchReply::Parts& parts) {
+  std::uint64_t count = parts.notes.size();
+  for (const ResultPage& page : parts.pages) count += page.notes.size();
+  return count;
+}
+
+std::string LeftOutText(std::uint64_t note_count) {
+  return fmt::format("{} left out: the reply may not be larger",
+                     note_count == 1 ? "1 note is" : base::Grouped(note_count) + " notes are");
+}
+
 template <class Element>
 std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_t offset) {
   return std::span(all).subspan(std::min<std::size_t>(offset, all.size()));
@@ -173,11 +197,12 @@ struct SearchPipeline::Pending {
   std::optional<PermittedSnapshot> pinned;
   engine::SnapshotPtr snapshot;  // of pinned: the task searches the rows that pass its filters
   RowShape shape;
-  std::vector<ResultPage> pages;        // [queries]
-  std::string next_page_token;          // empty: there is no next page, or none was asked for
-  std::vector<std::string> notes;       // of the whole call
-  std::vector<std::uint64_t> rows_max;  // [answered queries] of a paged call: what each may return
-  engine::SearchAnswer unsearched;      // where no query can be answered
+  std::vector<ResultPage> pages;              // [queries]
+  std::string next_page_token;                // empty: no next page, or none was asked for
+  std::vector<std::string> notes;             // of the whole call
+  std::string left_out_note;                  // where the reply has no space for the notes
+  std::shared_ptr<const RowMask> unfiltered;  // CallReport::unfiltered
+  engine::SearchAnswer unsearched;            // where no query can be answered
 };
 
 SearchPipeline::SearchPipeline(const Parts& parts)
@@ -188,7 +213,7 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&]() -> absl::Status {
     const auto pending = std::make_shared<Pending>(Pending{
-        std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}, {}, {}, {}});
+        std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}, {}, {}, {}, {}});
     const auto submitted = Submit(call, pending);
     if (!submitted.ok() || *submitted) return submitted.status();
     const auto resolve = [this, &call, pending] {
@@ -228,8 +253,8 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->priority = search.priority;
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
-  const query::CallOptions options{PathOf(pending->method), search.exclude_ids, filtered.filters,
-                                   search.partial};
+  const query::CallOptions options{PathOf(pending->method), search.exclude_ids, search.allow_ids,
+                                   filtered.filters, search.partial};
   query::CallReport report = search.report;  // a worker may have to begin anew
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
@@ -242,7 +267,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   pending->pages = StartPages(search, task->queries, report, call.request_id(), snapshot);
   if (pending->method == Method::kRecommend) AddUsers(search.queries, report, pending->pages);
   pending->notes = std::move(report.notes);
-  if (search.paging.wanted) pending->rows_max = RowsMax(task->queries, snapshot);
+  pending->unfiltered = std::move(report.unfiltered);
   task->reply_bytes_estimate = EstimateReplyBytes(task->queries, pending->shape, snapshot);
   task->request_bytes = KeepForReply(pending->search);
   call.ReleaseRequest();
@@ -301,6 +326,7 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
   for (ResultPage& page : pending.pages) {
     if (!page.error.empty()) continue;
     const engine::QueryResult& result = answer.results[answered++];
+    page.found_count = std::max(result.hits.size(), result.groups.size());
     page.hits = SkipFirst(result.hits, page.offset);
     page.groups = SkipFirst(result.groups, page.offset);
     if (page.cold_start) {
@@ -313,20 +339,23 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                   .sees_all_rows = pending.collection.sees_all_rows(),
                   .device_answered = answer.receipt.device_us.has_value(),
                   .has_next_page = !pending.next_page_token.empty(),
-                  .rows_max = pending.rows_max},
+                  .unfiltered = pending.unfiltered.get(),
+                  .row_count = pending.snapshot->row_count()},
                  pending.pages, pending.notes);
-  SearchReply reply({.snapshot = *pending.snapshot,
-                     .shape = pending.shape,
-                     .pages = pending.pages,
-                     .receipt = answer.receipt,
-                     .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,
-                     .sees_all_rows = pending.collection.sees_all_rows(),
-                     .sees_all_collections = pending.collection.sees_all_collections(),
-                     .request_id = call.request_id(),
-                     .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
-                     .next_page_token = pending.next_page_token,
-                     .notes = pending.notes},
-                    parts_.limits.reply_bytes_max);
+  SearchReply reply =
+      EncodeReply(call,
+                  {.snapshot = *pending.snapshot,
+                   .shape = pending.shape,
+                   .pages = pending.pages,
+                   .receipt = answer.receipt,
+                   .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,
+                   .sees_all_rows = pending.collection.sees_all_rows(),
+                   .sees_all_collections = pending.collection.sees_all_collections(),
+                   .request_id = call.request_id(),
+                   .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
+                   .next_page_token = pending.next_page_token,
+                   .notes = pending.notes},
+                  pending);
   absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, reply_remedy_);
   if (!fits.ok()) return fits;
   if (!pending.next_page_token.empty()) {
@@ -335,6 +364,25 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
   parts_.metrics.RecordAnswer(call.method(), answer.results.size(), answer.receipt.cost);
   parts_.metrics.CountFailedQueries(call.method(), pending.pages.size() - answer.results.size());
   return reply;
+}
+
+SearchReply SearchPipeline::EncodeReply(const Call& call, SearchReply::Parts parts,
+                                        Pending& pending) const {
+  const std::uint64_t counted_max = parts_.limits.reply_bytes_max;
+  const auto fits = [&](const SearchReply& reply) {
+    return call.BytesWith(reply) <= pending.search.answer.reply_bytes_max;
+  };
+  SearchReply whole(parts, counted_max);
+  const std::uint64_t note_count = NoteCount(parts);
+  if (note_count == 0 || fits(whole)) return whole;
+  parts.instead_of_notes = "";
+  SearchReply bare(parts, counted_max);
+  if (!fits(bare)) return whole;  // its size is what the error names
+  pending.left_out_note = LeftOutText(note_count);
+  parts.instead_of_notes = pending.left_out_note;
+  SearchReply noted(parts, counted_max);
+  if (!fits(noted)) return bare;
+  return noted;
 }
 
 absl::StatusOr<SearchReply> SearchPipeline::BuildReplyWithoutSearch(const Call& call,

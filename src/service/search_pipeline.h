@@ -57,6 +57,9 @@ class SearchPipeline {
   // Errors: REPLY_TOO_LARGE; then the call counts as not answered and leases nothing.
   absl::StatusOr<SearchReply> BuildReply(const Call& call, const engine::SearchAnswer& answer,
                                          Pending& pending) const;
+  // Leaves the notes out where the reply would be too large with them, and says so in one note if
+  // that fits. A reply that is too large without notes has them.
+  SearchReply EncodeReply(const Call& call, SearchReply::Parts parts, Pending& pending) const;
   // The reply of a call of which no query can be answered.
   absl::StatusOr<SearchReply> BuildReplyWithoutSearch(const Call& call, Pending& pending) const;
   // Empty when there is no next page.

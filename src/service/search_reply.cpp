@@ -44,7 +44,11 @@ class ResponseEncoder {
     }
     out_.Message(Response::kReceiptFieldNumber, [&] { EncodeReceipt(); });
     out_.Text(Response::kNextPageTokenFieldNumber, parts_.next_page_token);
-    for (const std::string& note : parts_.notes) out_.Element(Response::kNotesFieldNumber, note);
+    if (parts_.instead_of_notes) {
+      out_.Text(Response::kNotesFieldNumber, *parts_.instead_of_notes);
+    } else {
+      EncodeNotes(Response::kNotesFieldNumber, parts_.notes);
+    }
     out_.Number(Response::kFailedCountFieldNumber,
                 static_cast<std::uint64_t>(std::ranges::count_if(
                     parts_.pages, [](const ResultPage& page) { return !page.error.empty(); })));
@@ -97,7 +101,11 @@ class ResponseEncoder {
       });
     }
     out_.Number(Result::kSeenCountFieldNumber, page.seen_count);
-    for (const std::string& note : page.notes) out_.Element(Result::kNotesFieldNumber, note);
+    if (!parts_.instead_of_notes) EncodeNotes(Result::kNotesFieldNumber, page.notes);
+  }
+
+  void EncodeNotes(int field, std::span<const std::string> notes) {
+    for (const std::string& note : notes) out_.Element(field, note);
   }
 
   void EncodeReceipt() {

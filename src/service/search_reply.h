@@ -27,10 +27,13 @@ struct ResultPage {
   std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
   std::string_view user_id;                    // of Recommend
   std::uint32_t seen_count = 0;                // of Recommend: items of the call that the user saw
-  // For notes: whether there is a filter of the query or the options, and how many hits of a cold
-  // start have no value in its order.
-  bool filtered = false;
-  std::size_t unlisted_count = 0;
+  // For notes.
+  bool filtered = false;             // by a filter of the query or the options
+  std::uint64_t excluded_count = 0;  // excluded rows that pass the filters
+  std::size_t found_count = 0;       // hits or groups, those that the offset skips included
+  std::size_t unlisted_count = 0;    // hits of a cold start that have no value in its order
+  // The keywords of group_by's field; nothing where some rows do not exist for the call.
+  std::optional<std::uint64_t> keyword_count;
   // With partial: why there is no answer, as a serialized google.rpc.Status. Of the other fields
   // only user_id and index are sent then. Empty for an answer.
   std::string error;
@@ -56,6 +59,8 @@ class SearchReply final : public EncodedReply {
     std::uint64_t total_us = 0;          // since the call arrived
     std::string_view next_page_token;    // empty for none
     std::span<const std::string> notes;  // of the whole call
+    // The only note that is sent, in place of these and those of the pages; empty for none at all.
+    std::optional<std::string_view> instead_of_notes = std::nullopt;
   };
 
   // Counts the bytes, in one walk over the rows.

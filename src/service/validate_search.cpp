@@ -48,9 +48,11 @@ absl::Status CheckSharedFields(const FieldPath& path, const Message& message,
   absl::Status status = CheckFilterSize({"filter", &path}, message.filter(), limits);
   if (!status.ok()) return status;
   if (static_cast<std::uint32_t>(message.exclude_ids_size()) > limits.excluded_ids_max) {
-    return Refuse({"exclude_ids", &path}, "{} given; at most {}",
-                  base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
-                  base::Grouped(limits.excluded_ids_max));
+    return Refuse(
+        {"exclude_ids", &path},
+        "{} given; at most {}. The options' list and that of each query take so many each",
+        base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
+        base::Grouped(limits.excluded_ids_max));
   }
   for (int index = 0; index < message.exclude_ids_size(); ++index) {
     status = CheckId({"exclude_ids", &path, index}, message.exclude_ids(index), limits);
@@ -113,6 +115,21 @@ absl::Status CheckExclusionCount(const FieldPath& list, std::uint64_t query_coun
                 base::Grouped(limits.exclusions_per_call_max));
 }
 
+absl::Status CheckAllowedIds(const v1::ItemIds& allowed, const Limits& limits) {
+  if (static_cast<std::uint32_t>(allowed.ids_size()) > limits.allowed_ids_max) {
+    return Refuse({"allow_ids", &kOptions},
+                  "{} given; at most {}. A payload field that marks these items, and a filter that "
+                  "asks for it, have no such limit",
+                  base::Counted(static_cast<std::uint64_t>(allowed.ids_size()), "id"),
+                  base::Grouped(limits.allowed_ids_max));
+  }
+  for (int index = 0; index < allowed.ids_size(); ++index) {
+    absl::Status status = CheckId({"allow_ids", &kOptions, index}, allowed.ids(index), limits);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 // Sets diversity or group_by: the query's own, or else the options'.
 //   own  the query, or the options for Recommend
 template <class Message>
@@ -141,17 +158,18 @@ absl::Status SetRefinement(const FieldPath& path, const Message& own,
 }
 
 // Adds the pages before the requested one to the offset, and checks that the page is within bounds.
+//   past_reach  set to the error of a page beyond them
+// Errors: those of the first page.
 absl::Status SetOffset(const FieldPath& path, const Paging& paging, const Limits& limits,
-                       query::QueryRequest& query) {
-  std::uint64_t skipped = query.offset;
-  if (paging.token) {
-    // Every page from k_max on is out of reach, and the product below must not overflow.
-    const std::uint64_t page = std::min<std::uint64_t>(paging.token->page, limits.k_max);
-    skipped += page * query.k;
-  }
-  absl::Status status = CheckReach(path, skipped, query, limits);
-  query.offset = static_cast<std::uint32_t>(skipped);
-  return status;
+                       query::QueryRequest& query, absl::Status& past_reach) {
+  absl::Status status = CheckReach(path, query.offset, query, limits);
+  if (!status.ok() || !paging.token) return status;
+  // Every page from k_max on is out of reach, and the product below must not overflow.
+  const std::uint64_t page = std::min<std::uint64_t>(paging.token->page, limits.k_max);
+  const std::uint64_t skipped = query.offset + page * query.k;
+  past_reach = CheckReach(path, skipped, query, limits);
+  if (past_reach.ok()) query.offset = static_cast<std::uint32_t>(skipped);
+  return absl::OkStatus();
 }
 
 // How many vectors a query counts as: one for each example, or one.
@@ -215,10 +233,12 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
   return paging;
 }
 
+//   past_reach  set to the error of a page beyond the query's bounds
 absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v1::Query& from,
                                                   const v1::SearchOptions& options,
                                                   const query::QueryRequest& defaults,
-                                                  const Paging& paging, const Limits& limits) {
+                                                  const Paging& paging, const Limits& limits,
+                                                  absl::Status& past_reach) {
   absl::Status status = CheckSharedFields(path, from, limits);
   if (!status.ok()) return status;
   query::QueryRequest query = defaults;
@@ -231,7 +251,7 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
   }
   query.exclude_ids.assign(from.exclude_ids().begin(), from.exclude_ids().end());
   status = SetRefinement(path, from, options, limits, query);
-  if (status.ok()) status = SetOffset(path, paging, limits, query);
+  if (status.ok()) status = SetOffset(path, paging, limits, query, past_reach);
   if (!status.ok()) return status;
   const bool exclude_seen = from.has_exclude_seen() ? from.exclude_seen() : options.exclude_seen();
   status = SetTarget(path, from, exclude_seen, limits, query);
@@ -263,6 +283,8 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
                                     static_cast<std::uint64_t>(options.exclude_ids_size()),
                                     own_exclusions, limits));
   if (!status.ok()) return status;
+  status = CheckAllowedIds(options.allow_ids(), limits);
+  if (!status.ok()) return status;
   const auto answer = ValidateAnswerOptions(&kOptions, options, limits);
   if (!answer.ok()) return answer.status();
   const auto receipt = ValidReceiptDetail(options);
@@ -273,6 +295,10 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   if (!paging.ok()) return paging.status();
   ValidSearch valid;
   valid.exclude_ids = {options.exclude_ids().begin(), options.exclude_ids().end()};
+  if (options.has_allow_ids()) {
+    const auto& ids = options.allow_ids().ids();
+    valid.allow_ids.emplace(ids.begin(), ids.end());
+  }
   valid.answer = *answer;
   valid.receipt = *receipt;
   valid.priority = *priority;
@@ -291,16 +317,24 @@ FieldPath PathOf(std::string_view list, int index, bool partial) {
   return {list, nullptr, partial ? 0 : index};
 }
 
+// Whether an error is of the query itself and not of the options.
+bool IsOfQuery(const absl::Status& error, const FieldPath& path) {
+  return base::FieldOf(error).starts_with(fmt::format("{}", path));
+}
+
+// The error of one query of a partial call, with the field of this call.
+// REQUIRES: IsOfQuery(error, path).
+absl::Status WithOwnField(absl::Status error, const FieldPath& path, int index) {
+  const FieldPath own{path.name, nullptr, index};
+  const std::string rest = base::FieldOf(error).substr(fmt::format("{}", path).size());
+  return base::WithField(std::move(error), fmt::format("{}{}", own, rest));
+}
+
 // Refuses one query of a partial call: adds an empty one with the error, whose field is the query's
 // own. The same error comes back where the call fails of it, as of any error of the options.
 absl::Status RefuseQuery(absl::Status error, const FieldPath& path, int index, ValidSearch& valid) {
-  const std::string field = base::FieldOf(error);
-  const std::string alone = fmt::format("{}", path);
-  if (!valid.partial || !field.starts_with(alone)) return error;
-  const FieldPath own{path.name, nullptr, index};
-  query::QueryReport& report = valid.report.queries[valid.queries.size()];
-  report.status =
-      base::WithField(std::move(error), fmt::format("{}{}", own, field.substr(alone.size())));
+  if (!valid.partial || !IsOfQuery(error, path)) return error;
+  valid.report.queries[valid.queries.size()].status = WithOwnField(std::move(error), path, index);
   valid.queries.emplace_back();
   return absl::OkStatus();
 }
@@ -367,8 +401,16 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   std::set<std::string_view> filters;  // of valid->queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
     const FieldPath path = PathOf("queries", index, valid->partial);
-    auto query =
-        ValidateQuery(path, request.queries(index), options, *defaults, valid->paging, limits);
+    absl::Status past_reach;
+    auto query = ValidateQuery(path, request.queries(index), options, *defaults, valid->paging,
+                               limits, past_reach);
+    if (query.ok() && !past_reach.ok()) {
+      if (!valid->partial) return past_reach;
+      // The pages of a query that is answered end before this one. So this query has another error,
+      // which is the same on every page.
+      valid->report.queries[valid->queries.size()].past_reach =
+          WithOwnField(std::move(past_reach), path, index);
+    }
     if (!query.ok()) {
       absl::Status status = RefuseQuery(query.status(), path, index, *valid);
       if (!status.ok()) return status;
@@ -395,7 +437,9 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   auto query = ValidDefaults(options, limits);
   if (!query.ok()) return query.status();
   absl::Status status = SetRefinement(kOptions, options, options, limits, *query);
-  if (status.ok()) status = SetOffset(kOptions, valid->paging, limits, *query);
+  absl::Status past_reach;
+  if (status.ok()) status = SetOffset(kOptions, valid->paging, limits, *query, past_reach);
+  status.Update(past_reach);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
     const FieldPath path = PathOf("user_ids", index, valid->partial);
     status = CheckId(path, request.user_ids(index), limits);

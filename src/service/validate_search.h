@@ -42,7 +42,8 @@ struct ValidSearch {
   // What is known of each query already: with partial, why it is refused; such a query is empty.
   query::CallReport report;
   bool partial = false;  // a query that cannot be answered leaves the others their answers
-  std::vector<std::string_view> exclude_ids;  // of every query; views of the request
+  std::vector<std::string_view> exclude_ids;               // of every query; views of the request
+  std::optional<std::vector<std::string_view>> allow_ids;  // the same; unset allows all items
   AnswerOptions answer;
   ReceiptDetail receipt = ReceiptDetail::kFull;
   engine::Priority priority = engine::Priority::kOnline;

@@ -361,10 +361,9 @@ TEST_F(ClientCommandsTest, SimilarSaysWhyThereAreNoHits) {
     return run.printed.substr(begin, run.printed.find('\n', begin) - begin);
   };
   EXPECT_EQ(reason({"--score-threshold", "0.99"}),
-            "  note: 0 hits, not 3: no row scores 0.99 or more");
+            "  note: 0 hits, not 3: no row scores 0.99 or more, 1 excluded row aside");
   EXPECT_EQ(reason({"--score-threshold", "2", "--filter", "genres:Western"}),
-            "  note: 0 hits, not 3: no row passes the filter and scores 2 or more; such scores are "
-            "at most 1");
+            "  note: 0 hits, not 3: no row scores 2 or more; such scores are at most 1");
   EXPECT_EQ(reason({"--score-threshold", "2", "--filter", "year > 3000"}),
             "  note: 0 hits, not 3: no row passes the filter");
   EXPECT_EQ(reason({"--offset", "9000"}),

@@ -152,9 +152,9 @@ TEST(JsonlReaderTest, ReadsALineOfUpTo64KiB) {
   };
   EXPECT_TRUE(ReadLines(line(65'536) + "\n" + line(65'536)).ok());
   EXPECT_EQ(std::string(ReadLines("{}\n" + line(65'537) + "\n").message()),
-            "lines.jsonl: line 2 is longer than 65,536 bytes");
+            "lines.jsonl: line 2 is longer than 65,536 bytes (limits.jsonl_line_bytes_max)");
   EXPECT_EQ(std::string(ReadLines(std::string(3'000'000, ' ')).message()),
-            "lines.jsonl: line 1 is longer than 65,536 bytes");
+            "lines.jsonl: line 1 is longer than 65,536 bytes (limits.jsonl_line_bytes_max)");
 }
 
 TEST(JsonlReaderTest, ReadsLinesAcrossTheBuffersEnd) {

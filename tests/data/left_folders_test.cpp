@@ -287,6 +287,57 @@ TEST_F(LeftFolderTest, GitLfsPointers) {
   EXPECT_THAT(Refusal("content_vectors.safetensors", pointer), HasSubstr("`git lfs pull` fetches"));
 }
 
+// What downloads and copies leave that failed, under the names of each kind of file.
+TEST_F(LeftFolderTest, FilesOfOtherKinds) {
+  const std::pair<std::string, std::string> kinds[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
+       "is a pointer of Git LFS"},
+      {"\n<!DOCTYPE html>\n<html><head><title>Not found, sorry</title></head></html>\n",
+       "is a web page (HTML)"},
+      {"<html>\n<head></head>\n</html>", "is a web page (HTML)"},
+      {"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>AccessDenied</Code></Error>",
+       "is XML"},
+      {"<Error><Code>NoSuchKey, or no rights</Code></Error>", "is XML"},
+  };
+  folder_.Write("preference_vectors.npy", kVectors);
+  const std::pair<std::string, std::string> files[] = {
+      {"content_vectors.npy", kVectors},
+      {"metadata.jsonl", kRows},
+      {"user_ids.json", "[\"u\", \"v\", \"w\"]"},
+      {"collection.json", "{}"},
+      {"interactions.jsonl", ""},
+  };
+  for (const auto& [name, right] : files) folder_.Write(name, right);
+  for (const auto& [text, what] : kinds) {
+    for (const auto& [name, right] : files) {
+      EXPECT_THAT(Refusal(name, text), HasSubstr(fmt::format("{}: {}", name, what)));
+      folder_.Write(name, right);
+    }
+    fs::remove(folder_.path() / "content_vectors.npy");
+    EXPECT_THAT(Refusal("content_vectors.safetensors", text),
+                HasSubstr("content_vectors.safetensors: " + what));
+    fs::remove(folder_.path() / "content_vectors.safetensors");
+    folder_.Write("content_vectors.npy", kVectors);
+  }
+}
+
+TEST_F(LeftFolderTest, EmptyFiles) {
+  EXPECT_THAT(With("interactions.jsonl", "").notes, Contains("interactions.jsonl: is empty"));
+  EXPECT_THAT(Refusal("collection.json", ""), HasSubstr("collection.json: is empty"));
+  fs::remove(folder_.path() / "collection.json");
+  EXPECT_THAT(Refusal("metadata.jsonl", ""), HasSubstr("metadata.jsonl: 0 lines, but"));
+  EXPECT_THAT(Refusal("content_vectors.npy", ""), HasSubstr("content_vectors.npy: is empty"));
+}
+
+TEST_F(LeftFolderTest, FilesThatAreCutShort) {
+  EXPECT_THAT(
+      Refusal("metadata.jsonl", "{\"id\": \"a\"}\n{\"id\": \"b"),
+      HasSubstr("metadata.jsonl: line 2, column 10: a string is not closed; expected '\"'; the "
+                "file ends there: it may be cut short"));
+  EXPECT_THAT(Refusal("metadata.jsonl", "{\"id\": \"a\"\n{\"id\": \"b\"}\n{\"id\": \"c\"}\n"),
+              Not(HasSubstr("cut short")));
+}
+
 // Spark writes folders of parts with checksums.
 TEST_F(LeftFolderTest, Spark) {
   fs::remove(folder_.path() / "metadata.jsonl");

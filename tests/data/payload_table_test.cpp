@@ -129,7 +129,8 @@ TEST(PayloadTableTest, RefusesOneFieldTooMany) {
   const absl::Status status = builder.Add({{"a", {}}, {"c", {}}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(status.message()),
-            "field \"c\" is one too many; a collection may have 2 different fields");
+            "field \"c\" is one too many; a collection may have 2 different fields: keep rare ones "
+            "together in one list of texts, as in \"attributes\": [\"color=red\"]");
 }
 
 TEST(PayloadTableTest, RefusesARowLargerThanAChunk) {

@@ -97,7 +97,7 @@ class KubernetesTest(unittest.TestCase):
             for port in one(objects, "Service")["spec"]["ports"]:
                 self.assertEqual(ports[port["targetPort"]], port["port"])
         for part in ("server", "metrics"):
-            self.assertEqual(SETTINGS[part]["listen"], "0.0.0.0", "the loopback of a pod cannot be reached")
+            self.assertEqual(SETTINGS[part]["listen"], "::", "a pod is asked at its own address, of IPv4 or IPv6")
 
     def test_a_pod_is_given_longer_than_a_stop_takes(self):
         for objects in self.each():

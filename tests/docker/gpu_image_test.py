@@ -54,7 +54,7 @@ CASES = (
     Case("cards withheld: none", no_device("cudaErrorNoDevice: no CUDA-capable device is detected"), "hidden_from_container",
          'this container gets no GPU: NVIDIA_VISIBLE_DEVICES is "none"', compose={"NVIDIA_VISIBLE_DEVICES": "none"}),
     Case("cards hidden", no_device("cudaErrorNoDevice: no CUDA-capable device is detected"), "hidden",
-         'the cards are hidden: CUDA_VISIBLE_DEVICES is "-1"', compose={"CUDA_VISIBLE_DEVICES": "-1"}),
+         'the cards are hidden: CUDA_VISIBLE_DEVICES is "-1"', compose={"GPU_IN_CONTAINER": "-1"}),
     Case("capabilities without compute", NO_DRIVER, "no_driver_library",
          "libcuda.so.1, the driver's library for programs, is not found", {"NVIDIA_DRIVER_CAPABILITIES": "utility"}),
     Case("driver too old", "the NVIDIA driver runs CUDA 11.4, the plug-in needs CUDA {toolkit} (driver {oldest} or later)",

@@ -337,7 +337,8 @@ const std::vector<Case>& Cases() {
        "prohibited"},
       {"FabricManager", All, {"FAKE_GPU_PROBE_ERROR=802"}, {}, "fabric_manager", 1, "fabric"},
       {"Mps", All, {"FAKE_GPU_PROBE_ERROR=805"}, {}, "mps", 1, "MPS"},
-      {"DriverError", All, {"FAKE_CUDA_ERROR=999"}, {}, "driver_error", 1, "cuInit: CUDA_ERROR"},
+      {"DriverError", All, {"FAKE_CUDA_ERROR=304"}, {}, "driver_error", 1, "cuInit: CUDA_ERROR"},
+      {"AfterSleep", All, {"FAKE_CUDA_ERROR=999"}, {}, "after_sleep", 1, "after the machine slept"},
       {"PluginMissing",
        [](const GpuFiles& files) {
          files.AddAll();

@@ -55,7 +55,8 @@ TEST(SymptomsTest, KnowsTheErrorsOfTheDriver) {
   for (const int code : {98, 209}) EXPECT_EQ(SymptomOfDriverError(code), Symptom::kNoCodeForCard);
   EXPECT_EQ(SymptomOfDriverError(803), Symptom::kVersionMismatch);
   for (const int code : {805, 806, 807}) EXPECT_EQ(SymptomOfDriverError(code), Symptom::kMps);
-  EXPECT_EQ(SymptomOfDriverError(999), Symptom::kDriverError);
+  EXPECT_EQ(SymptomOfDriverError(999), Symptom::kAfterSleep);
+  EXPECT_EQ(SymptomOfDriverError(304), Symptom::kDriverError);
 }
 
 TEST(SymptomsTest, KnowsXids) {

@@ -52,10 +52,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FillResponse(answer.parts(), search);
   Check(service::SearchReply(answer.parts(), kCountedMax), search);
   const simile::engine::SnapshotPtr& snapshot = answer.snapshot();
-  Check(service::FetchReply(snapshot, answer.shape(), answer.items(), answer.notes(), kCountedMax),
+  Check(service::FetchReply(snapshot, answer.shape(), answer.items(), answer.notes(), kCountedMax,
+                            kCountedMax),
         FetchResponseOf(*snapshot, answer.shape(), answer.items(), answer.notes()));
-  Check(
-      service::LookupReply(snapshot, answer.shape(), answer.matches(), answer.notes(), kCountedMax),
-      LookupResponseOf(*snapshot, answer.shape(), answer.matches(), answer.notes()));
+  Check(service::LookupReply(snapshot, answer.shape(), answer.matches(), answer.notes(),
+                             kCountedMax, kCountedMax),
+        LookupResponseOf(*snapshot, answer.shape(), answer.matches(), answer.notes()));
   return 0;
 }

@@ -104,6 +104,17 @@ TEST_F(AnswerNotesTest, AShortAnswerSaysWhyItIsShort) {
               {"no row passes the filter", filtered("genres: \"No such genre\"")},
               {"no other row passes the filter", filtered("media_id IN [\"aliens-1986\"]")},
               {"1 hit, not ", filtered("media_id = \"aliens-1986\"")},
+              {"no row passes the filter, 1 excluded row aside",
+               [](auto& request) {
+                 QueryOf(request).set_id("aliens-1986");
+                 OptionsOf(request).set_filter("media_id = \"aliens-1986\"");
+               }},
+              {"no row passes the filter, 2 excluded rows aside",
+               [](auto& request) {
+                 OptionsOf(request).set_filter("media_id IN [\"aliens-1986\", \"star-wars-1977\"]");
+                 OptionsOf(request).add_exclude_ids("aliens-1986");
+                 QueryOf(request).add_exclude_ids("star-wars-1977");
+               }},
               {"no row scores 0.99 or more",
                [](auto& request) { OptionsOf(request).set_score_threshold(0.99F); }},
               {"no row passes the filter and scores 0.98 or more",
@@ -163,7 +174,8 @@ TEST_F(AnswerNotesTest, TheLastPageSaysThatRowsFollow) {
         with(10, [](auto& options) { options.mutable_diversity(); })},
        {"the pages end at rank 30, since diversity chooses from 40 candidates",
         with(15, [](auto& options) { options.mutable_diversity()->set_candidates(40); })},
-       {"the pages end at group 10, since groups times group_size are at most 200 (limits.k_max)",
+       {"the pages end at group 10, since groups times group_size are at most 200 (limits.k_max), "
+        "and up to ",
         with(10,
              [](auto& options) {
                options.mutable_group_by()->set_field("cast");

@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <map>
@@ -204,6 +205,41 @@ TEST_F(SearchStreamTest, GoesOnAfterRequestsThatFail) {
   EXPECT_EQ(CountMessages(server_, "INVALID_ARGUMENT"), 4);
   EXPECT_EQ(CountMessages(server_, "NOT_FOUND"), 1);
   EXPECT_EQ(CountMessages(server_, "DEADLINE_EXCEEDED"), 1);
+}
+
+TEST_F(SearchStreamTest, LeavesNotesOutOfAnAnswerThatWouldBeTooLarge) {
+  Stream stream(server_);
+  v1::SearchStreamRequest request = TaggedToyStory(1'000'000'000'000);
+  v1::SearchOptions& options = *request.mutable_search()->mutable_options();
+  options.set_receipt_detail(v1::RECEIPT_DETAIL_BRIEF);
+  for (const char* const id : {"zz", "yy", "xx"}) options.add_exclude_ids(id);
+  stream.Send(request);
+  const v1::SearchStreamResponse whole = stream.Read();
+  ASSERT_EQ(whole.search().notes_size(), 1);
+  v1::SearchStreamResponse bare = whole;
+  bare.mutable_search()->clear_notes();
+  constexpr std::size_t kTimeBytes = 4;  // the time on the receipt takes so many more or less
+  const std::size_t first = bare.ByteSizeLong() + kTimeBytes;
+  const std::size_t last = whole.ByteSizeLong() + kTimeBytes;
+  for (std::size_t max = first; max <= last; ++max) {
+    options.set_reply_bytes_max(static_cast<std::uint32_t>(max));
+    stream.Send(request);
+    const v1::SearchStreamResponse response = stream.Read();
+    ASSERT_TRUE(response.has_search()) << max << ": " << response.ShortDebugString();
+    EXPECT_LE(response.ByteSizeLong(), max);
+    EXPECT_EQ(response.search().results_size(), 1);
+    if (max == first) {
+      EXPECT_EQ(response.search().notes_size(), 0);
+    }
+    if (max == last) {
+      EXPECT_EQ(response.search().notes(0), whole.search().notes(0));
+    }
+  }
+  options.set_reply_bytes_max(static_cast<std::uint32_t>(first - 2 * kTimeBytes - 1));
+  stream.Send(request);
+  EXPECT_EQ(ReasonOf(stream.Read()), "REPLY_TOO_LARGE");
+  stream.call().HalfClose();
+  EXPECT_TRUE(stream.AwaitEnd().ok());
 }
 
 TEST_F(SearchStreamTest, EndsWithAMessageThatCannotBeParsedAfterTheAnswersBefore) {

@@ -1,5 +1,6 @@
 #include "net/acceptor.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -17,7 +18,9 @@
 namespace simile::net {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // An acceptor on a free port that keeps the connections it hands over.
 class AcceptorTest : public testing::Test {
@@ -81,6 +84,32 @@ TEST_F(AcceptorTest, ResetsConnectionsBeyondTheTotal) {
   AwaitClosed(clients[4]);
   EXPECT_EQ(acceptor_->CountOpen(), 3U);
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"connections\"} 2\n"));
+}
+
+TEST_F(AcceptorTest, TellsARefusedPeerAndTheLogWhichLimitIsReached) {
+  Start({.connections_max = 1'024, .per_peer_max = 1});
+  const base::FileDescriptor first = ConnectTo(port_);
+  AwaitHandedOver(1);
+  for (int turn = 0; turn < 3; ++turn) {
+    const std::string reply = ReadAll(ConnectTo(port_));
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 429 Too Many Requests\r\n"));
+    EXPECT_THAT(reply,
+                EndsWith("\r\n\r\ntoo many connections: this server holds at most 1 from one "
+                         "address (limits.connections_per_peer_max)\n"));
+  }
+  EXPECT_THAT(lines_.str(), HasSubstr("a connection is refused: the server holds as many as it may "
+                                      "peer=127.0.0.1 most=\"1 from one address "
+                                      "(limits.connections_per_peer_max)\" more_before=0\n"));
+  EXPECT_EQ(std::ranges::count(lines_.str(), '\n'), 1) << "one line in ten seconds";
+}
+
+TEST_F(AcceptorTest, TellsARefusedPeerThatTheServerIsFull) {
+  Start({.connections_max = 1, .per_peer_max = 64});
+  const base::FileDescriptor first = ConnectTo(port_);
+  AwaitHandedOver(1);
+  const std::string reply = ReadAll(ConnectTo(port_));
+  EXPECT_THAT(reply, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(reply, HasSubstr("this server holds at most 1 (limits.connections_max)\n"));
 }
 
 TEST_F(AcceptorTest, AcceptsNewConnectionsWhenOldOnesHaveClosed) {

@@ -38,8 +38,8 @@ base::FileDescriptor Socket() {
   return base::FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-const PeerKey kAda = PeerKey::Of(V4("10.0.0.1"));
-const PeerKey kBen = PeerKey::Of(V4("10.0.0.2"));
+const PeerKey kAda = PeerKey::Of(V4("10.0.0.1"), 64);
+const PeerKey kBen = PeerKey::Of(V4("10.0.0.2"), 64);
 
 class ConnectionTableTest : public testing::Test {
  protected:
@@ -48,10 +48,22 @@ class ConnectionTableTest : public testing::Test {
 
 TEST(PeerKeyTest, IsTheAddressOrTheNetwork) {
   EXPECT_NE(kAda, kBen);
-  EXPECT_EQ(PeerKey::Of(V6("::ffff:10.0.0.1")), kAda);
-  EXPECT_EQ(PeerKey::Of(V6("2001:db8:1:2::1")), PeerKey::Of(V6("2001:db8:1:2:ffff::9")));
-  EXPECT_NE(PeerKey::Of(V6("2001:db8:1:2::1")), PeerKey::Of(V6("2001:db8:1:3::1")));
-  EXPECT_NE(PeerKey::Of(V6("a00:1::")), kAda);  // the same leading bytes, another family
+  EXPECT_EQ(PeerKey::Of(V6("::ffff:10.0.0.1"), 64), kAda);
+  EXPECT_EQ(PeerKey::Of(V6("2001:db8:1:2::1"), 64), PeerKey::Of(V6("2001:db8:1:2:ffff::9"), 64));
+  EXPECT_NE(PeerKey::Of(V6("2001:db8:1:2::1"), 64), PeerKey::Of(V6("2001:db8:1:3::1"), 64));
+  EXPECT_NE(PeerKey::Of(V6("a00:1::"), 64), kAda);  // the same leading bytes, another family
+}
+
+TEST(PeerKeyTest, IsAsWideAsItIsAskedFor) {
+  const auto same = [](const char* one, const char* other, unsigned bits) {
+    return PeerKey::Of(V6(one), bits) == PeerKey::Of(V6(other), bits);
+  };
+  EXPECT_TRUE(same("2001:db8:1:2f::1", "2001:db8:1:20::1", 60));
+  EXPECT_FALSE(same("2001:db8:1:2f::1", "2001:db8:1:1f::1", 60));
+  EXPECT_TRUE(same("2001:db8:1:2f::1", "2001:db8:1:ffff::1", 48));
+  EXPECT_FALSE(same("2001:db8:1:2f::1", "2001:db8:1:2f::2", 128));
+  EXPECT_TRUE(same("2001:db8:1:2f::1", "2001:db8:1:2f::1", 128));
+  EXPECT_EQ(PeerKey::Of(V6("::ffff:10.0.0.1"), 32), PeerKey::Of(V4("10.0.0.1"), 128));
 }
 
 TEST_F(ConnectionTableTest, RefusesConnectionsBeyondTheTotal) {

@@ -357,7 +357,7 @@ TEST(PeerBudgetsTest, KeepsTheBudgetOfAPeerThatComesBack) {
     auto& v4 = reinterpret_cast<sockaddr_in&>(address);
     v4.sin_family = AF_INET;
     v4.sin_addr.s_addr = htonl(0x0a000000 + number);
-    return PeerKey::Of(address);
+    return PeerKey::Of(address, 64);
   };
   EXPECT_TRUE(budgets.Of(peer(0))->CountReset());
   while (budgets.Of(peer(0))->CountReset()) {

@@ -11,6 +11,7 @@
 namespace simile::net {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -31,6 +32,16 @@ TEST(ListenTest, WritesIpv6AddressesInBrackets) {
   const auto socket = Listen("::1", 0);
   if (!socket.ok()) GTEST_SKIP() << "this machine has no IPv6: " << socket.status();
   EXPECT_EQ(socket->address, "[::1]:" + std::to_string(socket->port));
+}
+
+// Also on a machine without IPv6, where it is 0.0.0.0.
+TEST(ListenTest, TakesIpv4OnTheAddressOfEveryFamily) {
+  const auto socket = Listen("::", 0);
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  const std::string port = std::to_string(socket->port);
+  EXPECT_THAT(socket->address, AnyOf("[::]:" + port, "0.0.0.0:" + port));
+  EXPECT_FALSE(socket->is_loopback);
+  EXPECT_TRUE(ConnectTo(socket->port).valid());
 }
 
 TEST(ListenTest, KnowsWhetherOtherMachinesReachIt) {

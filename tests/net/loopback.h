@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <string>
 
 #include "base/file_descriptor.h"
 
@@ -23,11 +24,16 @@ inline base::FileDescriptor ConnectTo(std::uint16_t port) {
   return fd;
 }
 
-// Reads until the other side has closed or reset the connection.
-inline void AwaitClosed(const base::FileDescriptor& fd) {
+// What arrives until the other side has closed or reset the connection.
+inline std::string ReadAll(const base::FileDescriptor& fd) {
+  std::string all;
   char buffer[512];
-  while (recv(fd.get(), buffer, sizeof buffer, 0) > 0) {
+  while (true) {
+    const ssize_t bytes = recv(fd.get(), buffer, sizeof buffer, 0);
+    if (bytes <= 0) return all;
+    all.append(buffer, static_cast<std::size_t>(bytes));
   }
 }
+inline void AwaitClosed(const base::FileDescriptor& fd) { static_cast<void>(ReadAll(fd)); }
 
 }  // namespace simile::net

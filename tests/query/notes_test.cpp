@@ -1,7 +1,10 @@
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "query/resolve_fixture.h"
 
@@ -202,10 +205,12 @@ class NotesOfGroupsTest : public testing::Test {
     snapshot_ = engine::SnapshotOf(std::move(dataset));
   }
 
-  std::vector<std::string> NotesOf(const QueryRequest& request) {
+  // The notes of a call that may look at rows, or of one that may not.
+  std::vector<std::string> NotesOf(const QueryRequest& request, bool may_look = true) {
     engine::SearchTask task;
     CallReport report{std::vector<QueryReport>(1), {}};
-    base::LongWork work([] { return absl::OkStatus(); });
+    base::LongWork work(
+        [=] { return may_look ? absl::OkStatus() : absl::CancelledError("looks at rows"); });
     const absl::Status status = ResolveQueries(snapshot_, {&request, 1}, {}, work, task, report);
     EXPECT_TRUE(status.ok()) << status;
     return report.queries[0].notes;
@@ -231,6 +236,54 @@ TEST_F(NotesOfGroupsTest, CountTheRowsThatAreInNoGroup) {
                           "and is in no group"));
   request.filter = "genres: \"Drama\"";
   EXPECT_THAT(NotesOf(request), IsEmpty());
+}
+
+TEST_F(NotesOfGroupsTest, LeaveOutFewExcludedRowsAndMany) {
+  constexpr std::size_t kRows = 60;
+  auto dataset = engine::RandomDataset(kRows, 3, 7);
+  data::PayloadTableBuilder payload(kRows, Limits{});
+  for (std::size_t row = 0; row < kRows; ++row) {  // every third one has no genre
+    const std::string name = row % 3 == 0 ? "studio" : "genres";
+    EXPECT_TRUE(payload.Add({{name, PayloadValue{std::string("War")}}}).ok());
+  }
+  dataset->payload = std::move(payload).Build();
+  snapshot_ = engine::SnapshotOf(std::move(dataset));
+  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  request.group_by = GroupRequest{"genres"};
+  for (const std::string filter : {"", "studio = \"War\" OR genres = \"War\""}) {
+    request.filter = filter;
+    request.exclude_ids.clear();
+    for (std::size_t excluded = 1; excluded < kRows; ++excluded) {
+      request.exclude_ids.push_back(std::to_string(excluded - 1));
+      const std::size_t ungrouped = kRows / 3 - (excluded + 2) / 3;
+      const std::string count = fmt::format("group_by: {} of {} ", ungrouped, kRows - excluded);
+      if (ungrouped == 0) break;
+      EXPECT_THAT(NotesOf(request), ElementsAre(testing::StartsWith(count)));
+    }
+  }
+}
+
+TEST_F(NotesOfGroupsTest, CountTheRowsOfASnapshotOnce) {
+  auto searchable = std::make_shared<RowMask>(5);
+  for (const Row row : {0, 1, 3, 4}) searchable->Allow(row);
+  snapshot_.searchable = searchable;
+  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  request.group_by = GroupRequest{"genres"};
+  const auto counted = ElementsAre(
+      "group_by: 2 of 4 rows that can be returned have no genres "
+      "and are in no group");
+  EXPECT_THAT(NotesOf(request), counted);
+  EXPECT_THAT(NotesOf(request, false), counted);
+  request.exclude_ids = {"2", "4"};
+  EXPECT_THAT(NotesOf(request, false),
+              ElementsAre("group_by: 1 of 3 rows that can be returned has no genres "
+                          "and is in no group"));
+  // Its rows are those of the first call: a snapshot's never change.
+  base::LongWork none([] { return absl::CancelledError("looks at rows"); });
+  const auto kept = snapshot_.filters->CountSearchable("genres", nullptr, none);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->rows, 4U);
+  EXPECT_EQ(kept->with_keyword, 2U);
 }
 
 }  // namespace

@@ -301,6 +301,30 @@ TEST_F(ResolveTest, SharesTheRowsThatAllQueriesExclude) {
   EXPECT_THAT(task_.queries[2].excluded(), ElementsAre(1, 2, 3));
 }
 
+TEST_F(ResolveTest, AllowsOnlyTheRowsOfAList) {
+  const std::vector<std::string_view> ids{"stalker-1979", "gone-2001", "heat-1995", "heat-1995"};
+  options_.allow_ids = ids;
+  ASSERT_TRUE(Resolve({Filtered(""), Filtered("year < 1990"), Of(ByItem{"alien-1979"})}).ok());
+  const auto allowed = [this](std::size_t query) {
+    std::vector<Row> rows;
+    task_.queries[query].mask->ForEachAllowed(0, 4, [&](Row row) { rows.push_back(row); });
+    return rows;
+  };
+  EXPECT_THAT(allowed(0), ElementsAre(1, 3));
+  EXPECT_THAT(allowed(1), ElementsAre(3));
+  EXPECT_EQ(task_.queries[2].mask, task_.queries[0].mask) << "one mask for the call";
+  EXPECT_THAT(report_.notes,
+              ElementsAre("options.allow_ids: the collection does not have 1 of these ids, which "
+                          "allows nothing: \"gone-2001\""));
+  // The rows of the filter alone are cached, and those of the list are not.
+  options_.allow_ids.reset();
+  ASSERT_TRUE(Resolve({Filtered("year < 1990")}).ok());
+  EXPECT_GT(task_.queries[0].mask->AllowedCount(), 1U);
+  options_.allow_ids.emplace();
+  ASSERT_TRUE(Resolve({Filtered("")}).ok());
+  EXPECT_EQ(task_.queries[0].mask->AllowedCount(), 0U);
+}
+
 TEST_F(ResolveTest, EvaluatesNoFilterForACallThatIsOver) {
   task_.deadline = clock_.Now();
   ExpectError(Resolve({Filtered("year < 1990")}), ErrorReason::kDeadlineExceeded, "",

@@ -1,6 +1,7 @@
 #include "service/collection_changes.h"
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -324,6 +325,34 @@ TEST_F(CollectionChangesTest, ChangesTheShapeOnlyWhenAllowed) {
   MustMake(reload);
   store_.Lease(**store_.Pin("films"), std::chrono::seconds(60));
   EXPECT_EQ(MustMake(rollback)->id, first);
+}
+
+// Both folders have the same items, in another order of their nearest.
+TEST_F(CollectionChangesTest, AReloadReplacesTheServersMinimumOfOverlap) {
+  CollectionChanges changes({.allowed_over_wire = true, .data_root = root_, .min_overlap = 0.9},
+                            {publisher_, store_, queue_, metrics_, log_, clock_, limits_});
+  const auto make = [&](const ChangeRequest& request) {
+    Waiting waiting;
+    const absl::Status started = changes.Start(request, waiting.Caller());
+    return started.ok() ? waiting.Await() : Result(started);
+  };
+  Write("a", 60);
+  Write("b", 60, 1'000);
+  ASSERT_TRUE(make(LoadOf("a")).ok());
+  ChangeRequest reload = ReloadOf("b");
+  const Result refused = make(reload);
+  EXPECT_EQ(ReasonOf(refused), ErrorReason::kOverlapTooLow);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("at least 90.0 % must. The former snapshot is still served. If that much "
+                        "change is meant, reload with a smaller min_overlap: 0 takes any"));
+  reload.min_overlap = 0.95;
+  EXPECT_THAT(std::string(make(reload).status().message()), HasSubstr("at least 95.0 % must"));
+  for (const double outside : {-0.1, 1.1, std::nan("")}) {
+    reload.min_overlap = outside;
+    EXPECT_EQ(ReasonOf(make(reload)), ErrorReason::kInvalidField);
+  }
+  reload.min_overlap = 0;
+  EXPECT_TRUE(make(reload).ok());
 }
 
 TEST_F(CollectionChangesTest, ChecksTheShapeOfAGenerationInMemory) {

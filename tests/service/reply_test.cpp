@@ -195,10 +195,10 @@ TEST(LookupReplyTest, HasMatchesOfEveryQuality) {
                                      .match_count = 3,
                                      .whole_match_count = 1};
   for (const RowShape& shape : {WholeRows(), IdsOnly()}) {
-    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, found, {}, kCountedMax),
+    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, found, {}, kCountedMax, kCountedMax),
                            LookupResponseOf(*snapshot, shape, found, {})),
               "");
-    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, {}, {}, kCountedMax),
+    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, {}, {}, kCountedMax, kCountedMax),
                            LookupResponseOf(*snapshot, shape, {}, {})),
               "");
   }
@@ -214,11 +214,33 @@ TEST(FetchReplyTest, HasItemsInTheOrderOfTheRequest) {
   for (const std::vector<FetchedItem>& items :
        {std::vector<FetchedItem>{}, {second}, {second, first, second}, {first, failed, second}}) {
     for (const RowShape& shape : {WholeRows(), IdsOnly()}) {
-      EXPECT_EQ(DifferenceOf(FetchReply(snapshot, shape, items, {}, kCountedMax),
+      EXPECT_EQ(DifferenceOf(FetchReply(snapshot, shape, items, {}, kCountedMax, kCountedMax),
                              FetchResponseOf(*snapshot, shape, items, {})),
                 "");
     }
   }
+}
+
+TEST(LookupReplyTest, LeavesItsNotesOutWhereTheyDoNotFit) {
+  const engine::SnapshotPtr snapshot = FilmsSnapshot();
+  const std::vector<std::string> notes = {"with_rows has no effect", "another"};
+  const auto expect = [](const auto& whole, const auto& bare, const auto& make) {
+    EXPECT_EQ(DifferenceOf(make(whole.ByteSizeLong()), whole), "");
+    for (const std::size_t max : {whole.ByteSizeLong() - 1, bare.ByteSizeLong(), std::size_t{1}}) {
+      EXPECT_EQ(DifferenceOf(make(max), bare), "") << max;
+    }
+  };
+  const filter::TextMatches found = {
+      .first = {{1, filter::MatchQuality::kWhole}}, .match_count = 1, .whole_match_count = 1};
+  expect(LookupResponseOf(*snapshot, WholeRows(), found, notes),
+         LookupResponseOf(*snapshot, WholeRows(), found, {}), [&](std::size_t bytes_max) {
+           return LookupReply(snapshot, WholeRows(), found, notes, bytes_max, kCountedMax);
+         });
+  const std::vector<FetchedItem> items = {{.row = 1, .id = {}, .error = {}}};
+  expect(FetchResponseOf(*snapshot, WholeRows(), items, notes),
+         FetchResponseOf(*snapshot, WholeRows(), items, {}), [&](std::size_t bytes_max) {
+           return FetchReply(snapshot, WholeRows(), items, notes, bytes_max, kCountedMax);
+         });
 }
 
 TEST(ReplyTest, EncodesRandomAnswersAsProtobufDoes) {
@@ -231,13 +253,13 @@ TEST(ReplyTest, EncodesRandomAnswersAsProtobufDoes) {
     FillResponse(answer.parts(), found);
     ASSERT_EQ(DifferenceOf(SearchReply(answer.parts(), kCountedMax), found), "") << i;
     ASSERT_EQ(DifferenceOf(FetchReply(answer.snapshot(), answer.shape(), answer.items(),
-                                      answer.notes(), kCountedMax),
+                                      answer.notes(), kCountedMax, kCountedMax),
                            FetchResponseOf(*answer.snapshot(), answer.shape(), answer.items(),
                                            answer.notes())),
               "")
         << i;
     ASSERT_EQ(DifferenceOf(LookupReply(answer.snapshot(), answer.shape(), answer.matches(),
-                                       answer.notes(), kCountedMax),
+                                       answer.notes(), kCountedMax, kCountedMax),
                            LookupResponseOf(*answer.snapshot(), answer.shape(), answer.matches(),
                                             answer.notes())),
               "")

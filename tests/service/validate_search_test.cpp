@@ -176,8 +176,10 @@ TEST(ValidateSearchTest, RefusesTooManyExcludedIds) {
   const std::string id = "x";
   v1::SearchRequest request = Search("queries { id: 'a' }");
   for (int index = 0; index < 10'001; ++index) request.mutable_options()->add_exclude_ids(id);
-  ExpectRefused(ValidateSearch(request, Limits{}).status(),
-                "options.exclude_ids: 10,001 ids given; at most 10,000");
+  ExpectRefused(
+      ValidateSearch(request, Limits{}).status(),
+      "options.exclude_ids: 10,001 ids given; at most 10,000. The options' list and that of "
+      "each query take so many each");
 }
 
 TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
@@ -217,6 +219,34 @@ TEST(ValidateSearchTest, RefusesOneFilterTooMany) {
                 "queries[256].filter: one too many; a call may have 256 different filters");
   request.mutable_queries(256)->set_filter("year = 255");
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
+}
+
+// Of a partial call: the number of queries and the exclusions count whatever is refused.
+TEST(ValidateSearchTest, CountsRefusedQueriesInFewLimits) {
+  Limits limits;
+  limits.queries_per_call_max = 2;
+  limits.exclusions_per_call_max = 2;
+  limits.filters_per_call_max = 1;
+  limits.vectors_per_call_max = 2;
+  limits.group_rows_per_call_max = 10;
+  limits.diversity_pairs_per_call_max = 1'000;
+  const std::string good = "queries { id: 'a' filter: 'x=1' } ";
+  const std::string partial = " options { partial: true }";
+  const auto validate = [&](const std::string& text) {
+    return ValidateSearch(Search(good + text + partial), limits).status();
+  };
+  const std::string examples =
+      "examples { strategy: STRATEGY_BEST_SCORE positive { id: 'a' } "
+      "positive { id: 'b' } positive { id: 'c' } }";
+  for (const std::string& fields : {std::string("id: 'a' filter: 'x=2'"), examples,
+                                    std::string("id: 'a' group_by { field: 'f' group_size: 2 }"),
+                                    std::string("id: 'a' diversity {} k: 20")}) {
+    EXPECT_FALSE(validate("queries { " + fields + " }").ok()) << fields;
+    EXPECT_TRUE(validate("queries { " + fields + " score_threshold: nan }").ok()) << fields;
+  }
+  EXPECT_FALSE(validate("queries { k: 0 } queries { k: 0 }").ok());
+  EXPECT_TRUE(validate("queries { k: 0 exclude_ids: ['a', 'b'] }").ok());
+  EXPECT_FALSE(validate("queries { k: 0 exclude_ids: ['a', 'b', 'c'] }").ok());
 }
 
 TEST(ValidateSearchTest, TakesTheConfiguredBounds) {

@@ -23,6 +23,8 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt_message.h"
 #include "cli/json_line.h"
+#include "cli/named_folder.h"
+#include "cli/server_address.h"
 
 namespace simile::cli::bench {
 namespace {
@@ -241,7 +243,7 @@ absl::StatusOr<Comparison> CompareWith(const BenchFlags& flags, const Connection
   const std::uint32_t k = flags.k.value_or(kDefaultHits);
   if (*flags.compare != kCompareCpu) {
     ClientFlags other = flags.client;
-    other.server = flags.compare;
+    other.address = *ParseServerAddress(*flags.compare);  // which CheckComparison has read
     return Compare(connection, Connect(other, kPrepareTimeoutSeconds), samples, k, false);
   }
   const auto server = StartedServer::Start(samples.collection, *flags.folder);
@@ -278,7 +280,10 @@ int RunBench(const BenchFlags& flags) {
   needs.rows |= flags.verify_share.value_or(0) > 0 || flags.report.has_value();
   needs.query_vectors |= flags.report.has_value() || flags.compare.has_value();
   needs.fields |= flags.report.has_value();
-  const SampleSources sources{flags.vectors, flags.users, flags.folder, flags.seed.value_or(1)};
+  const auto settings = ReadConfigFor(flags.config, {}, std::nullopt);
+  if (!settings.ok()) return Fail(settings.status(), flags.client.json);
+  const SampleSources sources{flags.vectors, flags.users, flags.folder, settings->config.limits,
+                              flags.seed.value_or(1)};
   const absl::StatusOr<QuerySamples> samples =
       CollectSamples(connection, *collection, sources, needs);
   if (!samples.ok()) return Fail(samples.status(), flags.client.json);

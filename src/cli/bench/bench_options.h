@@ -39,6 +39,7 @@ struct BenchFlags {
   std::optional<std::string> vectors;
   std::optional<std::string> users;
   std::optional<std::string> folder;
+  std::optional<std::string> config;
   std::optional<std::uint32_t> requests;
   std::optional<std::uint32_t> seed;
   std::optional<std::string> expected_interval;

@@ -60,11 +60,11 @@ std::vector<float> RowOf(const MatrixView& matrix, std::size_t index) {
   return {matrix[index].begin(), matrix[index].end()};
 }
 
-absl::Status ReadVectorsFile(const std::string& path, QuerySamples& samples) {
+absl::Status ReadVectorsFile(const std::string& path, const Limits& limits, QuerySamples& samples) {
   auto file = OpenPath(path);
   if (!file.ok()) return file.status();
   data::BufferedReader reader(**file);
-  const auto layout = data::ReadVectorLayout(reader, "", Limits{});
+  const auto layout = data::ReadVectorLayout(reader, "", limits);
   if (!layout.ok()) return layout.status();
   if (layout->dim != samples.dim) {
     return absl::InvalidArgumentError(
@@ -86,11 +86,11 @@ absl::Status ReadVectorsFile(const std::string& path, QuerySamples& samples) {
   return absl::OkStatus();
 }
 
-absl::Status ReadUsersFile(const std::string& path, QuerySamples& samples) {
+absl::Status ReadUsersFile(const std::string& path, const Limits& limits, QuerySamples& samples) {
   auto file = OpenPath(path);
   if (!file.ok()) return file.status();
   data::BufferedReader reader(**file);
-  const auto ids = data::ReadIdList(reader, std::nullopt, Limits{});
+  const auto ids = data::ReadIdList(reader, std::nullopt, limits);
   if (!ids.ok()) return ids.status();
   samples.users.clear();
   samples.seen_ids.clear();
@@ -100,9 +100,9 @@ absl::Status ReadUsersFile(const std::string& path, QuerySamples& samples) {
   return absl::OkStatus();
 }
 
-absl::Status ReadFolder(const std::string& folder, const v1::Collection& collection,
-                        QuerySamples& samples) {
-  auto plan = data::PlanDataset(folder, Limits{});
+absl::Status ReadFolder(const std::string& folder, const Limits& limits,
+                        const v1::Collection& collection, QuerySamples& samples) {
+  auto plan = data::PlanDataset(folder, limits);
   if (!plan.ok()) return InPath(folder, plan.status());
   if (plan->row_count != samples.row_count || plan->dim != samples.dim) {
     return absl::InvalidArgumentError(fmt::format(
@@ -111,7 +111,7 @@ absl::Status ReadFolder(const std::string& folder, const v1::Collection& collect
         base::Grouped(samples.row_count), samples.dim));
   }
   plan->kept_types = ServedTypes(collection);
-  const auto dataset = data::LoadDataset(*plan, Limits{}, [](const data::ReadProgress&) {});
+  const auto dataset = data::LoadDataset(*plan, limits, [](const data::ReadProgress&) {});
   if (!dataset.ok()) return dataset.status();
   if (!samples.snapshot_id.empty() && dataset->content_id != samples.snapshot_id) {
     return absl::InvalidArgumentError(fmt::format(
@@ -277,12 +277,13 @@ absl::StatusOr<QuerySamples> CollectSamples(const Connection& connection,
   RandomDraw random(sources.seed);
   absl::Status status = absl::OkStatus();
   if (sources.folder) {
-    status = ReadFolder(*sources.folder, collection, samples);
+    status = ReadFolder(*sources.folder, sources.limits, collection, samples);
   } else if (needs.rows || (needs.query_vectors && !sources.vectors)) {
     status = AskForRows(connection, samples, random);
   }
-  if (status.ok() && sources.users) status = ReadUsersFile(*sources.users, samples);
-  if (status.ok() && sources.vectors) status = ReadVectorsFile(*sources.vectors, samples);
+  if (status.ok() && sources.users) status = ReadUsersFile(*sources.users, sources.limits, samples);
+  if (status.ok() && sources.vectors)
+    status = ReadVectorsFile(*sources.vectors, sources.limits, samples);
   if (status.ok() && needs.fields) status = AskForFields(connection, samples);
   if (!status.ok()) return status;
   if (needs.query_vectors && samples.query_vectors.empty()) MakeQueryVectors(samples, random);

@@ -9,6 +9,7 @@
 
 #include "cli/bench/sampled_filter.h"
 #include "cli/connection.h"
+#include "simile/limits.h"
 #include "simile/query.h"
 
 namespace simile::cli::bench {
@@ -42,6 +43,7 @@ struct SampleSources {
   std::optional<std::string> vectors;  // a .npy or .safetensors file of query vectors
   std::optional<std::string> users;    // a JSON list of user ids
   std::optional<std::string> folder;   // the collection's own files: rows and users
+  Limits limits;                       // of these files
   std::uint64_t seed = 1;
 };
 

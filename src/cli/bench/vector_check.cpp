@@ -35,9 +35,9 @@ std::string WhyNotPlain(const v1::Query& query, const v1::SearchOptions& options
       options.has_diversity()) {
     return "groups and diversity";
   }
-  if (!query.exclude_ids().empty() || !options.exclude_ids().empty() || query.exclude_seen() ||
-      options.exclude_seen() || query.has_score_threshold() || options.has_score_threshold() ||
-      query.offset() > 0 || options.offset() > 0) {
+  if (!query.exclude_ids().empty() || !options.exclude_ids().empty() || options.has_allow_ids() ||
+      query.exclude_seen() || options.exclude_seen() || query.has_score_threshold() ||
+      options.has_score_threshold() || query.offset() > 0 || options.offset() > 0) {
     return "exclusions, thresholds and offsets";
   }
   return "";

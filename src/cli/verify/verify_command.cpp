@@ -13,6 +13,7 @@
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
+#include "cli/named_folder.h"
 #include "cli/progress_bar.h"
 #include "cli/table.h"
 #include "cli/verify/run.h"
@@ -30,6 +31,7 @@ struct VerifyFlags {
   ClientFlags client;
   std::optional<std::string> collection;
   std::optional<std::string> folder;
+  std::optional<std::string> config;
   std::optional<std::uint32_t> samples;
   std::optional<std::uint32_t> rows;
   std::optional<std::uint32_t> seed;
@@ -93,8 +95,8 @@ std::string VerifyJson(const VerifyReport& report) {
        {"seconds", report.seconds}});
 }
 
-absl::StatusOr<data::Dataset> LoadFolder(const std::string& folder, const v1::Collection& served) {
-  const Limits limits;
+absl::StatusOr<data::Dataset> LoadFolder(const std::string& folder, const Limits& limits,
+                                         const v1::Collection& served) {
   absl::StatusOr<data::DatasetPlan> plan = data::PlanDataset(folder, limits);
   if (!plan.ok()) {
     return base::WithMessage(plan.status(),
@@ -117,7 +119,10 @@ absl::StatusOr<VerifyReport> RunVerify(const VerifyFlags& flags) {
   std::atomic<double> fraction = 0;
   constexpr std::size_t kBarWidth = 40;
   const ProgressBar bar([&] { return "comparing " + BarText(fraction.load(), kBarWidth); });
-  const absl::StatusOr<data::Dataset> dataset = LoadFolder(*flags.folder, *served);
+  const auto settings = ReadConfigFor(flags.config, {}, std::nullopt);
+  if (!settings.ok()) return settings.status();
+  const absl::StatusOr<data::Dataset> dataset =
+      LoadFolder(*flags.folder, settings->config.limits, *served);
   if (!dataset.ok()) return dataset.status();
   absl::StatusOr<Verification> verification =
       Verify(connection, *served, *dataset, options, [&](double done) { fraction = done; });
@@ -136,7 +141,9 @@ void AddVerifyCommand(CommandLine& line) {
       .File("--folder", flags->folder, "FOLDER",
             "The files that the collection should have been loaded from")
       .Paths(PathKind::kFolder)
-      .Required();
+      .Required()
+      .File("--config", flags->config, "FILE",
+            "The server's settings, whose limits the files are read by (or SIMILE_CONFIG)");
   const VerifyOptions defaults;
   command.Collection(flags->collection,
                      "The collection to compare (default: the server's only one)");

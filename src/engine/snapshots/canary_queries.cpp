@@ -7,12 +7,15 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "base/stable_hash.h"
+#include "certificate/canonical_score.h"
 #include "engine/snapshots/sampled_rows.h"
 #include "simile/hits.h"
 #include "simile/query.h"
@@ -106,9 +109,9 @@ CommonItems DrawCommonItems(const Snapshot& served, const Snapshot& next) {
   return items;
 }
 
-// The ids of each row's nearest, without its own.
-absl::StatusOr<std::vector<std::set<std::string>>> NearestOf(const Snapshot& snapshot,
-                                                             std::span<const std::size_t> rows) {
+// The nearest rows for each of some rows, without itself, best first.
+absl::StatusOr<std::vector<std::vector<Hit>>> NearestOfAll(const Snapshot& snapshot,
+                                                           std::span<const std::size_t> rows) {
   const std::vector<Row> own(rows.begin(), rows.end());
   std::vector<QuerySpec> specs(rows.size());
   for (std::size_t query = 0; query < rows.size(); ++query) {
@@ -116,7 +119,49 @@ absl::StatusOr<std::vector<std::set<std::string>>> NearestOf(const Snapshot& sna
     specs[query].mask = snapshot.searchable.get();
     specs[query].excluded_rows = std::span(own).subspan(query, 1);
   }
-  const auto hits = HitsOf(snapshot, rows, specs);
+  return HitsOf(snapshot, rows, specs);
+}
+
+// The same among one in `step` of the ids, in no order. Without the index, which would look at the
+// rows between those of the sample too.
+std::vector<std::vector<Hit>> NearestOfSample(const Snapshot& snapshot,
+                                              std::span<const std::size_t> rows,
+                                              std::uint64_t step) {
+  const certificate::CanonicalKernel& kernel = *certificate::SupportedCanonicalKernels().front();
+  const MatrixView vectors = snapshot.dataset->vectors.view();
+  std::vector<const float*> queries;
+  for (const std::size_t row : rows) queries.push_back(vectors.PaddedRow(row));
+  std::vector<float> scores(rows.size());
+  const auto better = [](const Hit& a, const Hit& b) { return KeyOf(a) > KeyOf(b); };
+  std::vector<std::vector<Hit>> nearest(rows.size());  // heaps, the worst first
+  for (std::size_t row = 0; row < vectors.row_count(); ++row) {
+    data::IdIndex::Digits digits;
+    const std::string_view id = snapshot.dataset->ids.Id(static_cast<Row>(row), digits);
+    if (base::StableHash::Digest64Of(id) % step != 0 || !IsSearchable(snapshot, row)) continue;
+    kernel.score_scattered(queries.data(), queries.size(), vectors.PaddedRow(row),
+                           vectors.padded_dim(), scores.data());
+    for (std::size_t query = 0; query < rows.size(); ++query) {
+      if (rows[query] == row) continue;
+      std::vector<Hit>& hits = nearest[query];
+      const Hit hit{static_cast<Row>(row), scores[query]};
+      if (hits.size() == kNearest) {
+        if (!better(hit, hits.front())) continue;
+        std::ranges::pop_heap(hits, better);
+        hits.pop_back();
+      }
+      hits.push_back(hit);
+      std::ranges::push_heap(hits, better);
+    }
+  }
+  return nearest;
+}
+
+// The ids of each row's nearest among one in `step` of the ids, without its own.
+absl::StatusOr<std::vector<std::set<std::string>>> NearestOf(const Snapshot& snapshot,
+                                                             std::span<const std::size_t> rows,
+                                                             std::uint64_t step) {
+  const auto hits =
+      step == 1 ? NearestOfAll(snapshot, rows) : NearestOfSample(snapshot, rows, step);
   if (!hits.ok()) return hits.status();
   std::vector<std::set<std::string>> ids(rows.size());
   for (std::size_t query = 0; query < rows.size(); ++query) {
@@ -141,8 +186,8 @@ absl::Status OverlapTooLow(const std::string& found, double minimum) {
       base::ErrorReason::kOverlapTooLow,
       fmt::format(
           "min_overlap: {}; at least {:.1f} % must. The former snapshot is still served. If "
-          "that much change is meant, ask for less, or for 0; the setting "
-          "collections.min_overlap asks at every reload",
+          "that much change is meant, reload with a smaller min_overlap: 0 takes any, also "
+          "where the setting collections.min_overlap asks for more",
           found, 100 * minimum),
       "min_overlap");
 }
@@ -165,13 +210,16 @@ absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next) {
       "collection");
 }
 
-absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next) {
+absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next,
+                                  std::uint64_t rows_max) {
   const CommonItems items = DrawCommonItems(served, next);
   const std::size_t count = items.served.size();
   if (count == 0) return Overlap();
-  const auto former = NearestOf(served, items.served);
+  const std::uint64_t row_count = std::max(served.row_count(), next.row_count());
+  const std::uint64_t step = std::max<std::uint64_t>(1, (row_count + rows_max - 1) / rows_max);
+  const auto former = NearestOf(served, items.served, step);
   if (!former.ok()) return former.status();
-  const auto now = NearestOf(next, items.next);
+  const auto now = NearestOf(next, items.next, step);
   if (!now.ok()) return now.status();
   double sum = 0;
   for (std::size_t item = 0; item < count; ++item) sum += ShareKept((*former)[item], (*now)[item]);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -22,15 +23,24 @@ namespace simile::engine {
 // Errors: ALL_SCORES_EQUAL; the index's own.
 absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next);
 
+// About so many rows of a large generation are searched to compare its answers. Its index is not
+// built yet, so one thread scans rows.
+inline constexpr std::uint64_t kOverlapRowsMax = 1U << 20;
+
 // How much of the answers of a generation stays in the next one. The share is the mean, over up to
 // 64 items that both generations have, of the share of the item's 10 nearest that are among its 10
-// nearest in `next`, too: by id, without the item itself.
+// nearest in `next`, too: by id, without the item itself. In large generations these are the
+// nearest of a sample of the rows, which the hash of an id puts into the samples of both or of
+// none.
 struct Overlap {
   std::size_t items = 0;  // compared; 0 when the next generation has none of the sampled items
   double share = 0;       // 0..1; of no meaning without items
 };
-// Cost: a search for 64 rows in each generation. Errors: the indexes' own.
-absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next);
+//   rows_max  about as many rows of a generation are searched at most
+// Cost: a search for 64 rows among about rows_max of each generation, and a look at every id of
+// large ones. Errors: the indexes' own.
+absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next,
+                                  std::uint64_t rows_max = kOverlapRowsMax);
 
 // Errors: OVERLAP_TOO_LOW with the overlap found, where it is below a minimum that is above 0.
 absl::Status CheckOverlap(const Overlap& overlap, double minimum);

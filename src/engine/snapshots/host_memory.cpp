@@ -1,6 +1,7 @@
 #include "engine/snapshots/host_memory.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -17,11 +18,18 @@ constexpr std::size_t kFileBytesMax = std::size_t{256} << 10;
 struct GroupFiles {
   const char* limit;
   const char* used;
-  const char* reclaimable;  // key in memory.stat
+  // Keys in memory.stat: of page cache, and of what of it is still to be written.
+  std::array<const char*, 2> cache;
+  std::array<const char*, 2> unwritten;
 };
-constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_inactive_file"};
-constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file"};
+constexpr GroupFiles kVersion1{"memory.limit_in_bytes",
+                               "memory.usage_in_bytes",
+                               {"total_active_file", "total_inactive_file"},
+                               {"total_dirty", "total_writeback"}};
+constexpr GroupFiles kVersion2{"memory.max",
+                               "memory.current",
+                               {"active_file", "inactive_file"},
+                               {"file_dirty", "file_writeback"}};
 
 // Adds paths as texts: the library's operator/ ends the process where memory runs out.
 std::string Below(std::string_view folder, std::string_view name) {
@@ -65,6 +73,15 @@ std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view
   return std::nullopt;
 }
 
+// The page cache of a group that the kernel can drop at once.
+std::uint64_t CleanCache(std::string_view stat, const GroupFiles& files) {
+  std::uint64_t cache = 0;
+  for (const char* const key : files.cache) cache += NumberAfter(stat, key).value_or(0);
+  std::uint64_t unwritten = 0;
+  for (const char* const key : files.unwritten) unwritten += NumberAfter(stat, key).value_or(0);
+  return cache - std::min(cache, unwritten);
+}
+
 // What the limit of one control group leaves; nothing when it has none.
 absl::StatusOr<std::optional<std::uint64_t>> LeftInGroup(const std::string& group,
                                                          const GroupFiles& files) {
@@ -77,8 +94,7 @@ absl::StatusOr<std::optional<std::uint64_t>> LeftInGroup(const std::string& grou
   if (!most || !taken) return std::optional<std::uint64_t>();
   const absl::StatusOr<std::string> stat = ReadText(Below(group, "memory.stat"));
   if (!stat.ok()) return stat.status();
-  const std::uint64_t reclaimable = NumberAfter(*stat, files.reclaimable).value_or(0);
-  const std::uint64_t kept = *taken - std::min(*taken, reclaimable);
+  const std::uint64_t kept = *taken - std::min(*taken, CleanCache(*stat, files));
   return std::optional(*most - std::min(*most, kept));
 }
 

@@ -71,7 +71,8 @@ CallRecord::CallRecord(const Method& method, const grpc::ServerContext& context)
       {Sent(context, kAuthorizationKey), context.client_metadata().count(kAuthorizationKey) > 1,
        certificate_names},
       identity_);
-  caller_ = identity_.principal ? CallerKeyOfName(identity_.principal->name) : CallerKeyOf(peer);
+  caller_ = identity_.principal ? CallerKeyOfName(identity_.principal->name)
+                                : CallerKeyOf(peer, environment().limits.ipv6_peer_bits);
   if (method.row().role >= Role::kWrite) peer_ = std::move(peer);
   if (IsUsableRequestId(sent_request_id_)) return;
   own_request_id_ = environment().request_ids.Next();

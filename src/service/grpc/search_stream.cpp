@@ -141,17 +141,21 @@ class SearchStream::Request final : public ServerCall<Call> {
   }
   // REQUIRES: !status.ok(): a message is answered by a Reply or by an error.
   void Finish(const absl::Status& status) override { End(status, SerializeError(status)); }
+  std::uint64_t BytesWith(const Reply& reply) const override { return Tagged(reply).bytes(); }
   void FinishWith(const Reply& reply) override {
-    const int field = is_search_ ? v1::SearchStreamResponse::kSearchFieldNumber
-                                 : v1::SearchStreamResponse::kRecommendFieldNumber;
     grpc::ByteBuffer bytes;
-    const absl::Status end = Serialize(
-        [&] { return SerializeReply(TaggedReply(tag_, field, reply), reply_limit()); }, bytes);
+    const absl::Status end =
+        Serialize([&] { return SerializeReply(Tagged(reply), reply_limit()); }, bytes);
     if (!end.ok()) return Finish(end);
     End(end, std::move(bytes));
   }
 
  private:
+  TaggedReply Tagged(const Reply& reply) const {
+    const int field = is_search_ ? v1::SearchStreamResponse::kSearchFieldNumber
+                                 : v1::SearchStreamResponse::kRecommendFieldNumber;
+    return {tag_, field, reply};
+  }
   grpc::ByteBuffer SerializeError(const absl::Status& status) {
     grpc::ByteBuffer bytes;
     static_cast<void>(Guarded([&] {

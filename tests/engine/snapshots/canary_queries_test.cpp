@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <memory>
+#include <numeric>
 #include <random>
 #include <set>
 #include <span>
@@ -16,9 +18,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
+#include "base/stable_hash.h"
 #include "certificate/canonical_score.h"
 #include "engine/fake_backend.h"
 #include "engine/fake_clock.h"
+#include "engine/fake_segment.h"
+#include "engine/sample_data.h"
 #include "engine/snapshots/publisher.h"
 #include "files/npy_file.h"
 #include "files/scratch_folder.h"
@@ -223,6 +228,93 @@ TEST_F(CanaryQueriesTest, FindNoOverlapWithoutAnItemInCommon) {
   EXPECT_EQ(base::ReasonOf(status), ErrorReason::kOverlapTooLow);
   EXPECT_THAT(std::string(status.message()), HasSubstr("none of the sampled items"));
   EXPECT_TRUE(Replace(renamed, 0).ok());
+}
+
+// Of the rows whose ids one in `step` hashes choose, without one that is not searchable: the ids of
+// the 10 nearest to a row.
+std::set<std::string> NearestOfSample(const Snapshot& snapshot, Row row, std::uint64_t step) {
+  const data::IdIndex& ids = snapshot.dataset->ids;
+  const MatrixView vectors = snapshot.dataset->vectors.view();
+  std::vector<std::pair<float, Row>> scores;
+  for (Row other = 0; other < ids.size(); ++other) {
+    if (other == row || base::StableHash::Digest64Of(ids.Id(other)) % step != 0) continue;
+    if (snapshot.searchable != nullptr && !snapshot.searchable->Allows(other)) continue;
+    scores.emplace_back(-certificate::CanonicalScoreReference(vectors[row], vectors[other]), other);
+  }
+  std::ranges::sort(scores);
+  scores.resize(std::min<std::size_t>(10, scores.size()));
+  std::set<std::string> nearest;
+  for (const auto& [score, other] : scores) nearest.insert(ids.Id(other));
+  return nearest;
+}
+
+// Unit vectors of these items, of which a share has the vectors of another seed.
+std::shared_ptr<data::Dataset> DatasetOf(const std::vector<std::size_t>& items,
+                                         int others_percent) {
+  const data::Matrix vectors = RandomMatrix(1 + *std::ranges::max_element(items), 6, 1);
+  const data::Matrix others = RandomMatrix(vectors.row_count(), 6, 2);
+  auto dataset = std::make_shared<data::Dataset>();
+  dataset->vectors = data::Matrix::Create(items.size(), 6).value();
+  std::vector<std::string> ids;
+  for (std::size_t row = 0; row < items.size(); ++row) {
+    ids.push_back(fmt::format("item-{}", items[row]));
+    const bool other = static_cast<int>(items[row] * 37 % 100) < others_percent;
+    std::ranges::copy((other ? others : vectors).view()[items[row]],
+                      dataset->vectors.MutableRow(row));
+  }
+  dataset->ids = IdsOf(ids);
+  return dataset;
+}
+
+TEST(OverlapTest, LooksAtASampleOfTheSameIdsInLargeGenerations) {
+  constexpr std::size_t kRows = 60;  // so few that each is an item of the sample
+  constexpr std::uint64_t kStep = 3;
+  std::vector<std::size_t> items(kRows);
+  std::iota(items.begin(), items.end(), 0);
+  std::shared_ptr<FakeSegment> segment;
+  const Snapshot served = SnapshotOf(DatasetOf(items, 0), &segment);
+  std::ranges::reverse(items);
+  Snapshot next = SnapshotOf(DatasetOf(items, 20));
+  auto searchable = std::make_shared<RowMask>(kRows);
+  searchable->Allow(3);
+  searchable->Invert();
+  next.searchable = searchable;
+  double sum = 0;
+  double count = 0;
+  for (Row row = 0; row < kRows; ++row) {
+    if (!next.searchable->Allows(kRows - 1 - row)) continue;
+    const auto former = NearestOfSample(served, row, kStep);
+    const auto now = NearestOfSample(next, kRows - 1 - row, kStep);
+    ASSERT_EQ(former.size(), 10U);
+    const auto kept =
+        std::ranges::count_if(former, [&](const auto& id) { return now.contains(id); });
+    sum += static_cast<double>(kept) / 10;
+    ++count;
+  }
+  const auto overlap = OverlapOf(served, next, kRows / kStep);
+  ASSERT_TRUE(overlap.ok()) << overlap.status();
+  EXPECT_EQ(overlap->items, kRows - 1);
+  EXPECT_DOUBLE_EQ(overlap->share, sum / count);
+  EXPECT_GT(overlap->share, 0.2);
+  EXPECT_LT(overlap->share, 0.95);
+  EXPECT_TRUE(segment->passes().empty()) << "the index would look at all rows";
+  EXPECT_TRUE(OverlapOf(served, next, kRows).ok());
+  EXPECT_EQ(segment->passes().size(), 1U);
+}
+
+TEST(OverlapTest, OfASampleIsAboutThatOfAllRows) {
+  std::vector<std::size_t> items(4'000);
+  std::iota(items.begin(), items.end(), 0);
+  const Snapshot served = SnapshotOf(DatasetOf(items, 0));
+  items.resize(5'000);
+  std::iota(items.begin(), items.end(), 0);
+  for (const int percent : {0, 10, 50}) {
+    const Snapshot next = SnapshotOf(DatasetOf(items, percent));
+    const double whole = OverlapOf(served, next)->share;
+    EXPECT_NEAR(OverlapOf(served, next, 1'000)->share, whole, 0.1) << percent;
+    std::printf("%d %% of the vectors changed: overlap %.3f, of a sample %.3f\n", percent, whole,
+                OverlapOf(served, next, 1'000)->share);
+  }
 }
 
 }  // namespace

@@ -16,14 +16,16 @@ class HostMemoryTest : public testing::Test {
 
   void Write(const std::string& file, const std::string& text) { scratch_.Write(file, text); }
 
-  // Sets up one group of version 2 with a limit, what it uses, and how much of that is cache.
+  // Sets up one group of version 2 with a limit, what it uses, and how much of that is page cache:
+  // `cache` bytes that were not used lately and `active` bytes that were.
   void WriteGroup2(const std::string& group, const std::string& limit, std::uint64_t used,
-                   std::uint64_t cache) {
+                   std::uint64_t cache, std::uint64_t active = 0) {
     const std::string folder = "sys/fs/cgroup" + group;
     Write(folder + "/memory.max", limit + "\n");
     Write(folder + "/memory.current", std::to_string(used) + "\n");
-    Write(folder + "/memory.stat",
-          "anon 1\nactive_file 77\ninactive_file " + std::to_string(cache) + "\n");
+    Write(folder + "/memory.stat", "anon 1\ninactive_file " + std::to_string(cache) +
+                                       "\nactive_file " + std::to_string(active) +
+                                       "\nfile_dirty 0\nfile_writeback 0\n");
   }
 
   const ScratchFolder scratch_;
@@ -49,6 +51,25 @@ TEST_F(HostMemoryTest, CountsCacheAsFreeInAGroupOfVersion2) {
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_EQ(memory->available_bytes, 500'000U);
   EXPECT_EQ(memory->origin, "left by the control group's memory limit");
+}
+
+TEST_F(HostMemoryTest, CountsCacheThatWasUsedLatelyAsFree) {
+  Write("proc/self/cgroup", "0::/app\n");
+  WriteGroup2("/app", "1000000", 700'000, 200'000, 300'000);
+  EXPECT_EQ(ReadHostMemory(root_)->available_bytes, 800'000U);
+}
+
+TEST_F(HostMemoryTest, DoesNotCountCacheThatIsStillToBeWritten) {
+  Write("proc/self/cgroup", "0::/app\n");
+  WriteGroup2("/app", "1000000", 700'000, 0);
+  const auto with_cache = [this](const std::string& stat) {
+    Write("sys/fs/cgroup/app/memory.stat", stat);
+    return ReadHostMemory(root_)->available_bytes;
+  };
+  EXPECT_EQ(with_cache("active_file 100000\ninactive_file 50000\nfile_dirty 30000\n"
+                       "file_writeback 20000\n"),
+            400'000U);
+  EXPECT_EQ(with_cache("active_file 10\nfile_dirty 20\n"), 300'000U);
 }
 
 TEST_F(HostMemoryTest, TakesTheTightestOfAllParents) {
@@ -80,7 +101,8 @@ TEST_F(HostMemoryTest, ReadsAGroupOfVersion1) {
   Write("proc/self/cgroup", "9:name=systemd:/x\n4:cpuacct,memory:/app\n0::/\n");
   Write("sys/fs/cgroup/memory/app/memory.limit_in_bytes", "1000000\n");
   Write("sys/fs/cgroup/memory/app/memory.usage_in_bytes", "700000\n");
-  Write("sys/fs/cgroup/memory/app/memory.stat", "inactive_file 1\ntotal_inactive_file 50000\n");
+  Write("sys/fs/cgroup/memory/app/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 50000\ntotal_active_file 7000\ntotal_dirty 7000\n");
   // "No limit" in version 1 is a huge number.
   Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   Write("sys/fs/cgroup/memory/memory.usage_in_bytes", "1\n");
