@@ -41,7 +41,14 @@ std::string SeveralTypes(const FieldInfo& field) {
     samples.push_back(
         fmt::format("{} in row {}", sample.first_text, base::Grouped(sample.first_row)));
   }
-  if (samples.size() < 2) return {};
+  if (samples.size() < 2) {
+    const ValueSample& lists = field.values.Of(ValueKind::kOther);
+    if (!lists.first_text.starts_with("a list")) return {};
+    return fmt::format(
+        "holds {} in row {}; filters can only ask whether a row has it, and compare "
+        "the elements of a list of texts, of numbers or of booleans",
+        lists.first_text, base::Grouped(lists.first_row));
+  }
   return fmt::format("is of several types: {}; filters can only ask whether a row has it",
                      fmt::join(samples, ", "));
 }
@@ -50,12 +57,14 @@ std::string SeveralTypes(const FieldInfo& field) {
 std::string GuessNote(const FieldInfo& field) {
   const FieldValues& values = field.values;
   const std::uint64_t all = values.count();
-  const ValueSample& fractions = values.Of(ValueKind::kFraction);
+  ValueSample fractions = values.Of(ValueKind::kFraction);
+  if (field.type == FieldType::kNumbers) fractions.Add(values.Of(ValueKind::kFractions));
   if (field.type == FieldType::kOther) return SeveralTypes(field);
-  if (field.type == FieldType::kNumber && 10 * fractions.count <= all) {
-    return fmt::format("is of type number, not integer, because {}{}",
-                       Share(fractions.count, all, "has a fraction", "have a fraction"),
-                       First(fractions));
+  if (TypeOfElements(field.type) == FieldType::kNumber && 10 * fractions.count <= all) {
+    return fmt::format(
+        "is of type {}, not {}, because {}{}", NameOf(field.type),
+        NameOf(field.type == FieldType::kNumber ? FieldType::kInteger : FieldType::kIntegers),
+        Share(fractions.count, all, "has a fraction", "have a fraction"), First(fractions));
   }
   const std::uint64_t times = values.times();
   if (field.type == FieldType::kKeyword && AreMost(times, all)) {

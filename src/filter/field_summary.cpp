@@ -20,8 +20,7 @@ SummaryValue ValueOf(const Field& /*field*/, Number number) {
   return number.value;
 }
 
-FieldSummary OfBooleans(std::uint64_t of_true, std::uint64_t present, std::size_t values_max) {
-  const std::uint64_t of_false = present - of_true;
+FieldSummary OfBooleans(std::uint64_t of_true, std::uint64_t of_false, std::size_t values_max) {
   std::vector<FieldSummary::Value> values{{false, of_false}, {true, of_true}};
   if (of_true > of_false) std::swap(values[0], values[1]);
   std::erase_if(values, [](const FieldSummary::Value& value) { return value.rows == 0; });
@@ -79,8 +78,8 @@ struct Summarizer {
     return summary;
   }
 
-  absl::StatusOr<FieldSummary> operator()(const RowSet& true_rows) const {
-    return OfBooleans(true_rows.size(), field.present.size(), values_max);
+  absl::StatusOr<FieldSummary> operator()(const BooleanColumn& column) const {
+    return OfBooleans(column.with_true.size(), column.with_false.size(), values_max);
   }
 };
 
@@ -139,8 +138,9 @@ struct RowsSummarizer {
     return summary;
   }
 
-  absl::StatusOr<FieldSummary> operator()(const RowSet& true_rows) const {
-    return OfBooleans(true_rows.CountAllowed(rows), field.present.CountAllowed(rows), values_max);
+  absl::StatusOr<FieldSummary> operator()(const BooleanColumn& column) const {
+    return OfBooleans(column.with_true.CountAllowed(rows), column.with_false.CountAllowed(rows),
+                      values_max);
   }
 
   // How many of the rows have each keyword.

@@ -28,13 +28,14 @@ struct VisitedPlace {
   std::size_t equal = 0;  // of these, those that have been visited
 };
 
-// The values of a field that has an order, sorted, with their rows. Immutable once built; safe to
+// The values of a field that has an order, sorted, with their rows. A row of lists occurs once for
+// each of its distinct elements. Immutable once built; safe to
 // share.
 template <class Value>
 class OrderedColumn {
  public:
   OrderedColumn() = default;
-  //   values, rows  of the same length, in any order; each row once
+  //   values, rows  of the same length, in any order; a row may have several values, each once
   // Cost: O(n log n).
   OrderedColumn(const std::vector<Value>& values, const std::vector<Row>& rows) {
     assert(values.size() == rows.size());
@@ -57,6 +58,8 @@ class OrderedColumn {
   Value least() const { return values_.front(); }
   Value greatest() const { return values_.back(); }
 
+  // How many values, equal ones of different rows counted.
+  std::size_t size() const { return values_.size(); }
   std::size_t distinct_count() const { return distinct_count_; }
 
   // The rows whose value passes: those below, equal and above. Cost: O(log n).

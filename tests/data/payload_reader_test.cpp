@@ -69,8 +69,8 @@ TEST(ReadPayloadTest, RefusesADeclaredTypeThatMostValuesDoNotFit) {
           .status()
           .message(),
       "metadata.jsonl: \"tags\" does not fit collection.json, which says \"field_types\": "
-      "{\"tags\": \"list of keywords\"}: 1 of its 1 values is something else: a list with an "
-      "integer in row 0");
+      "{\"tags\": \"list of keywords\"}: 1 of its 1 values is something else: a list with a "
+      "string and an integer in row 0");
   EXPECT_TRUE(ReadPayloadLines(
                   lines, WithTypes({{"note", FieldType::kKeywords}, {"at", FieldType::kKeyword}}))
                   .ok());

@@ -145,6 +145,44 @@ TEST_F(FiltersTest, NameWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("title:\"\""), "column 7: \"\" is contained in everything; write has(title)");
 }
 
+TEST(FiltersOfListsTest, AskForAnElement) {
+  data::Dataset dataset;
+  dataset.ids = data::IdIndex::OfRowNumbers(5);
+  dataset.payload = TableOf({
+      {{"codes", List({Whole(3), Whole(5)})}, {"flags", List({Flag(true), Flag(false)})}},
+      {{"codes", List({Whole(1), Whole(9)})}, {"flags", List({Flag(true)})}},
+      {{"codes", Whole(3)}, {"flags", Flag(false)}},
+      {{"codes", List({})}, {"flags", List({})}},
+      {},
+  });
+  const auto filters = Filters::Create(dataset, "items");
+  const auto rows = [&](const char* filter) {
+    const auto mask = RowsOf(*filters, filter);
+    EXPECT_TRUE(mask.ok()) << filter << ": " << mask.status();
+    std::vector<Row> passing;
+    if (mask.ok()) (*mask)->ForEachAllowed(0, 5, [&](Row row) { passing.push_back(row); });
+    return passing;
+  };
+  EXPECT_THAT(rows("codes = 3"), ElementsAre(0, 2));
+  EXPECT_THAT(rows("codes:3"), ElementsAre(0, 2));
+  EXPECT_THAT(rows("codes != 3"), ElementsAre(1, 3));
+  EXPECT_THAT(rows("NOT codes:3"), ElementsAre(1, 3, 4));
+  EXPECT_THAT(rows("codes IN [5, 9]"), ElementsAre(0, 1));
+  EXPECT_THAT(rows("codes NOT IN [5, 9]"), ElementsAre(2, 3, 4));
+  // One element is below, another above.
+  EXPECT_THAT(rows("codes < 2 AND codes > 8"), ElementsAre(1));
+  EXPECT_THAT(rows("codes > 3.5"), ElementsAre(0, 1));
+  EXPECT_THAT(rows("has(codes)"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(rows("flags = false"), ElementsAre(0, 2));
+  EXPECT_THAT(rows("flags != false"), ElementsAre(1, 3));
+  EXPECT_THAT(rows("flags:true AND flags:false"), ElementsAre(0));
+  EXPECT_EQ(RowsOf(*filters, "flags > false").status().message(),
+            "column 1: flags is a list of booleans, which has no order; > is for integers, numbers "
+            "and times. Write =, !=, : or IN");
+  EXPECT_EQ(RowsOf(*filters, "folded(codes) = 3").status().message(),
+            "column 1: folded() is for texts; codes is a list of integers. Write codes =");
+}
+
 TEST(FilterWorkTest, IsBoundedByTheRowCount) {
   constexpr std::size_t kRowCount = 10'000;
   std::vector<PayloadObject> rows;
