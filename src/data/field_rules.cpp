@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
@@ -53,13 +54,32 @@ std::string SeveralTypes(const FieldInfo& field) {
                      fmt::join(samples, ", "));
 }
 
+// That filters do not read lists of objects, and how to write what they do read.
+std::string ObjectsNote(const FieldInfo& field) {
+  std::string note = fmt::format(
+      "holds lists of objects, the first in row {}, which filters do not read; a list of one of "
+      "their members can be compared",
+      base::Grouped(field.values.Of(ValueKind::kObjects).first_row));
+  const bool is_plain = std::ranges::all_of(field.name, [](char letter) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(letter)) || letter == '_' ||
+           letter == '.';
+  });
+  if (is_plain) {
+    note += fmt::format(", which jq -c '.{0}_NAME = [.{0}[]?.NAME]' adds", field.name);
+  }
+  return note;
+}
+
 // What a person should know who meant a guessed type otherwise; empty for nothing.
 std::string GuessNote(const FieldInfo& field) {
   const FieldValues& values = field.values;
   const std::uint64_t all = values.count();
   ValueSample fractions = values.Of(ValueKind::kFraction);
   if (field.type == FieldType::kNumbers) fractions.Add(values.Of(ValueKind::kFractions));
-  if (field.type == FieldType::kOther) return SeveralTypes(field);
+  if (field.type == FieldType::kOther) {
+    return AreMost(values.Of(ValueKind::kObjects).count, all) ? ObjectsNote(field)
+                                                              : SeveralTypes(field);
+  }
   if (TypeOfElements(field.type) == FieldType::kNumber && 10 * fractions.count <= all) {
     return fmt::format(
         "is of type {}, not {}, because {}{}", NameOf(field.type),
@@ -99,7 +119,7 @@ class Chooser {
                                             : guess;
     const ValueSample unfit = field.values.UnfitFor(field.type);
     if (AreMost(unfit.count, field.values.count())) {
-      if (declared) return DeclaredError(field, unfit);
+      if (declared) return DeclaredError(field, unfit, guess);
       if (!rules_.kept.may_change) return KeptError(field, unfit);
       field.type = guess;
       field.separator.clear();
@@ -188,7 +208,8 @@ class Chooser {
     return separator.empty() ? "no separator" : "the separator " + base::Quoted(separator);
   }
 
-  absl::Status DeclaredError(const FieldInfo& field, const ValueSample& unfit) const {
+  absl::Status DeclaredError(const FieldInfo& field, const ValueSample& unfit,
+                             FieldType guess) const {
     const std::string says =
         field.separator.empty()
             ? fmt::format("\"field_types\": {{{}: \"{}\"}}", base::Quoted(field.name),
@@ -196,9 +217,11 @@ class Chooser {
             : fmt::format("\"separators\": {{{}: {}}}", base::Quoted(field.name),
                           base::Quoted(field.separator));
     return absl::InvalidArgumentError(fmt::format(
-        "{}: {} does not fit collection.json, which says {}: {}{}", file_, base::Quoted(field.name),
-        says, Share(unfit.count, field.values.count(), "is something else", "are something else"),
-        First(unfit)));
+        "{}: {} does not fit collection.json, which says {}: {}{}{}", file_,
+        base::Quoted(field.name), says,
+        Share(unfit.count, field.values.count(), "is something else", "are something else"),
+        First(unfit),
+        guess == FieldType::kOther ? std::string() : fmt::format("; \"{}\" fits", NameOf(guess))));
   }
 
   absl::Status KeptError(const FieldInfo& field, const ValueSample& unfit) const {

@@ -28,6 +28,7 @@ ValueKind KindOfList(const PayloadList& list) {
   if (list.empty()) return ValueKind::kEmptyList;
   if (std::ranges::all_of(list, Is<std::string>)) return ValueKind::kTexts;
   if (std::ranges::all_of(list, Is<bool>)) return ValueKind::kBooleans;
+  if (std::ranges::all_of(list, Is<PayloadObject>)) return ValueKind::kObjects;
   const auto is_number = [](const PayloadValue& element) {
     return Is<std::int64_t>(element) || Is<double>(element);
   };
@@ -48,7 +49,7 @@ struct KindOfValue {
     return LacksZone(text) ? ValueKind::kLocalTime : ValueKind::kTime;
   }
   ValueKind operator()(const PayloadList& list) const { return KindOfList(list); }
-  ValueKind operator()(const PayloadObject&) const { return ValueKind::kOther; }
+  ValueKind operator()(const PayloadObject&) const { return ValueKind::kObject; }
 };
 
 }  // namespace

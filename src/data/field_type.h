@@ -58,9 +58,11 @@ enum class ValueKind : std::uint8_t {
   kFractions,  // a list of numbers of which some is kFraction
   kBooleans,   // a list of booleans
   kEmptyList,
-  kOther,  // any other list, or an object
+  kObject,
+  kObjects,  // a list of objects
+  kOther,    // any other list
 };
-inline constexpr std::size_t kValueKindCount = 12;
+inline constexpr std::size_t kValueKindCount = 14;
 
 // REQUIRES: not null.
 ValueKind KindOf(const PayloadValue& value);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -209,11 +210,32 @@ class Evaluator {
                     fmt::format("folded() is for texts; {} is {}. Write {} =", name, what, name));
   }
 
+  // The first fields inside the objects of a field.
+  std::vector<std::string> FieldsInside(const Field& object) const {
+    constexpr std::size_t kListedMax = 8;
+    std::vector<std::string> names;
+    for (const Field& field : target_.payload.fields()) {
+      if (!field.is_nested || !field.name.starts_with(object.name + '.')) continue;
+      if (names.size() == kListedMax) {
+        names.emplace_back("...");
+        break;
+      }
+      names.push_back(FieldText(field.name));
+    }
+    return names;
+  }
+
   // REQUIRES: !op.IsFor(field.type).
-  static absl::Status RefuseOperator(const Expression& expression, const Field& field,
-                                     const Operator& op) {
+  absl::Status RefuseOperator(const Expression& expression, const Field& field,
+                              const Operator& op) const {
     const std::string name = FieldText(field.name);
     if (field.type == FieldType::kOther) {
+      const std::vector<std::string> inside = FieldsInside(field);
+      if (!inside.empty()) {
+        return RefuseAt(expression.column,
+                        fmt::format("{} holds objects; compare a field of them: {}", name,
+                                    fmt::join(inside, ", ")));
+      }
       return RefuseAt(
           expression.column,
           fmt::format("{0} holds values that cannot be compared; has({0}) can be asked", name));

@@ -55,6 +55,7 @@ class FieldBuilder {
   Field Build(std::size_t row_count) && {
     Field field;
     field.name = field_.name;
+    field.is_nested = field_.is_nested;
     field.type = field_.type;
     const std::vector<Row>& rows = IsList(field_.type) ? element_rows_ : present_;
     switch (data::TypeOfElements(field_.type)) {

@@ -29,6 +29,7 @@ struct BooleanColumn {
 // The values of one payload field, indexed for filters.
 struct Field {
   std::string name;
+  bool is_nested = false;  // a member of an object
   FieldType type = FieldType::kOther;
   RowSet present;  // rows with a value that fits the type
   RowSet unfit;    // rows with a value that does not: it passes no condition, and no NOT of one

@@ -246,6 +246,17 @@ TEST(FieldRulesTest, SaysWhatListsHold) {
                           "numbers or of booleans"));
 }
 
+TEST(FieldRulesTest, SaysThatListsOfObjectsAreNotRead) {
+  const PayloadValue cast{PayloadList{{PayloadObject{{"name", Text("a")}}}}};
+  const Chosen chosen = Choose({cast, cast});
+  EXPECT_EQ(chosen.field.type, FieldType::kOther);
+  EXPECT_THAT(
+      chosen.notes,
+      ElementsAre("m.jsonl: \"f\" holds lists of objects, the first in row 0, which filters "
+                  "do not read; a list of one of their members can be compared, which "
+                  "jq -c '.f_NAME = [.f[]?.NAME]' adds"));
+}
+
 TEST(FieldRulesTest, TellsValuesOfOneReading) {
   EXPECT_TRUE(FieldOf({Text("a"), Text("2024-05-31")}).values.HaveOneReading());
   EXPECT_TRUE(FieldOf({Whole(1), Whole(2)}).values.HaveOneReading());

@@ -17,7 +17,11 @@ const PayloadValue* ValueOf(const PayloadObject& row, const std::string& field) 
   for (const auto& [name, value] : row) {
     if (name == field && !std::holds_alternative<std::monostate>(value.value)) return &value;
   }
-  return nullptr;
+  const std::size_t dot = field.find('.');
+  if (dot == std::string::npos) return nullptr;
+  const PayloadValue* const value = ValueOf(row, field.substr(0, dot));
+  const auto* const object = value == nullptr ? nullptr : std::get_if<PayloadObject>(&value->value);
+  return object == nullptr ? nullptr : ValueOf(*object, field.substr(dot + 1));
 }
 
 // By the symbol alone, because the rest of the table of operators is under test.

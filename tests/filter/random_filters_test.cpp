@@ -52,6 +52,8 @@ FieldType TypeOf(const std::string& field) {
   if (field == "years") return FieldType::kIntegers;
   if (field == "ratings") return FieldType::kNumbers;
   if (field == "flags") return FieldType::kBooleans;
+  if (field == "meta.year") return FieldType::kInteger;
+  if (field == "meta.of.genres") return FieldType::kKeywords;
   return FieldType::kOther;
 }
 
@@ -112,6 +114,12 @@ PayloadObject DrawRow(SeededRandom& random) {
   add("released", Text(OneOf(kDays, random)));
   add("available", Flag(random.OneIn(2)));
   add("details", random.OneIn(2) ? Text("x") : Whole(1));
+  PayloadObject of;
+  PayloadObject meta;
+  if (!random.OneIn(5)) of.emplace_back("genres", Texts({OneOf(kGenres, random)}));
+  if (!random.OneIn(5)) meta.emplace_back("of", random.OneIn(9) ? Whole(1) : PayloadValue{of});
+  if (!random.OneIn(5)) meta.emplace_back("year", random.OneIn(9) ? Text("?") : draw_year());
+  add("meta", PayloadValue{std::move(meta)});
   return row;
 }
 
@@ -150,12 +158,16 @@ std::string LiteralFor(const std::string& field, SeededRandom& random) {
 }
 
 std::string DrawComparison(SeededRandom& random) {
-  constexpr std::array kFields{"title",   "genres",   "tags",      "year",  "years", "rating",
-                               "ratings", "released", "available", "flags", "id"};
+  constexpr std::array kFields{"title",  "genres",    "tags",          "year",      "years",
+                               "rating", "ratings",   "released",      "available", "flags",
+                               "id",     "meta.year", "meta.of.genres"};
   std::string field = OneOf(kFields, random);
   const FieldType type = TypeOf(field);
   const bool is_text = type == FieldType::kKeyword || type == FieldType::kKeywords;
-  if (random.OneIn(8)) return fmt::format("has({})", random.OneIn(6) ? "details" : field);
+  if (random.OneIn(8))
+    return fmt::format("has({})", random.OneIn(6)   ? "details"
+                                  : random.OneIn(9) ? "meta.of"
+                                                    : field);
   if (random.OneIn(6)) {
     std::string list = LiteralFor(field, random);
     for (std::size_t i = random.Below(3); i > 0; --i) list += ", " + LiteralFor(field, random);
@@ -191,8 +203,9 @@ void CheckCollection(std::uint64_t seed) {
   for (std::size_t r = 0; r < kRowCount; ++r) rows.push_back(DrawRow(random));
   data::FieldRules rules;
   rules.separators.push_back({"tags", "|"});
-  for (const char* const field : {"title", "genres", "year", "years", "rating", "ratings",
-                                  "released", "available", "flags", "details"}) {
+  for (const char* const field :
+       {"title", "genres", "year", "years", "rating", "ratings", "released", "available", "flags",
+        "details", "meta.year", "meta.of.genres"}) {
     rules.declared.push_back({field, TypeOf(field)});
   }
   const data::PayloadTable table = TableOf(rows, rules);
