@@ -94,8 +94,7 @@ struct RowsSummarizer {
   absl::StatusOr<FieldSummary> operator()(std::monostate) const { return FieldSummary{}; }
 
   absl::StatusOr<FieldSummary> operator()(const KeywordColumn& /*column*/) const {
-    const absl::StatusOr<KeywordField> keywords =
-        filters.FindKeywords(field.name, filters.payload());
+    const absl::StatusOr<GroupField> keywords = filters.FindGroups(field.name, filters.payload());
     if (!keywords.ok()) return keywords.status();
     absl::flat_hash_map<std::uint32_t, std::uint64_t> counts;
     const absl::Status counted = Count(*keywords, counts);
@@ -111,7 +110,7 @@ struct RowsSummarizer {
                               });
     for (std::size_t i = 0; i < listed; ++i) {
       FieldSummary::Value& common = summary.most_common.emplace_back();
-      common.value = std::string(keywords->column().Text(first[i].first));
+      common.value = keywords->Text(first[i].first);
       common.rows = first[i].second;
     }
     return summary;
@@ -144,7 +143,7 @@ struct RowsSummarizer {
   }
 
   // How many of the rows have each keyword.
-  absl::Status Count(const KeywordField& keywords,
+  absl::Status Count(const GroupField& keywords,
                      absl::flat_hash_map<std::uint32_t, std::uint64_t>& counts) const {
     constexpr std::uint64_t kDecodeNs = 500;
     constexpr std::size_t kPieceRows = 1'024;
@@ -153,7 +152,7 @@ struct RowsSummarizer {
       const auto end = static_cast<Row>(std::min(begin + kPieceRows, rows.row_count()));
       std::uint64_t decoded = 0;
       rows.ForEachAllowed(static_cast<Row>(begin), end, [&](Row row) {
-        keywords.KeywordsOf(row, of_row);
+        keywords.GroupsOf(row, of_row);
         for (const std::uint32_t keyword : of_row) ++counts[keyword];
         ++decoded;
       });

@@ -12,7 +12,7 @@
 #include "base/long_work.h"
 #include "data/dataset.h"
 #include "filter/expression.h"
-#include "filter/keyword_field.h"
+#include "filter/group_field.h"
 #include "filter/mask_cache.h"
 #include "filter/payload_index.h"
 #include "filter/payload_view.h"
@@ -70,16 +70,15 @@ class Filters {
 
   // A field to group rows by.
   //   fields  that exist for the caller
-  // Errors: kInvalidArgument when no row has it, or when its values are not keywords; the message
-  //         lists the fields of keywords.
-  absl::StatusOr<KeywordField> FindKeywords(std::string_view field,
-                                            const PayloadView& fields) const;
+  // Errors: kInvalidArgument when no row has it, or when rows are not grouped by its type; the
+  //         message lists the fields by which they are.
+  absl::StatusOr<GroupField> FindGroups(std::string_view field, const PayloadView& fields) const;
 
-  // The rows that have a keyword of a field: a list may be empty. Cached like the rows of a filter.
-  // REQUIRES: FindKeywords finds the field.
+  // The rows that are in a group of a field: a list may be empty. Cached like the rows of a filter.
+  // REQUIRES: FindGroups finds the field.
   // Errors: work's.
-  absl::StatusOr<std::shared_ptr<const RowMask>> RowsWithKeywords(std::string_view field,
-                                                                  base::LongWork& work) const;
+  absl::StatusOr<std::shared_ptr<const RowMask>> RowsInGroups(std::string_view field,
+                                                              base::LongWork& work) const;
 
   const PayloadIndex& payload() const { return payload_; }
   // Of the payload index and the cached masks.

@@ -32,7 +32,7 @@ GroupedRows::Counts CountRows(const RowMask* mask, const RowMask& grouped) {
 absl::StatusOr<GroupedRows::Counts> GroupedRows::Count(std::string_view field, const RowMask* mask,
                                                        std::span<const Row> excluded,
                                                        base::LongWork& work) {
-  const auto grouped = snapshot_.filters->RowsWithKeywords(field, work);
+  const auto grouped = snapshot_.filters->RowsInGroups(field, work);
   if (!grouped.ok()) return grouped.status();
   const auto [known, is_new] = known_.try_emplace({field, mask});
   if (is_new) {

@@ -22,9 +22,9 @@ class GroupedRows {
 
   struct Counts {
     std::uint64_t rows = 0;           // that the query may return
-    std::uint64_t without_group = 0;  // of these, the rows without a keyword
+    std::uint64_t without_group = 0;  // of these, the rows in no group
   };
-  //   field     of keywords
+  //   field     that Filters::FindGroups finds
   //   mask      null for all rows
   //   excluded  ascending
   // Errors: work's.
