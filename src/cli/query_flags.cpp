@@ -51,7 +51,7 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .Text("--required-filter", flags.required_filter, "TEXT",
             "Treat items that do not pass as not in the collection; --filter narrows further")
       .Text("--group-by", flags.group_by, "FIELD",
-            "Return the best groups of items that share a keyword of this field")
+            "Return the best groups of items that share a keyword or integer of this field")
       .Number("--group-size", flags.group_size, "COUNT", "Items in each group (default 1)", 1)
       .Real("--diversity", flags.diversity, "LAMBDA",
             "Prefer items unlike each other (MMR): 1 ranks by score alone, 0 by difference alone")

@@ -38,10 +38,16 @@ const char* FieldTypeName(v1::FieldType type) {
       return "list of keywords";
     case v1::FIELD_TYPE_INTEGER:
       return "integer";
+    case v1::FIELD_TYPE_INTEGER_LIST:
+      return "list of integers";
     case v1::FIELD_TYPE_NUMBER:
       return "number";
+    case v1::FIELD_TYPE_NUMBER_LIST:
+      return "list of numbers";
     case v1::FIELD_TYPE_BOOLEAN:
       return "boolean";
+    case v1::FIELD_TYPE_BOOLEAN_LIST:
+      return "list of booleans";
     case v1::FIELD_TYPE_TIME:
       return "time";
     case v1::FIELD_TYPE_OTHER:

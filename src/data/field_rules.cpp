@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
@@ -41,21 +42,49 @@ std::string SeveralTypes(const FieldInfo& field) {
     samples.push_back(
         fmt::format("{} in row {}", sample.first_text, base::Grouped(sample.first_row)));
   }
-  if (samples.size() < 2) return {};
+  if (samples.size() < 2) {
+    const ValueSample& lists = field.values.Of(ValueKind::kOther);
+    if (!lists.first_text.starts_with("a list")) return {};
+    return fmt::format(
+        "holds {} in row {}; filters can only ask whether a row has it, and compare "
+        "the elements of a list of texts, of numbers or of booleans",
+        lists.first_text, base::Grouped(lists.first_row));
+  }
   return fmt::format("is of several types: {}; filters can only ask whether a row has it",
                      fmt::join(samples, ", "));
+}
+
+// That filters do not read lists of objects, and how to write what they do read.
+std::string ObjectsNote(const FieldInfo& field) {
+  std::string note = fmt::format(
+      "holds lists of objects, the first in row {}, which filters do not read; a list of one of "
+      "their members can be compared",
+      base::Grouped(field.values.Of(ValueKind::kObjects).first_row));
+  const bool is_plain = std::ranges::all_of(field.name, [](char letter) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(letter)) || letter == '_' ||
+           letter == '.';
+  });
+  if (is_plain) {
+    note += fmt::format(", which jq -c '.{0}_NAME = [.{0}[]?.NAME]' adds", field.name);
+  }
+  return note;
 }
 
 // What a person should know who meant a guessed type otherwise; empty for nothing.
 std::string GuessNote(const FieldInfo& field) {
   const FieldValues& values = field.values;
   const std::uint64_t all = values.count();
-  const ValueSample& fractions = values.Of(ValueKind::kFraction);
-  if (field.type == FieldType::kOther) return SeveralTypes(field);
-  if (field.type == FieldType::kNumber && 10 * fractions.count <= all) {
-    return fmt::format("is of type number, not integer, because {}{}",
-                       Share(fractions.count, all, "has a fraction", "have a fraction"),
-                       First(fractions));
+  ValueSample fractions = values.Of(ValueKind::kFraction);
+  if (field.type == FieldType::kNumbers) fractions.Add(values.Of(ValueKind::kFractions));
+  if (field.type == FieldType::kOther) {
+    return AreMost(values.Of(ValueKind::kObjects).count, all) ? ObjectsNote(field)
+                                                              : SeveralTypes(field);
+  }
+  if (TypeOfElements(field.type) == FieldType::kNumber && 10 * fractions.count <= all) {
+    return fmt::format(
+        "is of type {}, not {}, because {}{}", NameOf(field.type),
+        NameOf(field.type == FieldType::kNumber ? FieldType::kInteger : FieldType::kIntegers),
+        Share(fractions.count, all, "has a fraction", "have a fraction"), First(fractions));
   }
   const std::uint64_t times = values.times();
   if (field.type == FieldType::kKeyword && AreMost(times, all)) {
@@ -90,7 +119,7 @@ class Chooser {
                                             : guess;
     const ValueSample unfit = field.values.UnfitFor(field.type);
     if (AreMost(unfit.count, field.values.count())) {
-      if (declared) return DeclaredError(field, unfit);
+      if (declared) return DeclaredError(field, unfit, guess);
       if (!rules_.kept.may_change) return KeptError(field, unfit);
       field.type = guess;
       field.separator.clear();
@@ -179,7 +208,8 @@ class Chooser {
     return separator.empty() ? "no separator" : "the separator " + base::Quoted(separator);
   }
 
-  absl::Status DeclaredError(const FieldInfo& field, const ValueSample& unfit) const {
+  absl::Status DeclaredError(const FieldInfo& field, const ValueSample& unfit,
+                             FieldType guess) const {
     const std::string says =
         field.separator.empty()
             ? fmt::format("\"field_types\": {{{}: \"{}\"}}", base::Quoted(field.name),
@@ -187,9 +217,11 @@ class Chooser {
             : fmt::format("\"separators\": {{{}: {}}}", base::Quoted(field.name),
                           base::Quoted(field.separator));
     return absl::InvalidArgumentError(fmt::format(
-        "{}: {} does not fit collection.json, which says {}: {}{}", file_, base::Quoted(field.name),
-        says, Share(unfit.count, field.values.count(), "is something else", "are something else"),
-        First(unfit)));
+        "{}: {} does not fit collection.json, which says {}: {}{}{}", file_,
+        base::Quoted(field.name), says,
+        Share(unfit.count, field.values.count(), "is something else", "are something else"),
+        First(unfit),
+        guess == FieldType::kOther ? std::string() : fmt::format("; \"{}\" fits", NameOf(guess))));
   }
 
   absl::Status KeptError(const FieldInfo& field, const ValueSample& unfit) const {

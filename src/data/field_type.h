@@ -16,10 +16,13 @@ enum class FieldType : std::uint8_t {
   kKeyword,   // one text
   kKeywords,  // a list of texts, or one text
   kInteger,   // 12.0 is the integer 12
+  kIntegers,  // a list of integers, or one integer
   kNumber,
+  kNumbers,  // a list of numbers, or one number
   kBoolean,
-  kTime,   // texts that ParseTime reads (time_value.h)
-  kOther,  // objects, other lists, values of several types: filters can only test their presence
+  kBooleans,  // a list of booleans, or one boolean
+  kTime,      // texts that ParseTime reads (time_value.h)
+  kOther,     // objects, other lists, values of several types: filters can only test their presence
 };
 
 // A type that collection.json gives to a field.
@@ -37,6 +40,11 @@ std::optional<FieldType> FieldTypeOf(std::string_view name);
 // All names, in the order of the types.
 std::span<const std::string_view> FieldTypeNames();
 
+// Whether values of the type are lists.
+bool IsList(FieldType type);
+// The type of the elements of a list; any other type itself.
+FieldType TypeOfElements(FieldType type);
+
 // What one value of a field is.
 enum class ValueKind : std::uint8_t {
   kBoolean,
@@ -46,9 +54,15 @@ enum class ValueKind : std::uint8_t {
   kLocalTime,  // a text that is a time without a zone, which is read as UTC
   kText,       // any other text
   kTexts,      // a list of texts
-  kOther,      // any other list, or an object
+  kWholes,     // a list of values that are kWhole
+  kFractions,  // a list of numbers of which some is kFraction
+  kBooleans,   // a list of booleans
+  kEmptyList,
+  kObject,
+  kObjects,  // a list of objects
+  kOther,    // any other list
 };
-inline constexpr std::size_t kValueKindCount = 8;
+inline constexpr std::size_t kValueKindCount = 14;
 
 // REQUIRES: not null.
 ValueKind KindOf(const PayloadValue& value);

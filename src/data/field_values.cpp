@@ -1,6 +1,7 @@
 #include "data/field_values.h"
 
 #include <algorithm>
+#include <array>
 #include <variant>
 
 #include <fmt/format.h>
@@ -11,6 +12,26 @@
 namespace simile::data {
 namespace {
 
+// What is in a list: `a list of integers`, `a list with a string and an integer`.
+std::string TextOfList(const PayloadList& list) {
+  constexpr std::array<std::string_view, 7> kElements = {"nulls", "booleans", "integers", "numbers",
+                                                         "texts", "lists",    "objects"};
+  switch (KindOf({list})) {
+    case ValueKind::kEmptyList:
+      return "an empty list";
+    case ValueKind::kFractions:
+      return "a list of numbers";
+    default:
+      break;
+  }
+  const std::size_t first = list.front().value.index();
+  for (const PayloadValue& element : list) {
+    if (element.value.index() == first) continue;
+    return fmt::format("a list with {} and {}", Describe(list.front()), Describe(element));
+  }
+  return fmt::format("a list of {}", kElements[first]);
+}
+
 // A value for a message: a text or a number as written, else what it is.
 struct TextOfValue {
   const PayloadValue& value;
@@ -19,13 +40,7 @@ struct TextOfValue {
   std::string operator()(std::int64_t number) const { return fmt::to_string(number); }
   std::string operator()(double number) const { return fmt::to_string(number); }
   std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }
-  std::string operator()(const PayloadList& list) const {
-    for (const PayloadValue& element : list) {
-      if (std::holds_alternative<std::string>(element.value)) continue;
-      return fmt::format("a list with {}", Describe(element));
-    }
-    return "a list of texts";
-  }
+  std::string operator()(const PayloadList& list) const { return TextOfList(list); }
   template <class Other>
   std::string operator()(const Other& /*other*/) const {
     return std::string(Describe(value));
@@ -38,6 +53,15 @@ void ValueSample::Add(Row row, const PayloadValue& value) {
   if (count++ > 0) return;
   first_row = row;
   first_text = std::visit(TextOfValue{value}, value.value);
+}
+
+void ValueSample::Add(const ValueSample& other) {
+  if (other.count == 0) return;
+  if (count == 0 || other.first_row < first_row) {
+    first_row = other.first_row;
+    first_text = other.first_text;
+  }
+  count += other.count;
 }
 
 void FieldValues::Add(Row row, const PayloadValue& value) {
@@ -63,18 +87,27 @@ FieldType FieldValues::Guess() const {
   }
   if (has_most(times())) return FieldType::kTime;
   if (has_most(texts())) return FieldType::kKeyword;
-  if (has_most(texts() + Of(ValueKind::kTexts).count)) return FieldType::kKeywords;
-  return FieldType::kOther;
+  return GuessOfLists();
+}
+
+FieldType FieldValues::GuessOfLists() const {
+  const std::uint64_t fractions = Of(ValueKind::kFraction).count + Of(ValueKind::kFractions).count;
+  const std::uint64_t numbers =
+      fractions + Of(ValueKind::kWhole).count + Of(ValueKind::kWholes).count;
+  const std::uint64_t booleans = Of(ValueKind::kBoolean).count + Of(ValueKind::kBooleans).count;
+  const std::uint64_t words = texts() + Of(ValueKind::kTexts).count;
+  const std::uint64_t most = std::max({words, numbers, booleans});
+  // An empty list is one of whatever the others have.
+  if (10 * (most + Of(ValueKind::kEmptyList).count) < 9 * count()) return FieldType::kOther;
+  if (most == words) return FieldType::kKeywords;
+  if (most == booleans) return FieldType::kBooleans;
+  return fractions == 0 ? FieldType::kIntegers : FieldType::kNumbers;
 }
 
 ValueSample FieldValues::UnfitFor(FieldType type) const {
   ValueSample unfit;
   for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
-    const ValueSample& values = kinds_[kind];
-    if (values.count == 0 || Fits(type, static_cast<ValueKind>(kind))) continue;
-    const std::uint64_t count = unfit.count + values.count;
-    if (unfit.count == 0 || values.first_row < unfit.first_row) unfit = values;
-    unfit.count = count;
+    if (!Fits(type, static_cast<ValueKind>(kind))) unfit.Add(kinds_[kind]);
   }
   return unfit;
 }

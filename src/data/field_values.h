@@ -18,6 +18,8 @@ struct ValueSample {
   std::string first_text;  // the value for messages: `"N/A"`, `7`, `a list`
 
   void Add(Row row, const PayloadValue& value);
+  // Adds the values of another sample.
+  void Add(const ValueSample& other);
 };
 
 // What the values of one field are, null not counted. Decides the field's type in filters.
@@ -38,7 +40,7 @@ class FieldValues {
   const ValueSample& with_bar() const { return with_bar_; }
 
   // The type that at least nine in ten values have: integers and numbers count together, and so do
-  // texts and lists of texts. kOther when there is none, or no value.
+  // one value and lists of such values. kOther when there is none, or no value.
   FieldType Guess() const;
   // The values that filters on a field of the type do not read.
   ValueSample UnfitFor(FieldType type) const;
@@ -47,6 +49,9 @@ class FieldValues {
   bool HaveOneReading() const;
 
  private:
+  // Of values of which no scalar type has most.
+  FieldType GuessOfLists() const;
+
   std::array<ValueSample, kValueKindCount> kinds_;
   ValueSample with_bar_;
 };

@@ -114,6 +114,15 @@ const PayloadValue* FindMember(const PayloadObject& object, std::string_view nam
   return nullptr;
 }
 
+const PayloadValue* FindField(const PayloadObject& object, std::string_view name) {
+  if (const PayloadValue* const member = FindMember(object, name)) return member;
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return nullptr;
+  const PayloadValue* const value = FindMember(object, name.substr(0, dot));
+  const auto* const inside = value == nullptr ? nullptr : std::get_if<PayloadObject>(&value->value);
+  return inside == nullptr ? nullptr : FindField(*inside, name.substr(dot + 1));
+}
+
 std::string_view Describe(const PayloadValue& value) {
   constexpr std::array<std::string_view, 7> kNames = {
       "null", "true or false", "an integer", "a number", "a string", "a list", "an object"};

@@ -18,6 +18,10 @@ absl::StatusOr<PayloadObject> ReadJsonObject(JsonReader& reader);
 // The value of a name, or nullptr. Cost: linear.
 const PayloadValue* FindMember(const PayloadObject& object, std::string_view name);
 
+// The value of a field, or nullptr: a member of this name, or else the member of an object that the
+// name leads to, as meta.id does.
+const PayloadValue* FindField(const PayloadObject& object, std::string_view name);
+
 // The name of a value's type in messages: "a string", "a list", "null".
 std::string_view Describe(const PayloadValue& value);
 

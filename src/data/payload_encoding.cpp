@@ -117,12 +117,8 @@ PayloadList DecodeList(PayloadCursor values) {
 PayloadObject DecodeObject(PayloadCursor members) {
   PayloadObject object;
   while (!members.at_end()) {
-    members.ReadByte();  // kElementTag
-    PayloadCursor member(members.ReadCounted());
-    member.ReadByte();  // kNameTag
-    std::string name(AsText(member.ReadCounted()));
-    member.ReadByte();  // kMemberValueTag
-    object.emplace_back(std::move(name), DecodeValue(member.ReadCounted()));
+    const auto [name, value] = members.ReadMember();
+    object.emplace_back(std::string(name), DecodeValue(value));
   }
   return object;
 }
@@ -177,6 +173,21 @@ std::span<const std::uint8_t> PayloadCursor::ReadValueBytes() {
       break;
   }
   return ReadBytes(bytes_.size() - rest.bytes_.size());
+}
+
+EncodedMember PayloadCursor::ReadMember() {
+  ReadByte();  // kElementTag
+  PayloadCursor member(ReadCounted());
+  member.ReadByte();  // kNameTag
+  const std::string_view name = AsText(member.ReadCounted());
+  member.ReadByte();  // kMemberValueTag
+  return {name, member.ReadCounted()};
+}
+
+PayloadCursor MembersOf(std::span<const std::uint8_t> value) {
+  PayloadCursor cursor(value);
+  if (cursor.ReadByte() != kObjectTag) return PayloadCursor({});
+  return PayloadCursor(cursor.ReadCounted());
 }
 
 }  // namespace simile::data

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "simile/payload.h"
@@ -28,6 +29,12 @@ void AppendValue(std::vector<std::uint8_t>& out, const PayloadValue& value);
 
 // Decodes what AppendValue has encoded.
 PayloadValue DecodeValue(std::span<const std::uint8_t> value);
+
+// A member of an encoded object. Borrows its bytes.
+struct EncodedMember {
+  std::string_view name;
+  std::span<const std::uint8_t> value;
+};
 
 // Walks encoded bytes. Views borrow the bytes.
 class PayloadCursor {
@@ -60,9 +67,14 @@ class PayloadCursor {
   }
   // An encoded value, which is passed in one step whatever it holds.
   std::span<const std::uint8_t> ReadValueBytes();
+  // The next member of an object. REQUIRES: at a member (MembersOf).
+  EncodedMember ReadMember();
 
  private:
   std::span<const std::uint8_t> bytes_;
 };
+
+// The members of an encoded value; none unless it is an object.
+PayloadCursor MembersOf(std::span<const std::uint8_t> value);
 
 }  // namespace simile::data

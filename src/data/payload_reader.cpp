@@ -90,7 +90,7 @@ class PayloadReading {
   }
 
   absl::Status AddId() {
-    const PayloadValue* const value = FindMember(object_, file_.id_field);
+    const PayloadValue* const value = FindField(object_, file_.id_field);
     if (value == nullptr || std::holds_alternative<std::monostate>(value->value)) {
       return lines_.ErrorAtLine(fmt::format(
           "has no {}; {}", base::Quoted(file_.id_field),

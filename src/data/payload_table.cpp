@@ -4,6 +4,26 @@
 #include <cassert>
 
 namespace simile::data {
+namespace {
+
+// The member of an object, `address.city`; monostate where an object lacks it.
+PayloadValue ReadMember(std::span<const std::uint8_t> value, std::string_view path) {
+  while (true) {
+    const std::size_t end = path.find('.');
+    const std::string_view name = path.substr(0, end);
+    PayloadCursor members = MembersOf(value);
+    EncodedMember member;
+    do {
+      if (members.at_end()) return {};
+      member = members.ReadMember();
+    } while (member.name != name);
+    value = member.value;
+    if (end == std::string_view::npos) return DecodeValue(value);
+    path.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
 
 std::optional<std::uint32_t> PayloadTable::FieldNumber(std::string_view name) const {
   const auto found = std::lower_bound(
@@ -32,18 +52,22 @@ PayloadObject PayloadTable::Read(Row row) const {
 }
 
 PayloadValue PayloadTable::ReadField(Row row, std::uint32_t field_number) const {
+  const std::uint32_t row_field = row_fields_[field_number];
   PayloadCursor cursor(EncodedRow(row));
   while (!cursor.at_end()) {
     const std::uint32_t number = number_of_stored_[cursor.ReadVarint()];
     const std::span<const std::uint8_t> value = cursor.ReadValueBytes();
+    if (number != row_field) continue;
     if (number == field_number) return DecodeValue(value);
+    const std::string_view name = fields_[field_number].name;
+    return ReadMember(value, name.substr(fields_[row_field].name.size() + 1));
   }
   return {};
 }
 
 void PayloadTable::VisitFields(
     Row row, const std::function<void(std::uint32_t, const PayloadValue&)>& visit) const {
-  VisitEncoded(row, [&](std::uint32_t number, std::span<const std::uint8_t> value) {
+  VisitEncodedFields(row, [&](std::uint32_t number, std::span<const std::uint8_t> value) {
     visit(number, DecodeValue(value));
   });
 }
@@ -51,7 +75,7 @@ void PayloadTable::VisitFields(
 std::uint64_t PayloadTable::bytes() const {
   std::uint64_t bytes = (starts_.capacity() + block_chunks_.capacity()) * sizeof(std::uint32_t) +
                         number_of_stored_.capacity() * sizeof(std::uint32_t) +
-                        fields_.capacity() * sizeof(FieldInfo) +
+                        fields_.capacity() * kFieldBytes +
                         chunks_.capacity() * sizeof(std::vector<std::uint8_t>);
   for (const auto& chunk : chunks_) bytes += chunk.capacity();
   return bytes;
@@ -72,7 +96,7 @@ std::uint64_t PayloadTable::BytesFor(std::uint64_t row_count, std::uint64_t pack
   const std::uint64_t block_count = (row_count + kBlockRows - 1) / kBlockRows;
   return (row_count + block_count) * sizeof(std::uint32_t) + packed_bytes +
          chunk_count * row_bytes / 2 + (chunk_count + 1) * sizeof(std::vector<std::uint8_t>) +
-         field_count * (sizeof(FieldInfo) + sizeof(std::uint32_t));
+         field_count * (kFieldBytes + sizeof(std::uint32_t));
 }
 
 }  // namespace simile::data

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -186,22 +187,21 @@ class Evaluator {
     if (expression.is_folded && !is_text) {
       return RefuseFolded(expression, WithArticle(field.type));
     }
-    switch (field.type) {
+    const Sides sides = IsList(field.type) ? op.element_sides() : op.sides;
+    switch (data::TypeOfElements(field.type)) {
       case FieldType::kKeyword:
-      case FieldType::kKeywords:
         return expression.is_folded ? AddFoldedEqual(field, literal, rows)
                                     : AddKeyword(field, op, literal, rows);
       case FieldType::kInteger:
       case FieldType::kNumber:
-        return AddNumber(field, op.sides, literal, rows);
+        return AddNumber(field, sides, literal, rows);
       case FieldType::kTime:
-        return AddTime(field, op.sides, literal, rows);
+        return AddTime(field, sides, literal, rows);
       case FieldType::kBoolean:
         return AddBoolean(field, literal, rows);
-      case FieldType::kOther:
-        break;
+      default:
+        return absl::OkStatus();
     }
-    return absl::OkStatus();
   }
 
   static absl::Status RefuseFolded(const Expression& expression, std::string_view what) {
@@ -210,11 +210,32 @@ class Evaluator {
                     fmt::format("folded() is for texts; {} is {}. Write {} =", name, what, name));
   }
 
+  // The first fields inside the objects of a field.
+  std::vector<std::string> FieldsInside(const Field& object) const {
+    constexpr std::size_t kListedMax = 8;
+    std::vector<std::string> names;
+    for (const Field& field : target_.payload.fields()) {
+      if (!field.is_nested || !field.name.starts_with(object.name + '.')) continue;
+      if (names.size() == kListedMax) {
+        names.emplace_back("...");
+        break;
+      }
+      names.push_back(FieldText(field.name));
+    }
+    return names;
+  }
+
   // REQUIRES: !op.IsFor(field.type).
-  static absl::Status RefuseOperator(const Expression& expression, const Field& field,
-                                     const Operator& op) {
+  absl::Status RefuseOperator(const Expression& expression, const Field& field,
+                              const Operator& op) const {
     const std::string name = FieldText(field.name);
     if (field.type == FieldType::kOther) {
+      const std::vector<std::string> inside = FieldsInside(field);
+      if (!inside.empty()) {
+        return RefuseAt(expression.column,
+                        fmt::format("{} holds objects; compare a field of them: {}", name,
+                                    fmt::join(inside, ", ")));
+      }
       return RefuseAt(
           expression.column,
           fmt::format("{0} holds values that cannot be compared; has({0}) can be asked", name));
@@ -303,7 +324,7 @@ class Evaluator {
   absl::Status AddNumber(const Field& field, Sides sides, const Literal& literal, RowMask& rows) {
     const absl::StatusOr<NumberLiteral> number = NumberIn(literal, field.name);
     if (!number.ok()) return number.status();
-    if (field.type == FieldType::kNumber) {
+    if (data::TypeOfElements(field.type) == FieldType::kNumber) {
       const Number value = std::visit([](auto n) { return Number(n); }, *number);
       return Add(std::get<OrderedColumn<Number>>(field.column), sides, value, rows);
     }
@@ -322,11 +343,8 @@ class Evaluator {
   absl::Status AddBoolean(const Field& field, const Literal& literal, RowMask& rows) {
     const absl::StatusOr<bool> wanted = BooleanIn(literal, field.name);
     if (!wanted.ok()) return wanted.status();
-    RowMask found = None();
-    absl::Status status = Add(std::get<RowSet>(field.column), found);
-    if (status.ok() && !*wanted) status = Negate(&field, found);
-    if (status.ok()) rows.UniteWith(found);
-    return status;
+    const auto& column = std::get<BooleanColumn>(field.column);
+    return Add(*wanted ? column.with_true : column.with_false, rows);
   }
 
   const FilterTarget& target_;

@@ -20,8 +20,7 @@ SummaryValue ValueOf(const Field& /*field*/, Number number) {
   return number.value;
 }
 
-FieldSummary OfBooleans(std::uint64_t of_true, std::uint64_t present, std::size_t values_max) {
-  const std::uint64_t of_false = present - of_true;
+FieldSummary OfBooleans(std::uint64_t of_true, std::uint64_t of_false, std::size_t values_max) {
   std::vector<FieldSummary::Value> values{{false, of_false}, {true, of_true}};
   if (of_true > of_false) std::swap(values[0], values[1]);
   std::erase_if(values, [](const FieldSummary::Value& value) { return value.rows == 0; });
@@ -79,8 +78,8 @@ struct Summarizer {
     return summary;
   }
 
-  absl::StatusOr<FieldSummary> operator()(const RowSet& true_rows) const {
-    return OfBooleans(true_rows.size(), field.present.size(), values_max);
+  absl::StatusOr<FieldSummary> operator()(const BooleanColumn& column) const {
+    return OfBooleans(column.with_true.size(), column.with_false.size(), values_max);
   }
 };
 
@@ -95,8 +94,7 @@ struct RowsSummarizer {
   absl::StatusOr<FieldSummary> operator()(std::monostate) const { return FieldSummary{}; }
 
   absl::StatusOr<FieldSummary> operator()(const KeywordColumn& /*column*/) const {
-    const absl::StatusOr<KeywordField> keywords =
-        filters.FindKeywords(field.name, filters.payload());
+    const absl::StatusOr<GroupField> keywords = filters.FindGroups(field.name, filters.payload());
     if (!keywords.ok()) return keywords.status();
     absl::flat_hash_map<std::uint32_t, std::uint64_t> counts;
     const absl::Status counted = Count(*keywords, counts);
@@ -112,7 +110,7 @@ struct RowsSummarizer {
                               });
     for (std::size_t i = 0; i < listed; ++i) {
       FieldSummary::Value& common = summary.most_common.emplace_back();
-      common.value = std::string(keywords->column().Text(first[i].first));
+      common.value = keywords->Text(first[i].first);
       common.rows = first[i].second;
     }
     return summary;
@@ -139,12 +137,13 @@ struct RowsSummarizer {
     return summary;
   }
 
-  absl::StatusOr<FieldSummary> operator()(const RowSet& true_rows) const {
-    return OfBooleans(true_rows.CountAllowed(rows), field.present.CountAllowed(rows), values_max);
+  absl::StatusOr<FieldSummary> operator()(const BooleanColumn& column) const {
+    return OfBooleans(column.with_true.CountAllowed(rows), column.with_false.CountAllowed(rows),
+                      values_max);
   }
 
   // How many of the rows have each keyword.
-  absl::Status Count(const KeywordField& keywords,
+  absl::Status Count(const GroupField& keywords,
                      absl::flat_hash_map<std::uint32_t, std::uint64_t>& counts) const {
     constexpr std::uint64_t kDecodeNs = 500;
     constexpr std::size_t kPieceRows = 1'024;
@@ -153,7 +152,7 @@ struct RowsSummarizer {
       const auto end = static_cast<Row>(std::min(begin + kPieceRows, rows.row_count()));
       std::uint64_t decoded = 0;
       rows.ForEachAllowed(static_cast<Row>(begin), end, [&](Row row) {
-        keywords.KeywordsOf(row, of_row);
+        keywords.GroupsOf(row, of_row);
         for (const std::uint32_t keyword : of_row) ++counts[keyword];
         ++decoded;
       });

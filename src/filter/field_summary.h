@@ -16,7 +16,8 @@
 
 namespace simile::filter {
 
-// A value of a field: a keyword, or a time as RFC 3339 text; an integer; a number; a boolean.
+// A value of a field, or an element of its lists: a keyword, or a time as RFC 3339 text; an
+// integer; a number; a boolean.
 using SummaryValue = std::variant<std::string, std::int64_t, double, bool>;
 
 // The values of a field, for users who choose a filter.

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstddef>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,13 +28,13 @@ constexpr std::uint64_t kRowsMin = 4'096;
 
 }  // namespace
 
-KeywordRowCounts CountRowsWithKeywords(const RowMask* rows, const RowMask& grouped) {
+GroupedRowCounts CountRowsInGroups(const RowMask* rows, const RowMask& grouped) {
   if (rows == nullptr) return {grouped.row_count(), grouped.AllowedCount()};
-  KeywordRowCounts counts;
+  GroupedRowCounts counts;
   for (std::size_t word = 0; word < rows->words().size(); ++word) {
     const std::uint64_t bits = rows->words()[word];
     counts.rows += static_cast<std::uint64_t>(std::popcount(bits));
-    counts.with_keyword += static_cast<std::uint64_t>(std::popcount(bits & grouped.words()[word]));
+    counts.in_groups += static_cast<std::uint64_t>(std::popcount(bits & grouped.words()[word]));
   }
   return counts;
 }
@@ -139,50 +138,49 @@ absl::StatusOr<PayloadView> Filters::FieldsOf(const NamedRows& rows, base::LongW
   return PayloadView(payload_, visible_.try_emplace(rows.name, std::move(kept)).first->second);
 }
 
-absl::StatusOr<KeywordField> Filters::FindKeywords(std::string_view name,
-                                                   const PayloadView& fields) const {
+absl::StatusOr<GroupField> Filters::FindGroups(std::string_view name,
+                                               const PayloadView& fields) const {
   const Field* const field = fields.Find(name);
   if (field == nullptr) {
     return base::Error(base::ErrorReason::kUnknownPayloadField,
                        UnknownField(collection_, name, fields));
   }
-  if (!std::holds_alternative<KeywordColumn>(field->column)) {
-    std::vector<std::string> keyword_fields;
+  if (!GroupField::Groups(field->type)) {
+    std::vector<std::string> group_fields;
     for (const Field& each : fields.fields()) {
-      if (std::holds_alternative<KeywordColumn>(each.column)) {
-        keyword_fields.push_back(FieldText(each.name));
-      }
+      if (GroupField::Groups(each.type)) group_fields.push_back(FieldText(each.name));
     }
     return base::Error(
         base::ErrorReason::kInvalidField,
-        fmt::format("{} is of type {}; rows are grouped by keywords: {}", FieldText(name),
-                    NameOf(field->type),
-                    keyword_fields.empty() ? "this collection has none"
-                                           : fmt::format("{}", fmt::join(keyword_fields, ", "))));
+        fmt::format("{} is of type {}; rows are grouped by keywords or integers: {}",
+                    FieldText(name), NameOf(field->type),
+                    group_fields.empty() ? "this collection has none"
+                                         : fmt::format("{}", fmt::join(group_fields, ", "))));
   }
   const auto number = static_cast<std::uint32_t>(field - payload_.fields().data());
-  return KeywordField(dataset_.payload, number, *field);
+  return GroupField(dataset_.payload, number, *field);
 }
 
-absl::StatusOr<std::shared_ptr<const RowMask>> Filters::RowsWithKeywords(
-    std::string_view field, base::LongWork& work) const {
-  constexpr std::uint64_t kKeywordNs = 40;
+absl::StatusOr<std::shared_ptr<const RowMask>> Filters::RowsInGroups(std::string_view name,
+                                                                     base::LongWork& work) const {
+  constexpr std::uint64_t kGroupNs = 40;
   constexpr std::uint64_t kLookNs = 2;
-  const std::string name = fmt::format("\1{}", field);  // no filter's text begins so
-  if (auto known = cache_.Find(name)) return known;
+  const std::string key = fmt::format("\1{}", name);  // no filter's text begins so
+  if (auto known = cache_.Find(key)) return known;
   if (absl::Status status = work.Ask(); !status.ok()) return status;
-  const auto& column = std::get<KeywordColumn>(payload_.Find(field)->column);
+  const absl::StatusOr<GroupField> field = FindGroups(name, payload_);
+  if (!field.ok()) return field.status();
   auto rows = std::make_shared<RowMask>(dataset_.ids.size());
-  for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
-    column.AddRowsOf(keyword, *rows);
-    absl::Status status = work.Did(kKeywordNs + column.LooksFor(keyword) * kLookNs);
+  for (std::uint32_t group = 0; group < field->number_end(); ++group) {
+    field->AddRowsOf(group, *rows);
+    absl::Status status = work.Did(kGroupNs + field->LooksFor(group) * kLookNs);
     if (!status.ok()) return status;
   }
-  cache_.Insert(name, rows);
+  cache_.Insert(key, rows);
   return rows;
 }
 
-absl::StatusOr<KeywordRowCounts> Filters::CountSearchable(std::string_view field,
+absl::StatusOr<GroupedRowCounts> Filters::CountSearchable(std::string_view field,
                                                           const RowMask* searchable,
                                                           base::LongWork& work) const {
   constexpr std::uint64_t kWordNs = 2;
@@ -192,11 +190,11 @@ absl::StatusOr<KeywordRowCounts> Filters::CountSearchable(std::string_view field
     const auto known = searchable_.find(name);
     if (known != searchable_.end()) return known->second;
   }
-  const auto grouped = RowsWithKeywords(field, work);
+  const auto grouped = RowsInGroups(field, work);
   if (!grouped.ok()) return grouped.status();
   absl::Status status = work.Did((*grouped)->words().size() * kWordNs);
   if (!status.ok()) return status;
-  const KeywordRowCounts counts = CountRowsWithKeywords(searchable, **grouped);
+  const GroupedRowCounts counts = CountRowsInGroups(searchable, **grouped);
   const std::lock_guard lock(mutex_);
   searchable_.try_emplace(name, counts);
   return counts;

@@ -12,7 +12,7 @@
 #include "base/long_work.h"
 #include "data/dataset.h"
 #include "filter/expression.h"
-#include "filter/keyword_field.h"
+#include "filter/group_field.h"
 #include "filter/mask_cache.h"
 #include "filter/payload_index.h"
 #include "filter/payload_view.h"
@@ -35,17 +35,17 @@ struct NamedRows {
   std::shared_ptr<const RowMask> rows;  // null for all
 };
 
-// How many rows of a set there are, and how many of them have a keyword of a field.
-struct KeywordRowCounts {
+// How many rows of a set there are, and how many of them are in a group of a field.
+struct GroupedRowCounts {
   std::uint64_t rows = 0;
-  std::uint64_t with_keyword = 0;
+  std::uint64_t in_groups = 0;
 };
 
 // Counts the rows of a set that are grouped.
 //   rows     null for all
-//   grouped  the rows that have a keyword
+//   grouped  the rows that are in a group
 // Cost: a pass over the words of both masks.
-KeywordRowCounts CountRowsWithKeywords(const RowMask* rows, const RowMask& grouped);
+GroupedRowCounts CountRowsInGroups(const RowMask* rows, const RowMask& grouped);
 
 // Finds the rows of a dataset that pass a filter. Built once for each snapshot; safe to call from
 // many threads.
@@ -82,23 +82,22 @@ class Filters {
 
   // A field to group rows by.
   //   fields  that exist for the caller
-  // Errors: kInvalidArgument when no row has it, or when its values are not keywords; the message
-  //         lists the fields of keywords.
-  absl::StatusOr<KeywordField> FindKeywords(std::string_view field,
-                                            const PayloadView& fields) const;
+  // Errors: kInvalidArgument when no row has it, or when rows are not grouped by its type; the
+  //         message lists the fields by which they are.
+  absl::StatusOr<GroupField> FindGroups(std::string_view field, const PayloadView& fields) const;
 
-  // The rows that have a keyword of a field: a list may be empty. Cached like the rows of a filter.
-  // REQUIRES: FindKeywords finds the field.
+  // The rows that are in a group of a field: a list may be empty. Cached like the rows of a filter.
+  // REQUIRES: FindGroups finds the field.
   // Errors: work's.
-  absl::StatusOr<std::shared_ptr<const RowMask>> RowsWithKeywords(std::string_view field,
-                                                                  base::LongWork& work) const;
+  absl::StatusOr<std::shared_ptr<const RowMask>> RowsInGroups(std::string_view field,
+                                                              base::LongWork& work) const;
 
   // Counts the rows that a query without a filter may return. The counts are kept for each field,
   // so that only the first call of a snapshot looks at the rows.
   //   searchable  the same rows in every call; null for all
-  // REQUIRES: FindKeywords finds the field.
+  // REQUIRES: FindGroups finds the field.
   // Errors: work's.
-  absl::StatusOr<KeywordRowCounts> CountSearchable(std::string_view field,
+  absl::StatusOr<GroupedRowCounts> CountSearchable(std::string_view field,
                                                    const RowMask* searchable,
                                                    base::LongWork& work) const;
 
@@ -115,7 +114,7 @@ class Filters {
   mutable MaskCache cache_;
   mutable std::mutex mutex_;                                                // guards what follows
   mutable absl::flat_hash_map<std::string, PayloadView::Visible> visible_;  // by NamedRows::name
-  mutable absl::flat_hash_map<std::string, KeywordRowCounts> searchable_;   // by field
+  mutable absl::flat_hash_map<std::string, GroupedRowCounts> searchable_;   // by field
 };
 
 }  // namespace simile::filter

@@ -21,18 +21,23 @@ struct FieldEstimate {
 
 struct ColumnEstimate {
   const SampledRows& rows;
-  std::uint64_t present;  // rows that have the field
+  bool is_list;
 
   FieldEstimate operator()(std::monostate) const { return {}; }
-  FieldEstimate operator()(const RowSet& set) const {
-    const std::uint64_t size = ScaledBy(rows.times(), set.size());
-    return {RowSet::BytesFor(size, rows.total), size * sizeof(Row), 0};
+  FieldEstimate operator()(const BooleanColumn& column) const {
+    const std::uint64_t of_true = ScaledBy(rows.times(), column.with_true.size());
+    const std::uint64_t of_false = ScaledBy(rows.times(), column.with_false.size());
+    return {RowSet::BytesFor(of_true, rows.total) + RowSet::BytesFor(of_false, rows.total),
+            (of_true + of_false) * sizeof(Row), 0};
   }
   template <class Value>
-  FieldEstimate operator()(const OrderedColumn<Value>&) const {
-    // Sorting takes their order and half as much again.
-    return {present * (sizeof(Value) + sizeof(Row)), present * sizeof(Value),
-            present * sizeof(std::uint32_t) * 3 / 2};
+  FieldEstimate operator()(const OrderedColumn<Value>& column) const {
+    const std::uint64_t values = ScaledBy(rows.times(), column.size());
+    constexpr std::uint64_t kEach = sizeof(Value) + sizeof(Row);
+    // The elements of lists are collected with their rows, in arrays that grow by doubling. Sorting
+    // takes their order and half as much again.
+    return {values * kEach, is_list ? 2 * values * kEach : values * sizeof(Value),
+            values * sizeof(std::uint32_t) * 3 / 2};
   }
   FieldEstimate operator()(const KeywordColumn& column) const {
     const KeywordColumn::Estimate estimate =
@@ -43,7 +48,7 @@ struct ColumnEstimate {
 
 FieldEstimate EstimateField(const Field& field, const SampledRows& rows) {
   const std::uint64_t present = ScaledBy(rows.times(), field.present.size());
-  FieldEstimate estimate = std::visit(ColumnEstimate{rows, present}, field.column);
+  FieldEstimate estimate = std::visit(ColumnEstimate{rows, IsList(field.type)}, field.column);
   const std::uint64_t unfit = ScaledBy(rows.times(), field.unfit.size());
   estimate.bytes += RowSet::BytesFor(present, rows.total) + RowSet::BytesFor(unfit, rows.total);
   estimate.collected_bytes += (present + unfit) * sizeof(Row);

@@ -59,8 +59,13 @@ bool Operator::IsFor(FieldType type) const {
     case FieldType::kNumber:
     case FieldType::kTime:
       return sides.equal || order();
+    case FieldType::kIntegers:
+    case FieldType::kNumbers:
+      return element_sides() != Sides{};
     case FieldType::kBoolean:
       return equality();
+    case FieldType::kBooleans:
+      return element_sides() == kEqual;
     case FieldType::kOther:
       return false;
   }

@@ -44,6 +44,10 @@ struct Operator {
 
   bool word() const { return symbol.front() >= 'A' && symbol.front() <= 'Z'; }
   bool equality() const { return sides.equal && !sides.below && !sides.above; }
+  // The elements of a list of integers, numbers or booleans that pass: `:` asks for an equal one.
+  Sides element_sides() const {
+    return keywords == KeywordTest::kFolded ? Sides{.equal = true} : sides;
+  }
   bool order() const { return sides.below || sides.above; }
   bool IsFor(data::FieldType type) const;
 };

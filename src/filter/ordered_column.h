@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,13 +29,14 @@ struct VisitedPlace {
   std::size_t equal = 0;  // of these, those that have been visited
 };
 
-// The values of a field that has an order, sorted, with their rows. Immutable once built; safe to
+// The values of a field that has an order, sorted, with their rows. A row of lists occurs once for
+// each of its distinct elements. Immutable once built; safe to
 // share.
 template <class Value>
 class OrderedColumn {
  public:
   OrderedColumn() = default;
-  //   values, rows  of the same length, in any order; each row once
+  //   values, rows  of the same length, in any order; a row may have several values, each once
   // Cost: O(n log n).
   OrderedColumn(const std::vector<Value>& values, const std::vector<Row>& rows) {
     assert(values.size() == rows.size());
@@ -57,6 +59,8 @@ class OrderedColumn {
   Value least() const { return values_.front(); }
   Value greatest() const { return values_.back(); }
 
+  // How many values, equal ones of different rows counted.
+  std::size_t size() const { return values_.size(); }
   std::size_t distinct_count() const { return distinct_count_; }
 
   // The rows whose value passes: those below, equal and above. Cost: O(log n).
@@ -69,6 +73,23 @@ class OrderedColumn {
     return {sides.below ? rows.first(begin) : none,
             sides.equal ? rows.subspan(begin, end - begin) : none,
             sides.above ? rows.subspan(end) : none};
+  }
+
+  // Where a value begins among all, in ascending order; nothing when no row has it. Cost: O(log n).
+  std::optional<std::uint32_t> Find(Value value) const {
+    const auto found = std::lower_bound(values_.begin(), values_.end(), value);
+    if (found == values_.end() || value < *found) return std::nullopt;
+    return static_cast<std::uint32_t>(found - values_.begin());
+  }
+  // REQUIRES: place < size().
+  Value ValueAt(std::size_t place) const { return values_[place]; }
+  // The rows of the value that begins at the place; none when no value begins there. Cost: O(log
+  // n).
+  std::span<const Row> RowsAt(std::size_t place) const {
+    if (place > 0 && !(values_[place - 1] < values_[place])) return {};
+    const auto begin = values_.begin() + static_cast<std::ptrdiff_t>(place);
+    const auto end = std::upper_bound(begin, values_.end(), *begin);
+    return std::span(rows_).subspan(place, static_cast<std::size_t>(end - begin));
   }
 
   // Calls visit(row) by descending value, equal values by row, until it returns false. Goes on from

@@ -21,6 +21,19 @@ void ForEachValue(const data::PayloadTable& payload, Visit visit) {
   }
 }
 
+// Calls visit(element) for each element of a list, or visit(value) for any other value.
+template <class Visit>
+void ForEachElement(const PayloadValue& value, Visit visit) {
+  const auto* const list = std::get_if<PayloadList>(&value.value);
+  if (list == nullptr) return visit(value);
+  for (const PayloadValue& element : *list) visit(element);
+}
+
+Number NumberOf(const PayloadValue& value) {
+  const auto* const whole = std::get_if<std::int64_t>(&value.value);
+  return whole != nullptr ? Number(*whole) : Number(std::get<double>(value.value));
+}
+
 // Builds one field's column from its values.
 class FieldBuilder {
  public:
@@ -42,23 +55,24 @@ class FieldBuilder {
   Field Build(std::size_t row_count) && {
     Field field;
     field.name = field_.name;
+    field.is_nested = field_.is_nested;
     field.type = field_.type;
-    switch (field_.type) {
+    const std::vector<Row>& rows = IsList(field_.type) ? element_rows_ : present_;
+    switch (data::TypeOfElements(field_.type)) {
       case FieldType::kKeyword:
-      case FieldType::kKeywords:
         field.column = std::move(keywords_).Build(row_count);
         break;
       case FieldType::kInteger:
       case FieldType::kTime:
-        field.column = OrderedColumn<std::int64_t>(whole_, present_);
+        field.column = OrderedColumn<std::int64_t>(whole_, rows);
         break;
       case FieldType::kNumber:
-        field.column = OrderedColumn<Number>(numbers_, present_);
+        field.column = OrderedColumn<Number>(numbers_, rows);
         break;
       case FieldType::kBoolean:
-        field.column = RowSet(true_, row_count);
+        field.column = BooleanColumn{RowSet(true_, row_count), RowSet(false_, row_count)};
         break;
-      case FieldType::kOther:
+      default:
         break;
     }
     field.present = RowSet(present_, row_count);
@@ -76,8 +90,7 @@ class FieldBuilder {
       if (time) whole_.push_back(*time);
       return time.has_value();
     }
-    const bool is_keyword =
-        field_.type == FieldType::kKeyword || field_.type == FieldType::kKeywords;
+    const bool is_keyword = data::TypeOfElements(field_.type) == FieldType::kKeyword;
     if (!(is_keyword && text != nullptr) && !data::Fits(field_.type, data::KindOf(value))) {
       return false;
     }
@@ -90,13 +103,19 @@ class FieldBuilder {
       case FieldType::kInteger:
         whole_.push_back(*data::WholeOf(value));
         return true;
+      case FieldType::kIntegers:
+        AddElements(row, value, whole_,
+                    [](const PayloadValue& one) { return *data::WholeOf(one); });
+        return true;
       case FieldType::kNumber:
-        numbers_.push_back(std::holds_alternative<double>(value.value)
-                               ? Number(std::get<double>(value.value))
-                               : Number(std::get<std::int64_t>(value.value)));
+        numbers_.push_back(NumberOf(value));
+        return true;
+      case FieldType::kNumbers:
+        AddElements(row, value, numbers_, &NumberOf);
         return true;
       case FieldType::kBoolean:
-        if (std::get<bool>(value.value)) true_.push_back(row);
+      case FieldType::kBooleans:
+        AddBooleans(row, value);
         return true;
       case FieldType::kTime:
       case FieldType::kOther:
@@ -105,13 +124,32 @@ class FieldBuilder {
     return true;
   }
 
+  // Adds the distinct elements of a list, or the one value.
+  template <class Value, class Read>
+  void AddElements(Row row, const PayloadValue& value, std::vector<Value>& values, Read read) {
+    const auto begin = static_cast<std::ptrdiff_t>(values.size());
+    ForEachElement(value, [&](const PayloadValue& one) { values.push_back(read(one)); });
+    std::sort(values.begin() + begin, values.end());
+    values.erase(std::unique(values.begin() + begin, values.end()), values.end());
+    element_rows_.resize(values.size(), row);
+  }
+
+  void AddBooleans(Row row, const PayloadValue& value) {
+    ForEachElement(value, [&](const PayloadValue& one) {
+      std::vector<Row>& rows = std::get<bool>(one.value) ? true_ : false_;
+      if (rows.empty() || rows.back() != row) rows.push_back(row);
+    });
+  }
+
   const data::FieldInfo& field_;
   std::vector<Row> present_;
   std::vector<Row> unfit_;
   KeywordColumn::Builder keywords_;
   std::vector<std::int64_t> whole_;
   std::vector<Number> numbers_;
+  std::vector<Row> element_rows_;  // of lists: [whole_] or [numbers_]
   std::vector<Row> true_;
+  std::vector<Row> false_;
 };
 
 }  // namespace

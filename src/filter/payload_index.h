@@ -18,17 +18,26 @@ namespace simile::filter {
 
 using data::FieldType;
 
+// The rows with a true value and those with a false one: a list may have both.
+struct BooleanColumn {
+  RowSet with_true;
+  RowSet with_false;
+
+  std::uint64_t bytes() const { return with_true.bytes() + with_false.bytes(); }
+};
+
 // The values of one payload field, indexed for filters.
 struct Field {
   std::string name;
+  bool is_nested = false;  // a member of an object
   FieldType type = FieldType::kOther;
   RowSet present;  // rows with a value that fits the type
   RowSet unfit;    // rows with a value that does not: it passes no condition, and no NOT of one
   Row first_unfit_row = 0;  // of these; of no meaning without them
-  // By type: keywords; integers, and times in microseconds since 1970; numbers; for booleans the
-  // rows where it is true; nothing for kOther.
+  // By type of the values, or of the elements of lists: keywords; integers, and times in
+  // microseconds since 1970; numbers; booleans; nothing for kOther.
   std::variant<std::monostate, KeywordColumn, OrderedColumn<std::int64_t>, OrderedColumn<Number>,
-               RowSet>
+               BooleanColumn>
       column;
 
   std::uint64_t bytes() const;

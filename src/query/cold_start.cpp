@@ -41,7 +41,7 @@ std::string FieldsWithOrder(const filter::PayloadView& payload) {
 const Field* NewestField(const filter::PayloadView& payload) {
   const Field* only_time = nullptr;
   for (const Field& field : payload.fields()) {
-    if (field.type != FieldType::kTime) continue;
+    if (field.type != FieldType::kTime || field.is_nested) continue;
     if (only_time != nullptr) return nullptr;
     only_time = &field;
   }

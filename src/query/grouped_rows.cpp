@@ -19,30 +19,30 @@ constexpr std::size_t kRowsReadMax = 16;
 }  // namespace
 
 absl::StatusOr<GroupedRows::Counts> GroupedRows::Count(std::string_view name,
-                                                       const filter::KeywordField& field,
+                                                       const filter::GroupField& field,
                                                        const RowMask* mask,
                                                        std::span<const Row> excluded,
                                                        base::LongWork& work) {
   const auto passing = CountPassing(name, mask, work);
   if (!passing.ok()) return passing.status();
-  Counts counts{passing->rows, passing->rows - passing->with_keyword};
+  Counts counts{passing->rows, passing->rows - passing->in_groups};
   if (excluded.empty()) return counts;
   std::shared_ptr<const RowMask> grouped;  // null: rows are read
   if (excluded.size() > kRowsReadMax) {
-    auto found = snapshot_.filters->RowsWithKeywords(name, work);
+    auto found = snapshot_.filters->RowsInGroups(name, work);
     if (!found.ok()) return found.status();
     grouped = *std::move(found);
   }
-  std::vector<std::uint32_t> keywords;
-  const auto has_keyword = [&](Row row) {
+  std::vector<std::uint32_t> groups;
+  const auto has_group = [&](Row row) {
     if (grouped != nullptr) return grouped->Allows(row);
-    field.KeywordsOf(row, keywords);
-    return !keywords.empty();
+    field.GroupsOf(row, groups);
+    return !groups.empty();
   };
   for (const Row row : excluded) {
     if (mask != nullptr && !mask->Allows(row)) continue;
     --counts.rows;
-    if (!has_keyword(row)) --counts.without_group;
+    if (!has_group(row)) --counts.without_group;
   }
   absl::Status status =
       work.Did(excluded.size() * (grouped != nullptr ? kRowLookedAtNs : kRowReadNs));
@@ -50,7 +50,7 @@ absl::StatusOr<GroupedRows::Counts> GroupedRows::Count(std::string_view name,
   return counts;
 }
 
-absl::StatusOr<filter::KeywordRowCounts> GroupedRows::CountPassing(std::string_view name,
+absl::StatusOr<filter::GroupedRowCounts> GroupedRows::CountPassing(std::string_view name,
                                                                    const RowMask* mask,
                                                                    base::LongWork& work) {
   if (mask == snapshot_.searchable.get()) {
@@ -58,11 +58,11 @@ absl::StatusOr<filter::KeywordRowCounts> GroupedRows::CountPassing(std::string_v
   }
   const auto known = known_.find({name, mask});
   if (known != known_.end()) return known->second;
-  const auto grouped = snapshot_.filters->RowsWithKeywords(name, work);
+  const auto grouped = snapshot_.filters->RowsInGroups(name, work);
   if (!grouped.ok()) return grouped.status();
   absl::Status status = work.Did((*grouped)->words().size() * kWordNs);
   if (!status.ok()) return status;
-  const auto counts = filter::CountRowsWithKeywords(mask, **grouped);
+  const auto counts = filter::CountRowsInGroups(mask, **grouped);
   known_.try_emplace({name, mask}, counts);
   return counts;
 }

@@ -11,7 +11,7 @@
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
 #include "filter/filters.h"
-#include "filter/keyword_field.h"
+#include "filter/group_field.h"
 #include "simile/row_mask.h"
 
 namespace simile::query {
@@ -24,7 +24,7 @@ class GroupedRows {
 
   struct Counts {
     std::uint64_t rows = 0;           // that the query may return
-    std::uint64_t without_group = 0;  // of these, the rows without a keyword
+    std::uint64_t without_group = 0;  // of these, the rows in no group
   };
   //   name      of the field
   //   mask      null for all rows
@@ -32,17 +32,17 @@ class GroupedRows {
   // Errors: work's.
   // Cost: O(excluded) without a filter, once a query of the snapshot had the field. With a filter
   // also a pass over the words of two masks, unless an earlier query of the call had both.
-  absl::StatusOr<Counts> Count(std::string_view name, const filter::KeywordField& field,
+  absl::StatusOr<Counts> Count(std::string_view name, const filter::GroupField& field,
                                const RowMask* mask, std::span<const Row> excluded,
                                base::LongWork& work);
 
  private:
   // Without exclusions.
-  absl::StatusOr<filter::KeywordRowCounts> CountPassing(std::string_view name, const RowMask* mask,
+  absl::StatusOr<filter::GroupedRowCounts> CountPassing(std::string_view name, const RowMask* mask,
                                                         base::LongWork& work);
 
   const engine::Snapshot& snapshot_;
-  std::map<std::pair<std::string_view, const RowMask*>, filter::KeywordRowCounts> known_;
+  std::map<std::pair<std::string_view, const RowMask*>, filter::GroupedRowCounts> known_;
 };
 
 }  // namespace simile::query

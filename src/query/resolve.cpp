@@ -289,14 +289,14 @@ class Resolver {
     query_.diversity = request.diversity;
     query_.k = CountWanted(request, snapshot_.row_count());
     if (!request.group_by) return absl::OkStatus();
-    auto field = snapshot_.filters->FindKeywords(request.group_by->field, call_.items.fields());
+    auto field = snapshot_.filters->FindGroups(request.group_by->field, call_.items.fields());
     if (!field.ok()) {
       const base::ErrorReason reason = base::ReasonOf(field.status());
       const std::string what = fmt::format("group_by: {}", std::string(field.status().message()));
       return request.group_by_is_default ? base::Error(reason, what, "options.group_by.field")
                                          : ErrorAt(place_, "group_by.field", reason, what);
     }
-    query_.k = CountWanted(request, field->column().keyword_count());
+    query_.k = CountWanted(request, field->group_count());
     query_.grouping = {*std::move(field), request.group_by->group_size};
     return absl::OkStatus();
   }

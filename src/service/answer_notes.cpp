@@ -104,7 +104,7 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
 // Why there are fewer groups than the query asked for.
 std::string GroupShortageText(const query::QueryRequest& query, const ResultPage& page,
                               UnfilteredRows& all) {
-  const bool has_all = page.keyword_count && page.found_count >= *page.keyword_count;
+  const bool has_all = page.group_count && page.found_count >= *page.group_count;
   const bool skips = page.groups.empty() && page.found_count > 0;
   if (has_all && !skips) return "there is no other group";
   const std::string offset = fmt::format("offset {} skips every", base::Grouped(query.offset));
@@ -201,8 +201,8 @@ bool CanGoOn(const query::QueryRequest& query, const Limits& limits) {
 // keywords there are is not told.
 std::string RestText(const query::QueryRequest& query, const ResultPage& page,
                      UnfilteredRows& all) {
-  if (query.group_by && !page.keyword_count) return "more groups may follow";
-  const std::uint64_t count = query.group_by ? *page.keyword_count : RowsMax(page, all);
+  if (query.group_by && !page.group_count) return "more groups may follow";
+  const std::uint64_t count = query.group_by ? *page.group_count : RowsMax(page, all);
   if (LastRank(query) >= count) return {};
   const std::string_view noun = query.group_by ? "group" : "row";
   const std::uint64_t rest = count - LastRank(query);

@@ -53,10 +53,16 @@ v1::FieldType TypeOf(filter::FieldType type) {
       return v1::FIELD_TYPE_KEYWORD_LIST;
     case filter::FieldType::kInteger:
       return v1::FIELD_TYPE_INTEGER;
+    case filter::FieldType::kIntegers:
+      return v1::FIELD_TYPE_INTEGER_LIST;
     case filter::FieldType::kNumber:
       return v1::FIELD_TYPE_NUMBER;
+    case filter::FieldType::kNumbers:
+      return v1::FIELD_TYPE_NUMBER_LIST;
     case filter::FieldType::kBoolean:
       return v1::FIELD_TYPE_BOOLEAN;
+    case filter::FieldType::kBooleans:
+      return v1::FIELD_TYPE_BOOLEAN_LIST;
     case filter::FieldType::kTime:
       return v1::FIELD_TYPE_TIME;
     case filter::FieldType::kOther:

@@ -22,7 +22,7 @@ namespace simile::service {
 // The payload fields of an answer, as field numbers of one snapshot's table.
 struct PayloadSelection {
   bool none = false;
-  bool all = false;
+  bool all = false;                          // of the rows: objects as a whole
   std::vector<std::uint32_t> field_numbers;  // ascending, distinct; used when neither all nor none
 
   bool Has(std::uint32_t field_number) const {

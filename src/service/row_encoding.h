@@ -26,10 +26,15 @@ void EncodeRow(Sink& out, const engine::Snapshot& snapshot, const RowShape& shap
   out.Text(Message::kIdFieldNumber, dataset.ids.Id(row, digits));
   if (!shape.payload.none) {
     const std::span<const data::FieldInfo> fields = dataset.payload.fields();
-    dataset.payload.VisitEncoded(row, [&](std::uint32_t number, auto value) {
+    const auto encode = [&](std::uint32_t number, auto value) {
       if (!shape.payload.Has(number)) return;
       out.Entry(Message::kPayloadFieldNumber, fields[number].name, value);
-    });
+    };
+    if (shape.payload.all) {
+      dataset.payload.VisitEncoded(row, encode);
+    } else {
+      dataset.payload.VisitEncodedFields(row, encode);
+    }
   }
   if (shape.with_vectors) {
     out.Message(Message::kVectorFieldNumber, [&] {

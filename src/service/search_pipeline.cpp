@@ -103,7 +103,7 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
     const engine::ResolvedQuery& query = queries[answered++];
     pages[i].excluded_count = exclusions.Of(query);
     if (query.grouping && query.existing == nullptr) {
-      pages[i].keyword_count = query.grouping->field.column().keyword_count();
+      pages[i].group_count = query.grouping->field.group_count();
     }
     pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;

@@ -45,7 +45,7 @@ absl::StatusOr<engine::Diversity> ValidateDiversity(const FieldPath& field,
 absl::StatusOr<query::GroupRequest> ValidateGroupBy(const FieldPath& field, const v1::GroupBy& from,
                                                     const Limits& limits) {
   const FieldPath name{"field", &field};
-  if (from.field().empty()) return Refuse(name, "empty; name a field of keywords");
+  if (from.field().empty()) return Refuse(name, "empty; name a field of keywords or integers");
   absl::Status status = CheckFieldName(name, from.field(), limits);
   if (!status.ok()) return status;
   query::GroupRequest group_by{from.field(), from.has_group_size() ? from.group_size() : 1};

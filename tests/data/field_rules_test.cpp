@@ -65,16 +65,20 @@ struct TypeCase {
 
 // One odd value in a hundred, for each type that filters compare.
 std::vector<TypeCase> OddCells() {
-  return {{FieldType::kKeyword, {Text("a"), Whole(7)}, "7"},
-          {FieldType::kKeyword, {Text("a"), Texts("b")}, "a list of texts"},
-          {FieldType::kKeywords, {Texts("a"), Whole(7)}, "7"},
-          {FieldType::kInteger, {Whole(1), Text("N/A")}, "\"N/A\""},
-          {FieldType::kInteger, {Whole(1), Text("")}, "\"\""},
-          {FieldType::kNumber, {PayloadValue{0.5}, Text("N/A")}, "\"N/A\""},
-          {FieldType::kBoolean, {PayloadValue{true}, Text("yes")}, "\"yes\""},
-          {FieldType::kBoolean, {PayloadValue{true}, Whole(1)}, "1"},
-          {FieldType::kTime, {Text("2024-05-31T00:00:00Z"), Text("")}, "\"\""},
-          {FieldType::kTime, {Text("2024-05-31T00:00:00Z"), Whole(5)}, "5"}};
+  return {
+      {FieldType::kKeyword, {Text("a"), Whole(7)}, "7"},
+      {FieldType::kKeyword, {Text("a"), Texts("b")}, "a list of texts"},
+      {FieldType::kKeywords, {Texts("a"), Whole(7)}, "7"},
+      {FieldType::kInteger, {Whole(1), Text("N/A")}, "\"N/A\""},
+      {FieldType::kInteger, {Whole(1), PayloadValue{PayloadList{}}}, "an empty list"},
+      {FieldType::kIntegers, {PayloadValue{PayloadList{Whole(1)}}, Texts("1")}, "a list of texts"},
+      {FieldType::kBooleans, {PayloadValue{PayloadList{{true}}}, Whole(1)}, "1"},
+      {FieldType::kInteger, {Whole(1), Text("")}, "\"\""},
+      {FieldType::kNumber, {PayloadValue{0.5}, Text("N/A")}, "\"N/A\""},
+      {FieldType::kBoolean, {PayloadValue{true}, Text("yes")}, "\"yes\""},
+      {FieldType::kBoolean, {PayloadValue{true}, Whole(1)}, "1"},
+      {FieldType::kTime, {Text("2024-05-31T00:00:00Z"), Text("")}, "\"\""},
+      {FieldType::kTime, {Text("2024-05-31T00:00:00Z"), Whole(5)}, "5"}};
 }
 
 TEST(FieldRulesTest, FollowsMostValuesAtAFirstLoadAndNamesTheOddOne) {
@@ -217,6 +221,40 @@ TEST(FieldRulesTest, SaysHowTimesWereRead) {
       ElementsAre("m.jsonl: \"f\" is of type keyword, not time, because 20 of its 100 values "
                   "are no times, the first is \"soon\" in row 57; \"field_types\": {\"f\": "
                   "\"time\"} in collection.json makes it a time"));
+}
+
+TEST(FieldRulesTest, SaysWhatListsHold) {
+  const auto list = [](PayloadList elements) { return PayloadValue{std::move(elements)}; };
+  const Chosen numbers = Choose({list({Whole(1), Whole(2)}), list({Whole(1), PayloadValue{0.5}})});
+  EXPECT_EQ(numbers.field.type, FieldType::kNumbers);
+  EXPECT_THAT(
+      numbers.notes,
+      ElementsAre("m.jsonl: \"f\" is of type list of numbers, not list of integers, because "
+                  "1 of its 100 values has a fraction: a list of numbers in row 57"));
+  const Chosen odd = Choose({list({Whole(1)}), list({Whole(1), Text("1")})});
+  EXPECT_EQ(odd.field.type, FieldType::kIntegers);
+  EXPECT_THAT(
+      odd.notes,
+      ElementsAre("m.jsonl: \"f\" is of type list of integers; 1 of its 100 values does not "
+                  "fit and passes no filter: a list with an integer and a string in row 57"));
+  const Chosen mixed = Choose({list({Text("1"), Whole(1)}), Text("1")});
+  EXPECT_EQ(mixed.field.type, FieldType::kOther);
+  const Chosen lists = Choose({list({list({})}), list({list({})})});
+  EXPECT_THAT(lists.notes,
+              ElementsAre("m.jsonl: \"f\" holds a list of lists in row 0; filters can only ask "
+                          "whether a row has it, and compare the elements of a list of texts, of "
+                          "numbers or of booleans"));
+}
+
+TEST(FieldRulesTest, SaysThatListsOfObjectsAreNotRead) {
+  const PayloadValue cast{PayloadList{{PayloadObject{{"name", Text("a")}}}}};
+  const Chosen chosen = Choose({cast, cast});
+  EXPECT_EQ(chosen.field.type, FieldType::kOther);
+  EXPECT_THAT(
+      chosen.notes,
+      ElementsAre("m.jsonl: \"f\" holds lists of objects, the first in row 0, which filters "
+                  "do not read; a list of one of their members can be compared, which "
+                  "jq -c '.f_NAME = [.f[]?.NAME]' adds"));
 }
 
 TEST(FieldRulesTest, TellsValuesOfOneReading) {

@@ -63,14 +63,15 @@ TEST(ReadPayloadTest, RefusesADeclaredTypeThatMostValuesDoNotFit) {
       "{\"note\": \"a|b\", \"at\": \"2024-05-31\"}\n{\"note\": null, \"at\": \"soon\"}\n";
   EXPECT_EQ(ReadPayloadLines(lines, WithTypes({{"note", FieldType::kInteger}})).status().message(),
             "metadata.jsonl: \"note\" does not fit collection.json, which says \"field_types\": "
-            "{\"note\": \"integer\"}: 1 of its 1 values is something else: \"a|b\" in row 0");
+            "{\"note\": \"integer\"}: 1 of its 1 values is something else: \"a|b\" in row 0; "
+            "\"keyword\" fits");
   EXPECT_EQ(
       ReadPayloadLines("{\"tags\": [\"a\", 2]}\n", WithTypes({{"tags", FieldType::kKeywords}}))
           .status()
           .message(),
       "metadata.jsonl: \"tags\" does not fit collection.json, which says \"field_types\": "
-      "{\"tags\": \"list of keywords\"}: 1 of its 1 values is something else: a list with an "
-      "integer in row 0");
+      "{\"tags\": \"list of keywords\"}: 1 of its 1 values is something else: a list with a "
+      "string and an integer in row 0");
   EXPECT_TRUE(ReadPayloadLines(
                   lines, WithTypes({{"note", FieldType::kKeywords}, {"at", FieldType::kKeyword}}))
                   .ok());
@@ -82,6 +83,20 @@ TEST(ReadPayloadTest, NotesTheFewValuesThatDoNotFitADeclaredType) {
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT(file->notes, ElementsAre("metadata.jsonl: \"at\" is of type time; 1 of its 2 values "
                                        "does not fit and passes no filter: \"soon\" in row 1"));
+}
+
+TEST(ReadPayloadTest, FindsIdsInsideObjects) {
+  PayloadRules rules;
+  rules.id_field = "meta.id";
+  const auto file = ReadPayloadLines(
+      "{\"meta\": {\"id\": \"a\"}}\n{\"meta.id\": \"b\", \"meta\": {\"id\": \"c\"}}\n", rules);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->ids.Id(0), "a");
+  EXPECT_EQ(file->ids.Id(1), "b");
+  EXPECT_EQ(
+      ReadPayloadLines("{\"meta\": {\"id\": \"a\"}}\n{\"meta\": 7}\n", rules).status().message(),
+      "metadata.jsonl: line 2: has no \"meta.id\"; collection.json says that every line's id is "
+      "there");
 }
 
 TEST(ReadPayloadTest, ChecksTheSameWithoutKeepingRows) {

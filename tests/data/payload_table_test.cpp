@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -48,6 +49,132 @@ TEST(PayloadTableTest, ReturnsTheRowsThatWereAdded) {
       ASSERT_EQ(table.ReadField(row, *table.FieldNumber(member.first)), member.second);
     }
   }
+}
+
+// The fields inside the objects of a row, by name, null left out; members beyond the fourth name
+// are none.
+void AddNested(const PayloadObject& object, const std::string& prefix, std::size_t names,
+               std::map<std::string, PayloadValue>& fields) {
+  for (const auto& [name, value] : object) {
+    if (std::holds_alternative<std::monostate>(value.value)) continue;
+    fields.emplace(prefix + name, value);
+    const auto* const inside = std::get_if<PayloadObject>(&value.value);
+    if (inside == nullptr || names == kNamesOfFieldMax) continue;
+    AddNested(*inside, fmt::format("{}{}.", prefix, name), names + 1, fields);
+  }
+}
+
+TEST(PayloadTableTest, HasTheMembersOfObjectsAsFields) {
+  constexpr std::uint64_t kSeed = 12;
+  std::cout << "seed " << kSeed << "\n";
+  std::mt19937_64 random(kSeed);
+  std::vector<PayloadObject> rows;
+  PayloadTableBuilder builder(0, Limits{});
+  for (int i = 0; i < 2'000; ++i) {
+    PayloadObject row;
+    for (const char* const name : {"a", "b", "c"}) {
+      if (random() % 2 == 0) row.emplace_back(name, RandomValue(random, 5));
+    }
+    ASSERT_TRUE(builder.Add(row).ok());
+    rows.push_back(std::move(row));
+  }
+  const PayloadTable table = std::move(builder).Build();
+  std::size_t nested = 0;
+  std::map<std::string, std::uint64_t> counts;
+  for (Row row = 0; row < rows.size(); ++row) {
+    ASSERT_EQ(table.Read(row), rows[row]);
+    std::map<std::string, PayloadValue> expected;
+    AddNested(rows[row], "", 1, expected);
+    std::map<std::string, PayloadValue> visited;
+    table.VisitFields(row, [&](std::uint32_t number, const PayloadValue& value) {
+      if (!std::holds_alternative<std::monostate>(value.value)) {
+        visited.emplace(table.fields()[number].name, value);
+      }
+    });
+    ASSERT_EQ(visited, expected) << "row " << row;
+    for (const auto& [name, value] : expected) {
+      const FieldInfo& field = table.fields()[*table.FieldNumber(name)];
+      ASSERT_EQ(field.is_nested, name.find('.') != std::string::npos) << name;
+      ASSERT_EQ(table.ReadField(row, *table.FieldNumber(name)), value) << name;
+      ++counts[name];
+      if (field.is_nested) ++nested;
+    }
+  }
+  EXPECT_GT(nested, 500U);
+  for (const FieldInfo& field : table.fields()) {
+    EXPECT_EQ(field.values.count(), counts[field.name]) << field.name;
+  }
+}
+
+std::vector<std::string> NamesOf(const PayloadTable& table) {
+  std::vector<std::string> names;
+  for (const FieldInfo& field : table.fields()) names.push_back(field.name);
+  return names;
+}
+
+PayloadObject Wide(const char* prefix, int count) {
+  PayloadObject object;
+  for (int i = 0; i < count; ++i) object.emplace_back(fmt::format("{}{}", prefix, i), Integer(i));
+  return object;
+}
+
+TEST(PayloadTableTest, LeavesOutTheFieldsOfObjectsThatHaveTooMany) {
+  Limits limits;
+  limits.payload_fields_per_collection_max = 8;
+  PayloadTableBuilder builder(0, limits);
+  ASSERT_TRUE(builder.Add({{"small", {PayloadObject{{"x", Integer(1)}}}}}).ok());
+  ASSERT_TRUE(builder.Add({{"large", {Wide("a", 4)}}}).ok());  // 7 fields
+  ASSERT_TRUE(builder.Add({{"large", {Wide("b", 4)}}, {"year", Integer(1)}}).ok());
+  ASSERT_TRUE(builder.Add({{"large", {PayloadObject{{"a0", Integer(1)}}}}}).ok());
+  std::vector<std::string> notes;
+  ASSERT_TRUE(builder.ChooseTypes({}, "m.jsonl", notes).ok());
+  const PayloadTable table = std::move(builder).Build();
+  EXPECT_THAT(NamesOf(table), ElementsAre("large", "small", "small.x", "year"));
+  EXPECT_EQ(table.ReadField(0, *table.FieldNumber("small.x")), Integer(1));
+  EXPECT_EQ(table.Read(1), (PayloadObject{{"large", {Wide("a", 4)}}}));
+  EXPECT_THAT(notes,
+              ElementsAre("m.jsonl: \"large\" holds objects with too many different fields (a "
+                          "collection may have 8), so filters can only ask whether a row has "
+                          "it"));
+}
+
+TEST(PayloadTableTest, LetsFieldsOfRowsTakeThePlacesOfFieldsInsideObjects) {
+  Limits limits;
+  limits.payload_fields_per_collection_max = 4;
+  PayloadTableBuilder builder(0, limits);
+  ASSERT_TRUE(builder.Add({{"o", {Wide("a", 3)}}}).ok());
+  ASSERT_TRUE(builder.Add({{"b", Integer(1)}, {"c", Integer(2)}, {"d", Integer(3)}}).ok());
+  ASSERT_TRUE(builder.Add({{"o", {Wide("a", 3)}}}).ok());
+  EXPECT_EQ(builder.Add({{"e", Integer(4)}}).message(),
+            "field \"e\" is one too many; a collection may have 4 different fields, and one field "
+            "may hold an object with any number");
+  const PayloadTable table = std::move(builder).Build();
+  EXPECT_THAT(NamesOf(table), ElementsAre("b", "c", "d", "o"));
+  EXPECT_EQ(table.ReadField(1, *table.FieldNumber("d")), Integer(3));
+}
+
+TEST(PayloadTableTest, GivesAFieldOfRowsPrecedenceAndReadsNoDotsInsideNames) {
+  PayloadTableBuilder builder(0, Limits{});
+  ASSERT_TRUE(builder
+                  .Add({{"meta.year", Integer(2001)},
+                        {"meta",
+                         {PayloadObject{
+                             {"year", Integer(1999)}, {"lang", Text("en")}, {"a.b", Integer(1)}}}},
+                        {"x.y", {PayloadObject{{"z", Integer(1)}}}},
+                        {"raw", {PayloadObject{{"k", Integer(1)}}}}})
+                  .ok());
+  FieldRules rules;
+  rules.declared = {{"raw", FieldType::kOther}};
+  std::vector<std::string> notes;
+  ASSERT_TRUE(builder.ChooseTypes(rules, "m.jsonl", notes).ok());
+  const PayloadTable table = std::move(builder).Build();
+  EXPECT_THAT(NamesOf(table), ElementsAre("meta", "meta.lang", "meta.year", "raw", "x.y"));
+  EXPECT_EQ(table.ReadField(0, *table.FieldNumber("meta.year")), Integer(2001));
+  EXPECT_THAT(notes,
+              ElementsAre("m.jsonl: \"meta.year\" is a field of rows, and one inside an "
+                          "object, which filters do not read",
+                          "m.jsonl: \"a.b\" has a dot in its name, so filters do not read it "
+                          "inside an object, and no fields inside it"));
 }
 
 // Chunks that are full to the last byte, rows without a field between them, several blocks of rows.
@@ -130,7 +257,7 @@ TEST(PayloadTableTest, RefusesOneFieldTooMany) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::string(status.message()),
             "field \"c\" is one too many; a collection may have 2 different fields: keep rare ones "
-            "together in one list of texts, as in \"attributes\": [\"color=red\"]");
+            "in one object, or in one list of texts as in \"attributes\": [\"color=red\"]");
 }
 
 TEST(PayloadTableTest, RefusesARowLargerThanAChunk) {

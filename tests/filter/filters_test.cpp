@@ -100,6 +100,8 @@ TEST_F(FiltersTest, FindTheRowsThatPass) {
   EXPECT_THAT(Rows("available = true"), ElementsAre(0));
   EXPECT_THAT(Rows("available != true"), ElementsAre(2));
   EXPECT_THAT(Rows("has(cast)"), ElementsAre(0));
+  EXPECT_THAT(Rows("cast.lead:BANIONIS"), ElementsAre(0));
+  EXPECT_THAT(Rows("NOT \"cast.lead\" = Banionis"), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(Rows("id IN [\"4\", \"1\", \"unknown\"]"), ElementsAre(1, 4));
   EXPECT_THAT(Rows("id != \"4\" AND NOT year < 2000"), ElementsAre(1, 2));
 }
@@ -115,7 +117,12 @@ TEST_F(FiltersTest, FailEveryComparisonOfAMissingValue) {
 TEST_F(FiltersTest, NameWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("genre:Drama"),
             "column 1: films has no field \"genre\". Did you mean \"genres\"? Fields: available, "
-            "\"box office\", cast, genres, rating, released, title, year.");
+            "\"box office\", cast, cast.lead, genres, rating, released, title, year.");
+  EXPECT_EQ(
+      Refusal("genres.k:Drama"),
+      "column 1: films has no field \"genres.k\". genres is of type list of keywords, and no "
+      "fields inside it are read. Fields: available, \"box office\", cast, cast.lead, genres, "
+      "rating, released, title, year.");
   EXPECT_EQ(Refusal("year > 1990 AND title > \"M\""),
             "column 17: title is a keyword, which has no order; > is for integers, numbers and "
             "times. Write =, !=, : or IN");
@@ -131,7 +138,7 @@ TEST_F(FiltersTest, NameWhatDoesNotFitTheCollection) {
             "column 12: released holds times; \"yesterday\" is none. Write \"2024-05-31\" or "
             "\"2024-05-31T12:00:00Z\"");
   EXPECT_EQ(Refusal("cast = Banionis"),
-            "column 1: cast holds values that cannot be compared; has(cast) can be asked");
+            "column 1: cast holds objects; compare a field of them: cast.lead");
   EXPECT_EQ(Refusal("year > +-5"), "column 8: year holds numbers; \"+-5\" is none");
   EXPECT_EQ(Refusal("\"box office\" = much"),
             "column 16: \"box office\" holds numbers; \"much\" is none");
@@ -143,6 +150,44 @@ TEST_F(FiltersTest, NameWhatDoesNotFitTheCollection) {
   EXPECT_EQ(Refusal("folded(title):x"),
             "column 14: expected =, != or IN after folded(title), found :");
   EXPECT_EQ(Refusal("title:\"\""), "column 7: \"\" is contained in everything; write has(title)");
+}
+
+TEST(FiltersOfListsTest, AskForAnElement) {
+  data::Dataset dataset;
+  dataset.ids = data::IdIndex::OfRowNumbers(5);
+  dataset.payload = TableOf({
+      {{"codes", List({Whole(3), Whole(5)})}, {"flags", List({Flag(true), Flag(false)})}},
+      {{"codes", List({Whole(1), Whole(9)})}, {"flags", List({Flag(true)})}},
+      {{"codes", Whole(3)}, {"flags", Flag(false)}},
+      {{"codes", List({})}, {"flags", List({})}},
+      {},
+  });
+  const auto filters = Filters::Create(dataset, "items");
+  const auto rows = [&](const char* filter) {
+    const auto mask = RowsOf(*filters, filter);
+    EXPECT_TRUE(mask.ok()) << filter << ": " << mask.status();
+    std::vector<Row> passing;
+    if (mask.ok()) (*mask)->ForEachAllowed(0, 5, [&](Row row) { passing.push_back(row); });
+    return passing;
+  };
+  EXPECT_THAT(rows("codes = 3"), ElementsAre(0, 2));
+  EXPECT_THAT(rows("codes:3"), ElementsAre(0, 2));
+  EXPECT_THAT(rows("codes != 3"), ElementsAre(1, 3));
+  EXPECT_THAT(rows("NOT codes:3"), ElementsAre(1, 3, 4));
+  EXPECT_THAT(rows("codes IN [5, 9]"), ElementsAre(0, 1));
+  EXPECT_THAT(rows("codes NOT IN [5, 9]"), ElementsAre(2, 3, 4));
+  // One element is below, another above.
+  EXPECT_THAT(rows("codes < 2 AND codes > 8"), ElementsAre(1));
+  EXPECT_THAT(rows("codes > 3.5"), ElementsAre(0, 1));
+  EXPECT_THAT(rows("has(codes)"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(rows("flags = false"), ElementsAre(0, 2));
+  EXPECT_THAT(rows("flags != false"), ElementsAre(1, 3));
+  EXPECT_THAT(rows("flags:true AND flags:false"), ElementsAre(0));
+  EXPECT_EQ(RowsOf(*filters, "flags > false").status().message(),
+            "column 1: flags is a list of booleans, which has no order; > is for integers, numbers "
+            "and times. Write =, !=, : or IN");
+  EXPECT_EQ(RowsOf(*filters, "folded(codes) = 3").status().message(),
+            "column 1: folded() is for texts; codes is a list of integers. Write codes =");
 }
 
 TEST(FilterWorkTest, IsBoundedByTheRowCount) {

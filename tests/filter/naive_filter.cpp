@@ -17,7 +17,11 @@ const PayloadValue* ValueOf(const PayloadObject& row, const std::string& field) 
   for (const auto& [name, value] : row) {
     if (name == field && !std::holds_alternative<std::monostate>(value.value)) return &value;
   }
-  return nullptr;
+  const std::size_t dot = field.find('.');
+  if (dot == std::string::npos) return nullptr;
+  const PayloadValue* const value = ValueOf(row, field.substr(0, dot));
+  const auto* const object = value == nullptr ? nullptr : std::get_if<PayloadObject>(&value->value);
+  return object == nullptr ? nullptr : ValueOf(*object, field.substr(dot + 1));
 }
 
 // By the symbol alone, because the rest of the table of operators is under test.
@@ -71,32 +75,62 @@ long double NumberOf(const PayloadValue& value) {
   return std::get<double>(value.value);
 }
 
+bool IsWhole(const PayloadValue& value) {
+  const auto* const number = std::get_if<double>(&value.value);
+  return std::holds_alternative<std::int64_t>(value.value) ||
+         (number != nullptr && *number == std::floor(*number));
+}
+bool IsNumber(const PayloadValue& value) {
+  return IsWhole(value) || std::holds_alternative<double>(value.value);
+}
+bool IsBoolean(const PayloadValue& value) { return std::holds_alternative<bool>(value.value); }
+bool IsText(const PayloadValue& value) { return std::holds_alternative<std::string>(value.value); }
+
+// The elements of a list, or the value itself.
+PayloadList ElementsOf(const PayloadValue& value) {
+  const auto* const list = std::get_if<PayloadList>(&value.value);
+  return list == nullptr ? PayloadList{value} : *list;
+}
+
 // By the type of the value alone.
 bool Fits(FieldType type, const PayloadValue& value) {
-  const auto* const text = std::get_if<std::string>(&value.value);
-  const auto* const list = std::get_if<PayloadList>(&value.value);
-  const bool is_whole = std::holds_alternative<std::int64_t>(value.value);
-  const auto* const number = std::get_if<double>(&value.value);
   switch (type) {
     case FieldType::kKeyword:
-      return text != nullptr;
+      return IsText(value);
     case FieldType::kKeywords:
-      return text != nullptr ||
-             (list != nullptr && std::ranges::all_of(*list, [](const PayloadValue& element) {
-                return std::holds_alternative<std::string>(element.value);
-              }));
+      return std::ranges::all_of(ElementsOf(value), IsText);
     case FieldType::kInteger:
-      return is_whole || (number != nullptr && *number == std::floor(*number));
+      return IsWhole(value);
+    case FieldType::kIntegers:
+      return std::ranges::all_of(ElementsOf(value), IsWhole);
     case FieldType::kNumber:
-      return is_whole || number != nullptr;
+      return IsNumber(value);
+    case FieldType::kNumbers:
+      return std::ranges::all_of(ElementsOf(value), IsNumber);
     case FieldType::kTime:
-      return text != nullptr && data::ParseTime(*text).has_value();
+      return IsText(value) && data::ParseTime(std::get<std::string>(value.value)).has_value();
     case FieldType::kBoolean:
-      return std::holds_alternative<bool>(value.value);
+      return IsBoolean(value);
+    case FieldType::kBooleans:
+      return std::ranges::all_of(ElementsOf(value), IsBoolean);
     case FieldType::kOther:
       break;
   }
   return true;
+}
+
+bool ValuePasses(const Expression& expression, std::string_view symbol, FieldType type,
+                 const PayloadValue& value, const Literal& literal);
+
+// Whether some element passes; `!=` asks that none is equal.
+bool ElementPasses(const Expression& expression, std::string_view symbol, FieldType type,
+                   const PayloadValue& value, const Literal& literal) {
+  const FieldType of_element =
+      type == FieldType::kBooleans ? FieldType::kBoolean : FieldType::kNumber;
+  const bool is_equality = symbol == ":" || symbol == "!=";
+  return std::ranges::any_of(ElementsOf(value), [&](const PayloadValue& element) {
+           return ValuePasses(expression, is_equality ? "=" : symbol, of_element, element, literal);
+         }) == (symbol != "!=");
 }
 
 bool ValuePasses(const Expression& expression, std::string_view symbol, FieldType type,
@@ -113,6 +147,10 @@ bool ValuePasses(const Expression& expression, std::string_view symbol, FieldTyp
                    data::ParseTime(literal.text).value());
     case FieldType::kBoolean:
       return Holds(symbol, std::get<bool>(value.value), FoldText(literal.text) == "true");
+    case FieldType::kIntegers:
+    case FieldType::kNumbers:
+    case FieldType::kBooleans:
+      return ElementPasses(expression, symbol, type, value, literal);
     case FieldType::kOther:
       break;
   }

@@ -43,7 +43,13 @@ TEST(PayloadIndexTest, InfersTheTypeThatAllValuesHave) {
   EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("2024-05-31")}), FieldType::kTime);
   EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("soon")}), FieldType::kKeyword);
   EXPECT_EQ(TypeOf({Text("1"), Whole(1)}), FieldType::kOther);
-  EXPECT_EQ(TypeOf({PayloadValue{PayloadList{Whole(1)}}}), FieldType::kOther);
+  EXPECT_EQ(TypeOf({List({Whole(1), Real(2)}), Whole(3), List({})}), FieldType::kIntegers);
+  EXPECT_EQ(TypeOf({List({Whole(1)}), List({Real(0.5)})}), FieldType::kNumbers);
+  EXPECT_EQ(TypeOf({List({Flag(true)}), Flag(false)}), FieldType::kBooleans);
+  EXPECT_EQ(TypeOf({List({}), List({})}), FieldType::kKeywords);
+  EXPECT_EQ(TypeOf({List({Whole(1), Text("1")})}), FieldType::kOther);
+  EXPECT_EQ(TypeOf({List({Whole(1)}), Texts({"1"})}), FieldType::kOther);
+  EXPECT_EQ(TypeOf({List({PayloadValue{}})}), FieldType::kOther);
   EXPECT_EQ(TypeOf({PayloadValue{PayloadObject{{"a", Whole(1)}}}}), FieldType::kOther);
   EXPECT_EQ(TypeOf({PayloadValue{}}), FieldType::kOther);
 }
@@ -68,6 +74,44 @@ TEST(PayloadIndexTest, SeparatesTextsOnlyWhereTheSettingsSaySo) {
   EXPECT_THAT(SplitKeywords("Drama| War ||", "|"), ElementsAre("Drama", "War"));
   EXPECT_THAT(SplitKeywords("Drama; War, Film Noir", ", "), ElementsAre("Drama; War", "Film Noir"));
   EXPECT_THAT(SplitKeywords("", "|"), IsEmpty());
+}
+
+TEST(PayloadIndexTest, GuessesTheElementsOfListsThatAreMostlyEmpty) {
+  std::vector<PayloadValue> values(95, List({}));
+  values.resize(100, List({Whole(3)}));
+  EXPECT_EQ(TypeOf(values), FieldType::kIntegers);
+}
+
+TEST(PayloadIndexTest, HasARowOnceForEachDistinctElement) {
+  data::FieldRules rules;
+  rules.declared = {{"n", FieldType::kIntegers}};
+  const PayloadIndex index =
+      PayloadIndex::Build(TableOf({{{"n", List({Whole(3), Whole(1), Real(3)})}},
+                                   {{"n", Whole(3)}},
+                                   {{"n", List({})}},
+                                   {{"n", List({Whole(2), Text("2")})}}},
+                                  rules));
+  const Field& field = *index.Find("n");
+  const auto& column = std::get<OrderedColumn<std::int64_t>>(field.column);
+  EXPECT_THAT(column.RowsThatPass({.equal = true}, 3)[1], ElementsAre(0, 1));
+  EXPECT_THAT(column.RowsThatPass({.below = true}, 3)[0], ElementsAre(0));
+  EXPECT_EQ(column.size(), 3U);
+  EXPECT_EQ(field.present.size(), 3U);
+  EXPECT_EQ(field.unfit.size(), 1U);
+  const FieldSummary summary = SummaryOf(field, 2);
+  EXPECT_EQ(summary.distinct_values, 2U);
+  EXPECT_EQ(summary.least, SummaryValue(std::int64_t{1}));
+  EXPECT_EQ(summary.greatest, SummaryValue(std::int64_t{3}));
+}
+
+TEST(PayloadIndexTest, CountsRowsWithBothBooleansTwice) {
+  const PayloadIndex index = PayloadIndex::Build(
+      TableOf({{{"b", List({Flag(true), Flag(false), Flag(true)})}}, {{"b", List({Flag(true)})}}}));
+  const FieldSummary summary = SummaryOf(*index.Find("b"), 2);
+  ASSERT_EQ(summary.most_common.size(), 2U);
+  EXPECT_EQ(summary.most_common[0].value, SummaryValue(true));
+  EXPECT_EQ(summary.most_common[0].rows, 2U);
+  EXPECT_EQ(summary.most_common[1].rows, 1U);
 }
 
 TEST(PayloadIndexTest, KeepsValuesThatDoNotFitOutOfEveryCondition) {

@@ -24,6 +24,7 @@ inline PayloadValue Text(std::string text) { return {std::move(text)}; }
 inline PayloadValue Whole(std::int64_t number) { return {number}; }
 inline PayloadValue Real(double number) { return {number}; }
 inline PayloadValue Flag(bool flag) { return {flag}; }
+inline PayloadValue List(PayloadList elements) { return {std::move(elements)}; }
 inline PayloadValue Texts(const std::vector<std::string>& texts) {
   PayloadList list;
   for (const std::string& text : texts) list.push_back({text});

@@ -49,13 +49,36 @@ FieldType TypeOf(const std::string& field) {
   if (field == "rating") return FieldType::kNumber;
   if (field == "released") return FieldType::kTime;
   if (field == "available") return FieldType::kBoolean;
+  if (field == "years") return FieldType::kIntegers;
+  if (field == "ratings") return FieldType::kNumbers;
+  if (field == "flags") return FieldType::kBooleans;
+  if (field == "meta.year") return FieldType::kInteger;
+  if (field == "meta.of.genres") return FieldType::kKeywords;
   return FieldType::kOther;
 }
 
 // Each fits the types of some fields.
-const std::vector<PayloadValue> kOddValues{
-    Text("N/A"),        Text(""),   Real(1991.5), Real(3),
-    Texts({"western"}), Flag(true), Whole(4),     PayloadValue{PayloadList{Whole(1)}}};
+const std::vector<PayloadValue> kOddValues{Text("N/A"),
+                                           Text(""),
+                                           Real(1991.5),
+                                           Real(3),
+                                           Texts({"western"}),
+                                           Flag(true),
+                                           Whole(4),
+                                           List({Whole(1)}),
+                                           List({Real(0.5), Whole(2)}),
+                                           List({Flag(true)}),
+                                           List({}),
+                                           List({Whole(1), Text("1")})};
+
+// Up to three values that draw() makes, or one without a list.
+template <class Draw>
+PayloadValue DrawList(SeededRandom& random, Draw draw) {
+  if (random.OneIn(6)) return draw();
+  PayloadList list;
+  for (std::size_t i = random.Below(4); i > 0; --i) list.push_back(draw());
+  return List(std::move(list));
+}
 
 // Every field is sometimes missing, sometimes null and sometimes of another type.
 PayloadObject DrawRow(SeededRandom& random) {
@@ -74,14 +97,29 @@ PayloadObject DrawRow(SeededRandom& random) {
     tags += fmt::format("{}t{}{}", tags.empty() ? "" : "|", random.Below(4),
                         random.OneIn(3) ? " " : "");
   add("tags", Text(tags));
-  add("year", Whole(random.OneIn(30) ? (std::int64_t{1} << 53) + 1
-                                     : 1990 + static_cast<std::int64_t>(random.Below(8))));
-  add("rating", random.OneIn(8)   ? Whole((std::int64_t{1} << 53) + 1)
-                : random.OneIn(4) ? Whole(static_cast<std::int64_t>(random.Below(5)))
-                                  : Real(static_cast<double>(random.Below(20)) / 4));
+  const auto draw_year = [&] {
+    return Whole(random.OneIn(30) ? (std::int64_t{1} << 53) + 1
+                                  : 1990 + static_cast<std::int64_t>(random.Below(8)));
+  };
+  const auto draw_rating = [&] {
+    return random.OneIn(8)   ? Whole((std::int64_t{1} << 53) + 1)
+           : random.OneIn(4) ? Whole(static_cast<std::int64_t>(random.Below(5)))
+                             : Real(static_cast<double>(random.Below(20)) / 4);
+  };
+  add("year", draw_year());
+  add("years", DrawList(random, draw_year));
+  add("rating", draw_rating());
+  add("ratings", DrawList(random, draw_rating));
+  add("flags", DrawList(random, [&] { return Flag(random.OneIn(2)); }));
   add("released", Text(OneOf(kDays, random)));
   add("available", Flag(random.OneIn(2)));
   add("details", random.OneIn(2) ? Text("x") : Whole(1));
+  PayloadObject of;
+  PayloadObject meta;
+  if (!random.OneIn(5)) of.emplace_back("genres", Texts({OneOf(kGenres, random)}));
+  if (!random.OneIn(5)) meta.emplace_back("of", random.OneIn(9) ? Whole(1) : PayloadValue{of});
+  if (!random.OneIn(5)) meta.emplace_back("year", random.OneIn(9) ? Text("?") : draw_year());
+  add("meta", PayloadValue{std::move(meta)});
   return row;
 }
 
@@ -96,11 +134,13 @@ std::string LiteralFor(const std::string& field, SeededRandom& random) {
       }
       return quoted(OneOf(kGenres, random));
     case FieldType::kInteger:
+    case FieldType::kIntegers:
       if (random.OneIn(10))
         return OneOf(std::array{"9007199254740993", "1e300", "-1e300", "9007199254740992.0"},
                      random);
       return fmt::format("{}{}", 1989 + random.Below(10), random.OneIn(5) ? ".5" : "");
     case FieldType::kNumber:
+    case FieldType::kNumbers:
       if (random.OneIn(8)) {
         return OneOf(std::array{"9007199254740993", "9007199254740992", "9007199254740992.0"},
                      random);
@@ -109,6 +149,7 @@ std::string LiteralFor(const std::string& field, SeededRandom& random) {
     case FieldType::kTime:
       return quoted(OneOf(kDays, random));
     case FieldType::kBoolean:
+    case FieldType::kBooleans:
       return OneOf(std::array{"true", "false", "TRUE"}, random);
     case FieldType::kOther:
       break;
@@ -117,12 +158,16 @@ std::string LiteralFor(const std::string& field, SeededRandom& random) {
 }
 
 std::string DrawComparison(SeededRandom& random) {
-  constexpr std::array kFields{"title",  "genres",   "tags",      "year",
-                               "rating", "released", "available", "id"};
+  constexpr std::array kFields{"title",  "genres",    "tags",          "year",      "years",
+                               "rating", "ratings",   "released",      "available", "flags",
+                               "id",     "meta.year", "meta.of.genres"};
   std::string field = OneOf(kFields, random);
   const FieldType type = TypeOf(field);
   const bool is_text = type == FieldType::kKeyword || type == FieldType::kKeywords;
-  if (random.OneIn(8)) return fmt::format("has({})", random.OneIn(6) ? "details" : field);
+  if (random.OneIn(8))
+    return fmt::format("has({})", random.OneIn(6)   ? "details"
+                                  : random.OneIn(9) ? "meta.of"
+                                                    : field);
   if (random.OneIn(6)) {
     std::string list = LiteralFor(field, random);
     for (std::size_t i = random.Below(3); i > 0; --i) list += ", " + LiteralFor(field, random);
@@ -134,8 +179,10 @@ std::string DrawComparison(SeededRandom& random) {
     return fmt::format("folded({}) {} {}", field, OneOf(operators, random),
                        LiteralFor(field, random));
   }
-  if (is_text) operators.push_back(":");
-  if (type == FieldType::kInteger || type == FieldType::kNumber || type == FieldType::kTime)
+  if (is_text || IsList(type)) operators.push_back(":");
+  const FieldType of_element = data::TypeOfElements(type);
+  if (of_element == FieldType::kInteger || of_element == FieldType::kNumber ||
+      of_element == FieldType::kTime)
     operators.insert(operators.end(), {"<", "<=", ">", ">="});
   return fmt::format("{} {} {}", field, OneOf(operators, random), LiteralFor(field, random));
 }
@@ -157,7 +204,8 @@ void CheckCollection(std::uint64_t seed) {
   data::FieldRules rules;
   rules.separators.push_back({"tags", "|"});
   for (const char* const field :
-       {"title", "genres", "year", "rating", "released", "available", "details"}) {
+       {"title", "genres", "year", "years", "rating", "ratings", "released", "available", "flags",
+        "details", "meta.year", "meta.of.genres"}) {
     rules.declared.push_back({field, TypeOf(field)});
   }
   const data::PayloadTable table = TableOf(rows, rules);

@@ -117,7 +117,7 @@ class PartialTest : public FilmsClientTest {
         query.set_filter("no_such_field = 3");
         break;
       case 7:
-        query.mutable_group_by()->set_field("year");
+        query.mutable_group_by()->set_field("years");
         break;
       case 8:
         query.clear_target();
@@ -337,7 +337,7 @@ TEST_F(PartialTest, StillFailsOfTheCallAndItsOptions) {
   options.set_filter("no_such_field = 3");
   EXPECT_EQ(field(), "options.filter");
   options.clear_filter();
-  options.mutable_group_by()->set_field("year");
+  options.mutable_group_by()->set_field("years");
   EXPECT_EQ(field(), "options.group_by.field");
   options.clear_group_by();
   options.set_reply_bytes_max(1);

@@ -149,6 +149,12 @@ std::shared_ptr<const data::Dataset> RandomCollection(SeededRandom& random) {
     if (&row == rows.data() || !random.OneIn(5))
       row.emplace_back("series", filter::Text(Series(random.Below(kSeries))));
     row.emplace_back("year", filter::Whole(static_cast<std::int64_t>(random.Between(1970, 2010))));
+    PayloadList codes;
+    for (std::size_t i = random.Below(3); i > 0; --i) {
+      codes.push_back(filter::Whole(static_cast<std::int64_t>(random.Below(9))));
+    }
+    if (&row == rows.data()) codes = {filter::Whole(0)};
+    row.emplace_back("codes", filter::List(std::move(codes)));
   }
   dataset->payload = filter::TableOf(rows);
   std::vector<std::string> users;

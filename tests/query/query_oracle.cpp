@@ -79,28 +79,33 @@ std::set<Row> ExcludedRows(const data::Dataset& dataset, const QueryRequest& req
   return excluded;
 }
 
-std::set<std::string> Keywords(const data::Dataset& dataset, Row row, std::string_view field) {
-  std::set<std::string> keywords;
-  for (const PayloadMember& member : dataset.payload.Read(row)) {
-    if (member.first != field) continue;
-    if (const auto* const text = std::get_if<std::string>(&member.second.value)) {
-      keywords.insert(*text);
-    } else {
-      for (const PayloadValue& each : std::get<PayloadList>(member.second.value))
-        keywords.insert(std::get<std::string>(each.value));
-    }
-  }
-  return keywords;
+// A text, or the digits of an integer.
+std::string GroupText(const PayloadValue& value) {
+  const auto* const whole = std::get_if<std::int64_t>(&value.value);
+  return whole != nullptr ? std::to_string(*whole) : std::get<std::string>(value.value);
 }
 
-// Groups of equal best rows are in the order of their keywords.
+std::set<std::string> GroupsOf(const data::Dataset& dataset, Row row, std::string_view field) {
+  std::set<std::string> groups;
+  for (const PayloadMember& member : dataset.payload.Read(row)) {
+    if (member.first != field) continue;
+    if (const auto* const list = std::get_if<PayloadList>(&member.second.value)) {
+      for (const PayloadValue& each : *list) groups.insert(GroupText(each));
+    } else {
+      groups.insert(GroupText(member.second));
+    }
+  }
+  return groups;
+}
+
+// Groups of equal best rows are in the order of their texts, which is that of the integers here.
 std::vector<ExpectedAnswer::Group> Grouped(const data::Dataset& dataset,
                                            const GroupRequest& request,
                                            const std::vector<Hit>& hits, std::size_t k) {
   std::vector<ExpectedAnswer::Group> groups;
   std::map<std::string, std::size_t> place;
   for (const Hit& hit : hits) {
-    for (const std::string& keyword : Keywords(dataset, hit.row, request.field)) {
+    for (const std::string& keyword : GroupsOf(dataset, hit.row, request.field)) {
       const auto [found, is_new] = place.try_emplace(keyword, groups.size());
       if (is_new) groups.push_back({keyword, {}});
       ExpectedAnswer::Group& group = groups[found->second];

@@ -143,7 +143,8 @@ TEST_P(RandomQueriesTest, GroupsAreBruteForces) {
     const Kind kinds[] = {Kind::kVector, Kind::kItem, Kind::kUser, Kind::kBestScore};
     QueryRequest request = DrawRequest(kinds[random.Below(std::size(kinds))], *dataset, random);
     request.k = static_cast<std::uint32_t>(random.Between(1, 30));
-    request.group_by = {random.OneIn(2) ? "tags" : "series",
+    const char* const fields[] = {"tags", "series", "year", "codes"};
+    request.group_by = {fields[random.Below(std::size(fields))],
                         static_cast<std::uint32_t>(random.Between(1, 4))};
     ExpectBruteForce(dataset, {request}, false);
   });

@@ -523,12 +523,19 @@ TEST_F(ResolveTest, RefusesAWrongColdStartFieldAlsoWhereNoneIsNeeded) {
   EXPECT_TRUE(Resolve({WithColdStart("user_00042", {})}).ok());
 }
 
-TEST_F(ResolveTest, RefusesGroupsByFieldsWithoutKeywords) {
+TEST_F(ResolveTest, RefusesGroupsByFieldsOfOtherTypes) {
+  data::PayloadTableBuilder payload(snapshot_.row_count(), Limits{});
+  for (std::size_t row = 0; row < snapshot_.row_count(); ++row) {
+    ASSERT_TRUE(payload.Add({{"rating", {0.5}}, {"year", {std::int64_t{1990}}}}).ok());
+  }
+  dataset_->payload = std::move(payload).Build();
+  snapshot_ = engine::SnapshotOf(dataset_);
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.group_by = {"year", 1};
-  ExpectError(
-      Resolve({request}), ErrorReason::kInvalidField, "queries[0].group_by.field",
-      "group_by: year is of type integer; rows are grouped by keywords: this collection has none");
+  EXPECT_TRUE(Resolve({request}).ok());
+  request.group_by = {"rating", 1};
+  ExpectError(Resolve({request}), ErrorReason::kInvalidField, "queries[0].group_by.field",
+              "group_by: rating is of type number; rows are grouped by keywords or integers: year");
 }
 
 TEST_F(ResolveTest, SearchesBitForBitWithAVectorAsStored) {

@@ -137,7 +137,7 @@ TEST_F(PartialTest, FailsOfWhatIsWrongWithTheOptions) {
 TEST_F(PartialTest, SaysOfEachQueryWhatItWouldBeToldAlone) {
   const ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"heat-1996"}, {"zz"});
   QueryRequest grouped = Item("heat-1995");
-  grouped.group_by = GroupRequest{"year"};
+  grouped.group_by = GroupRequest{"years"};
   const std::vector<QueryRequest> requests{Item("heat-1996"),
                                            User("user_00043"),
                                            Of(ByVector{{0, 0, 0}}),

@@ -78,6 +78,19 @@ TEST(SelectPayloadTest, SelectsEachNamedFieldOnce) {
   EXPECT_EQ(selection->field_numbers.size(), 2U);
 }
 
+TEST(SelectPayloadTest, SelectsAFieldInsideAnObject) {
+  data::PayloadTableBuilder builder(1, Limits{});
+  ASSERT_TRUE(
+      builder
+          .Add({{"meta", PayloadValue{PayloadObject{{"year", PayloadValue{std::int64_t{1995}}}}}}})
+          .ok());
+  const data::PayloadTable payload = std::move(builder).Build();
+  const auto selection = Select({"f"}, "films", Fields({"meta.year"}), payload);
+  ASSERT_TRUE(selection.ok());
+  EXPECT_TRUE(selection->Has(*payload.FieldNumber("meta.year")));
+  EXPECT_FALSE(selection->Has(*payload.FieldNumber("meta")));
+}
+
 TEST(SelectPayloadTest, KnowsNoFieldThatDoesNotExistForTheCaller) {
   const data::PayloadTable payload = Films();
   const auto index = filter::PayloadIndex::Build(payload);

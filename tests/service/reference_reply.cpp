@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
+#include "data/json_value.h"
 #include "data/payload_message.h"
 #include "service/backend_kind.h"
 
@@ -20,9 +21,12 @@ void FillRow(const engine::Snapshot& snapshot, const RowShape& shape, Row row, M
   const data::Dataset& dataset = *snapshot.dataset;
   message.set_id(dataset.ids.Id(row));
   if (!shape.payload.none) {
-    for (const PayloadMember& member : dataset.payload.Read(row)) {
-      if (!shape.payload.Has(*dataset.payload.FieldNumber(member.first))) continue;
-      data::FillMessage(member.second, (*message.mutable_payload())[member.first]);
+    const PayloadObject object = dataset.payload.Read(row);
+    for (std::uint32_t number = 0; number < dataset.payload.fields().size(); ++number) {
+      const data::FieldInfo& field = dataset.payload.fields()[number];
+      if (!shape.payload.Has(number) || (shape.payload.all && field.is_nested)) continue;
+      const PayloadValue* const value = data::FindField(object, field.name);
+      if (value != nullptr) data::FillMessage(*value, (*message.mutable_payload())[field.name]);
     }
   }
   if (shape.with_vectors) {

@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "queries[0].diversity.candidates: 20; 35 rows are wanted, offset included: raise "
                 "it (up to 1,000), or lower k"},
         Refusal{"GroupWithoutField", kQuery + "options { group_by { group_size: 2 } }",
-                "options.group_by.field: empty; name a field of keywords"},
+                "options.group_by.field: empty; name a field of keywords or integers"},
         Refusal{"LongGroupField",
                 kQuery + "options { group_by { field: '" + std::string(513, 'x') + "' } }",
                 "options.group_by.field: 513 bytes; a field's name has at most 512"},

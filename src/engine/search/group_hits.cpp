@@ -16,15 +16,15 @@ constexpr std::uint32_t kRowsMin = 64;
 // groups took 18 ms, so 4 ns a row; the others are guesses.
 constexpr std::uint64_t kPieceNs = 2'000'000;
 constexpr std::uint64_t kRowOfMaskNs = 4;
-constexpr std::uint64_t kKeywordNs = 20;
-constexpr std::uint64_t kKeywordsOfRowNs = 1'500;
+constexpr std::uint64_t kGroupNs = 20;
+constexpr std::uint64_t kGroupsOfRowNs = 1'500;
 
 }  // namespace
 
 GroupHits::GroupHits(const ResolvedQuery& query, const Snapshot& snapshot)
     : query_(query),
       snapshot_(snapshot),
-      column_(query.grouping->field.column()),
+      field_(query.grouping->field),
       k_(query.k),
       group_size_(query.grouping->group_size),
       rows_wanted_(FirstRowsWanted(query)) {}
@@ -49,17 +49,17 @@ GroupHits::Next GroupHits::Work(std::span<const Hit> hits) {
     case Stage::kReading: {
       const auto read = [&](std::size_t i) {
         Read(hits[i]);
-        return kKeywordsOfRowNs;
+        return kGroupsOfRowNs;
       };
       if (DoSome(hits.size(), read)) EndReading(hits.size());
       return Next::kWork;
     }
     case Stage::kMaskingOthers: {
       const auto add = [&](std::size_t i) {
-        const auto keyword = static_cast<std::uint32_t>(i);
-        return index_of_.contains(keyword) ? kKeywordNs : AddRowsOf(keyword);
+        const auto number = static_cast<std::uint32_t>(i);
+        return index_of_.contains(number) ? kGroupNs : AddRowsOf(number);
       };
-      if (!DoSome(column_.keyword_count(), add)) return Next::kWork;
+      if (!DoSome(field_.number_end(), add)) return Next::kWork;
       EndMask();
       stage_ = Stage::kReading;
       return Next::kRanking;
@@ -85,10 +85,10 @@ GroupHits::Next GroupHits::Work(std::span<const Hit> hits) {
 }
 
 void GroupHits::Read(const Hit& hit) {
-  query_.grouping->field.KeywordsOf(hit.row, keywords_);
-  for (const std::uint32_t keyword : keywords_) {
-    const auto [found, is_new] = index_of_.try_emplace(keyword, groups_.size());
-    if (is_new) groups_.emplace_back().keyword = keyword;
+  field_.GroupsOf(hit.row, numbers_);
+  for (const std::uint32_t number : numbers_) {
+    const auto [found, is_new] = index_of_.try_emplace(number, groups_.size());
+    if (is_new) groups_.emplace_back().number = number;
     // A group seen before gets no rows from this ranking: it does not hold all of its best.
     if (found->second >= first_new_) Add(hit, groups_[found->second]);
   }
@@ -100,7 +100,7 @@ void GroupHits::EndReading(std::size_t hit_count) {
   const bool exhausted = hit_count < rows_wanted_;
   for (; first_new_ < groups_.size(); ++first_new_) {
     Group& group = groups_[first_new_];
-    const std::size_t rows = column_.RowsOf(group.keyword);
+    const std::size_t rows = field_.RowsOf(group.number);
     group.complete = exhausted || group.hits.size() == std::min(group_size_, rows);
   }
   rows_wanted_ = std::min(2 * rows_wanted_, kHitsMax);
@@ -114,9 +114,9 @@ void GroupHits::EndReading(std::size_t hit_count) {
   if (stage_ != Stage::kNaming) own_mask_.emplace(snapshot_.row_count());
 }
 
-std::uint64_t GroupHits::AddRowsOf(std::uint32_t keyword) {
-  column_.AddRowsOf(keyword, *own_mask_);
-  return kKeywordNs + column_.LooksFor(keyword) * kRowOfMaskNs;
+std::uint64_t GroupHits::AddRowsOf(std::uint32_t group) {
+  field_.AddRowsOf(group, *own_mask_);
+  return kGroupNs + field_.LooksFor(group) * kRowOfMaskNs;
 }
 
 void GroupHits::EndMask() {
@@ -124,20 +124,20 @@ void GroupHits::EndMask() {
 }
 
 std::uint64_t GroupHits::BeginCompleting(Group& group) {
-  if (group.complete) return kKeywordNs;
+  if (group.complete) return kGroupNs;
   ++incomplete_;
   group.hits.clear();
   if (!query_.order) {
     group.best_buffer.resize(certificate::TopK::CapacityFor(group_size_, snapshot_.row_count()));
     group.best = certificate::TopK(group.best_buffer, group_size_, query_.score_threshold);
   }
-  return AddRowsOf(group.keyword);
+  return AddRowsOf(group.number);
 }
 
 void GroupHits::Offer(RankKey key) {
-  query_.grouping->field.KeywordsOf(key.row(), keywords_);
-  for (const std::uint32_t keyword : keywords_) {
-    const auto found = index_of_.find(keyword);
+  field_.GroupsOf(key.row(), numbers_);
+  for (const std::uint32_t number : numbers_) {
+    const auto found = index_of_.find(number);
     if (found == index_of_.end() || found->second >= groups_.size()) continue;
     Group& group = groups_[found->second];
     if (!group.complete) group.best.Offer(key);
@@ -149,15 +149,15 @@ bool GroupHits::CompleteSome(std::span<const Hit> hits) {
   if (!query_.order) {
     return DoSome(groups_.size(), [&](std::size_t i) -> std::uint64_t {
       Group& group = groups_[i];
-      if (group.complete) return kKeywordNs;
+      if (group.complete) return kGroupNs;
       for (const RankKey key : group.best.Sorted()) group.hits.push_back({key.row(), key.score()});
-      return group.best_buffer.size() * kKeywordNs;
+      return group.best_buffer.size() * kGroupNs;
     });
   }
   return DoSome(incomplete_ == 0 ? 0 : hits.size(), [&](std::size_t i) {
-    query_.grouping->field.KeywordsOf(hits[i].row, keywords_);
-    for (const std::uint32_t keyword : keywords_) {
-      const auto found = index_of_.find(keyword);
+    field_.GroupsOf(hits[i].row, numbers_);
+    for (const std::uint32_t number : numbers_) {
+      const auto found = index_of_.find(number);
       if (found == index_of_.end() || found->second >= groups_.size()) continue;
       Group& group = groups_[found->second];
       if (group.complete) continue;
@@ -165,13 +165,13 @@ bool GroupHits::CompleteSome(std::span<const Hit> hits) {
       group.complete = group.hits.size() == group_size_;
       if (group.complete) --incomplete_;
     }
-    return kKeywordsOfRowNs;
+    return kGroupsOfRowNs;
   });
 }
 
 std::uint64_t GroupHits::Name(Group& group) {
-  answer_.push_back({std::string(column_.Text(group.keyword)), std::move(group.hits)});
-  return kKeywordNs;
+  answer_.push_back({field_.Text(group.number), std::move(group.hits)});
+  return kGroupNs;
 }
 
 void GroupHits::Add(const Hit& hit, Group& group) const {

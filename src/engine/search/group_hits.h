@@ -50,7 +50,7 @@ class GroupHits {
  private:
   enum class Stage : std::uint8_t { kReading, kMaskingOthers, kMaskingRows, kCompleting, kNaming };
   struct Group {
-    std::uint32_t keyword = 0;
+    std::uint32_t number = 0;  // in the field
     std::vector<Hit> hits;
     bool complete = false;  // it has group_size_ rows, or no others pass
     // Of those offered.
@@ -65,7 +65,7 @@ class GroupHits {
   void Read(const Hit& hit);
   void EndReading(std::size_t hit_count);
   // The nanoseconds that it takes.
-  std::uint64_t AddRowsOf(std::uint32_t keyword);
+  std::uint64_t AddRowsOf(std::uint32_t group);
   void EndMask();
   std::uint64_t BeginCompleting(Group& group);
   bool CompleteSome(std::span<const Hit> hits);
@@ -74,18 +74,18 @@ class GroupHits {
 
   const ResolvedQuery& query_;
   const Snapshot& snapshot_;
-  const filter::KeywordColumn& column_;
+  const filter::GroupField& field_;
   const std::size_t k_;
   const std::size_t group_size_;
   Stage stage_ = Stage::kReading;
   std::size_t position_ = 0;                                 // of what DoSome has not done
   std::vector<Group> groups_;                                // in the order of their best rows
-  std::unordered_map<std::uint32_t, std::size_t> index_of_;  // in groups_, by keyword
-  std::size_t first_new_ = 0;            // in groups_, of those that the ranking at hand brings
-  std::size_t incomplete_ = 0;           // groups that are being completed by a ranking
-  std::uint32_t rows_wanted_ = 0;        // of the ranking at hand
-  std::vector<std::uint32_t> keywords_;  // of the row at hand
-  std::optional<RowMask> own_mask_;      // the rows that a ranking needs which is under way
+  std::unordered_map<std::uint32_t, std::size_t> index_of_;  // in groups_, by number
+  std::size_t first_new_ = 0;           // in groups_, of those that the ranking at hand brings
+  std::size_t incomplete_ = 0;          // groups that are being completed by a ranking
+  std::uint32_t rows_wanted_ = 0;       // of the ranking at hand
+  std::vector<std::uint32_t> numbers_;  // of the groups of the row at hand
+  std::optional<RowMask> own_mask_;     // the rows that a ranking needs which is under way
   std::vector<HitGroup> answer_;
 };
 

@@ -9,7 +9,7 @@
 
 #include "engine/search/execution.h"
 #include "engine/search/row_order.h"
-#include "filter/keyword_field.h"
+#include "filter/group_field.h"
 #include "simile/hits.h"
 #include "simile/row_mask.h"
 
@@ -34,10 +34,10 @@ struct Diversity {
   std::uint32_t candidates = 100;
 };
 
-// Answers with the best k groups of rows that share a keyword. A row with several keywords belongs
-// to the group of each; a row with none belongs to no group. A group ranks by its best row.
+// Answers with the best k groups of rows that share a value of the field. A row with several values
+// belongs to the group of each; a row with none belongs to no group. A group ranks by its best row.
 struct Grouping {
-  filter::KeywordField field;
+  filter::GroupField field;
   std::uint32_t group_size = 1;  // best rows of each group
 };
 

@@ -17,11 +17,12 @@ namespace {
 constexpr Row kRows = 200'000;
 
 // Rows of which each two that follow each other are a group: 0 and 1, 2 and 3.
-SnapshotPtr PairsOfRows() {
+//   value  makes the value that a pair shares, of its number
+SnapshotPtr PairsOfRows(PayloadValue (*value)(Row)) {
   auto dataset = RandomDataset(kRows, 1, 1);
   data::PayloadTableBuilder payload(kRows, Limits{});
   for (Row row = 0; row < kRows; ++row) {
-    EXPECT_TRUE(payload.Add({{"pair", {std::to_string(row / 2)}}}).ok());
+    EXPECT_TRUE(payload.Add({{"pair", value(row / 2)}}).ok());
   }
   dataset->payload = std::move(payload).Build();
   return std::make_shared<const Snapshot>(SnapshotOf(std::move(dataset)));
@@ -35,9 +36,8 @@ std::pair<GroupHits::Next, int> WorkOn(GroupHits& groups, const std::vector<Hit>
   }
 }
 
-TEST(GroupHitsTest, MasksManyGroupsInPieces) {
-  const SnapshotPtr snapshot = PairsOfRows();
-  auto field = snapshot->filters->FindKeywords("pair", snapshot->filters->payload());
+void CheckPairs(const SnapshotPtr& snapshot) {
+  auto field = snapshot->filters->FindGroups("pair", snapshot->filters->payload());
   ASSERT_TRUE(field.ok()) << field.status();
   ResolvedQuery query;
   query.k = 100;
@@ -65,6 +65,14 @@ TEST(GroupHitsTest, MasksManyGroupsInPieces) {
   EXPECT_EQ(answer[0].keyword, "0");
   EXPECT_EQ(answer[1].keyword, "2");
   EXPECT_EQ(answer[1].hits, (std::vector<Hit>{{5, 0.5F}, {4, 0.25F}}));
+}
+
+TEST(GroupHitsTest, MasksManyGroupsInPieces) {
+  CheckPairs(PairsOfRows([](Row pair) { return PayloadValue{std::to_string(pair)}; }));
+}
+
+TEST(GroupHitsTest, MasksManyGroupsOfIntegersInPieces) {
+  CheckPairs(PairsOfRows([](Row pair) { return PayloadValue{std::int64_t{pair}}; }));
 }
 
 }  // namespace
