@@ -42,7 +42,7 @@ class FetchReply final : public EncodedReply {
 class LookupReply final : public EncodedReply {
  public:
   LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
-              std::vector<std::string> notes, std::uint64_t counted_max);
+              std::vector<std::string> notes, std::uint64_t counted_max, std::string nearest = {});
 
  private:
   void Encode(ByteCounter& out) const override;
@@ -53,6 +53,7 @@ class LookupReply final : public EncodedReply {
   engine::SnapshotPtr snapshot_;
   RowShape shape_;
   filter::TextMatches found_;
+  std::string nearest_;
   std::vector<std::string> notes_;
 };
 
