@@ -150,7 +150,9 @@ class StatsReader {
       is_allowed_ = info->admin_allowed();
       if (!is_allowed_) {
         refused_ = absl::PermissionDeniedError(
-            "the server does not show its metrics: start it with --allow-admin");
+            connection_.security().names_caller()
+                ? "the server does not show its metrics to this caller, who lacks the role admin"
+                : "the server does not show its metrics: start it with --allow-admin");
         return refused_;
       }
     }
