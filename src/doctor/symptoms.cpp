@@ -161,8 +161,9 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kLostRecently, "lost_recently", kWarn, "{detail}",
      "the rows above and `dmesg | grep -i xid` may say why; three in ten minutes keep a server "
      "on the CPU"},
-    {Symptom::kRoutedByConfiguration, "routed_by_configuration", kFail,
-     "the configuration asks for the CPU ({detail})", "set backend.preference to auto"},
+    {Symptom::kRoutedByConfiguration, "routed_by_configuration", kWarn,
+     "the configuration asks for the CPU ({detail})",
+     "to use a GPU, set backend.preference to auto"},
     {Symptom::kToolkitMissing, "toolkit_missing", kWarn,
      "Docker is here, but not nvidia-container-toolkit: no container can get this card",
      "install nvidia-container-toolkit ({toolkit} or later), run `nvidia-ctk runtime configure "
