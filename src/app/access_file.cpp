@@ -37,6 +37,8 @@ using service::Role;
 
 constexpr std::size_t kFileBytesMax = 1U << 20;
 
+constexpr const char* kPrincipals = "principals";
+
 // Beyond these a number is a mistake.
 constexpr double kRateMax = 1e9;
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 50;
@@ -377,6 +379,38 @@ std::string AccessEntryText(const Principal& principal) {
                                           .count());
   }
   return entry.dump(2);
+}
+
+absl::Status AddToAccessFile(const std::filesystem::path& file, const Principal& principal) {
+  const std::string file_name = file.string();
+  const auto text = base::ReadWholeFile(file, kFileBytesMax);
+  if (!text.ok())
+    return Refuse(fmt::format("{}: {}", file_name, std::string(text.status().message())));
+  auto root = text->empty() ? nlohmann::ordered_json{{kPrincipals, json::array()}}
+                            : nlohmann::ordered_json::parse(*text, nullptr, false);
+  const bool has_empty_list = root.is_object() && root.size() == 1 && root.contains(kPrincipals) &&
+                              root[kPrincipals].is_array() && root[kPrincipals].empty();
+  if (!has_empty_list) {
+    if (auto principals = ReadPrincipals(*text, file_name); !principals.ok()) {
+      return principals.status();
+    }
+  }
+  root[kPrincipals].push_back(nlohmann::ordered_json::parse(AccessEntryText(principal)));
+  const std::string added = root.dump(2) + '\n';
+  if (added.size() > kFileBytesMax) {
+    return Refuse(
+        fmt::format("{}: it would hold over {}", file_name, base::BytesText(kFileBytesMax)));
+  }
+  if (auto principals = ReadPrincipals(added, file_name); !principals.ok()) {
+    return principals.status();
+  }
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(file, error);
+  const auto permissions = std::filesystem::status(target, error).permissions();
+  const bool is_new = text->empty() || error;
+  return base::ReplaceFile(
+      error ? file : target, added,
+      {.mode = is_new ? mode_t{0600} : static_cast<mode_t>(permissions) & mode_t{0777}});
 }
 
 }  // namespace simile::app

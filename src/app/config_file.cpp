@@ -165,6 +165,33 @@ absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::pat
   return std::move(collector).Values();
 }
 
+namespace {
+
+// The known name that was probably meant: the shortest that ends with the words of this one
+// ("server.port" for "port"), else the nearest. What all variables begin with is not compared, or
+// else any two short ones would be near each other.
+std::string NearSetting(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::string_view kPrefix = "SIMILE_";
+  const bool is_variable = name.starts_with(kPrefix);
+  const std::string_view prefix = is_variable ? kPrefix : "";
+  const std::string wanted(name.substr(prefix.size()));
+  const std::string end = fmt::format("{}{}", is_variable ? '_' : '.', wanted);
+  std::vector<std::string> words;
+  std::string shortest;
+  for (const std::string& each : known) {
+    if (!each.starts_with(prefix)) continue;
+    words.push_back(each.substr(prefix.size()));
+    const bool ends_so = !wanted.empty() && words.back().ends_with(end);
+    if (ends_so && (shortest.empty() || words.back().size() < shortest.size())) {
+      shortest = words.back();
+    }
+  }
+  const std::string found = shortest.empty() ? base::NearestName(wanted, words) : shortest;
+  return found.empty() ? "" : fmt::format("{}{}", prefix, found);
+}
+
+}  // namespace
+
 absl::Status UnknownSetting(std::string_view name, const std::vector<std::string>& known,
                             std::string_view origin) {
   for (const RenamedSetting& renamed : RenamedSettings()) {
@@ -174,7 +201,7 @@ absl::Status UnknownSetting(std::string_view name, const std::vector<std::string
         "{} is called {} since {} (from {})", name,
         is_variable ? VariableOf(renamed.key) : std::string(renamed.key), renamed.since, origin));
   }
-  const std::string offer = base::DidYouMean(base::NearestName(name, known));
+  const std::string offer = base::DidYouMean(NearSetting(name, known));
   return absl::InvalidArgumentError(
       fmt::format("no setting \"{}\" (from {}){}", name, origin,
                   offer.empty() ? "; `simile config --print` shows all" : "." + offer));

@@ -229,11 +229,24 @@ App::~App() {
 }
 
 absl::Status App::Start() {
+  // Before the server, so that its error names both ports where both are taken.
+  std::optional<absl::StatusOr<net::ListenSocket>> metrics_socket;
+  if (config_.metrics_enabled) {
+    metrics_socket = net::Listen(config_.metrics_listen, config_.metrics_port,
+                                 {" for metrics", "--metrics-listen", "--metrics-port"});
+  }
+  const absl::Status metrics_bound = metrics_socket ? metrics_socket->status() : absl::OkStatus();
   const std::vector<net::QueuedService*> services = services_.services();
   auto server = net::Server::Start({config_.listen, config_.port, config_.reflection, tls_,
                                     [this] { return executor_.RunHere(); }, config_.frame_guard},
                                    config_.limits, {services, clock_, metrics_, log_});
+  if (!server.ok() && !metrics_bound.ok()) {
+    return base::WithMessage(server.status(),
+                             fmt::format("{}; also {}", std::string(server.status().message()),
+                                         std::string(metrics_bound.message())));
+  }
   if (!server.ok()) return server.status();
+  if (!metrics_bound.ok()) return metrics_bound;
   server_ = *std::move(server);
   // Only now: until the port is bound, the file may be of a server that still runs on it.
   const absl::Status removed = base_->readiness.RemoveStaleFile();
@@ -248,12 +261,9 @@ absl::Status App::Start() {
   }
   collectables_ = metrics_.Collectables();
   collectables_.push_back(observe::MakeScrapeCollector(Sources()));
-  if (config_.metrics_enabled) {
-    auto socket = net::Listen(config_.metrics_listen, config_.metrics_port,
-                              {" for metrics", "--metrics-listen", "--metrics-port"});
-    if (!socket.ok()) return socket.status();
+  if (metrics_socket) {
     metrics_endpoint_ = std::make_unique<net::MetricsEndpoint>(
-        *std::move(socket),
+        **std::move(metrics_socket),
         net::HttpPages{[this] { return observe::MetricsText(collectables_); },
                        [this] { return UnreadyReason(); },
                        [this] { return FailedCollections(store_.List()); }},

@@ -99,6 +99,7 @@ class LineParser {
     if (again && argument.values == Values::kOne) {
       return absl::InvalidArgumentError(fmt::format("{} is given twice", argument.name));
     }
+    if (argument.name == kCollectionFlag) collection_ = text;
     const std::string wrong = argument.store(text);
     if (wrong.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(fmt::format("{}: {}", argument.name, wrong));
@@ -116,8 +117,14 @@ class LineParser {
   // Whether the first text belongs to the argument after the collection.
   bool LeavesOutCollection() const {
     if (places_.empty() || places_.front()->name != kCollectionArgument) return false;
-    const bool may_be_missing = !places_.front()->required || NamesCollectionByFlag();
-    return may_be_missing && positionals_.size() < places_.size();
+    const auto needed = static_cast<std::size_t>(std::count_if(
+        places_.begin() + 1, places_.end(), [](const Argument* each) { return each->required; }));
+    if (!NamesCollectionByFlag()) {
+      return !places_.front()->required && positionals_.size() <= needed;
+    }
+    if (positionals_.size() <= needed) return true;
+    // An optional argument, unless the collection is only named twice.
+    return positionals_.size() < places_.size() && positionals_.front() != collection_;
   }
 
   absl::Status PlacePositionals() {
@@ -182,6 +189,7 @@ class LineParser {
   std::vector<const Argument*> places_;  // of positional arguments
   std::vector<std::string> positionals_;
   std::set<const Argument*> given_;
+  std::string collection_;  // by its flag
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -105,7 +106,7 @@ Connection Connect(const ClientFlags& flags, std::optional<double> timeout_defau
   if (seconds && *seconds < kTimeoutSecondsMax) {
     timeout = std::chrono::milliseconds(std::max<long long>(1, std::llround(*seconds * 1e3)));
   }
-  return {flags.address, timeout, flags.security, flags.command};
+  return {flags.address, timeout, flags.security, flags.command, !flags.timeout_s.has_value()};
 }
 
 absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
@@ -123,6 +124,17 @@ absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
         fmt::format("the server at {} has {} collections; name one with --collection: {}",
                     connection.address(), listed->collections_size(), FirstNames(*listed)));
   }
+  return listed->collections(0);
+}
+
+absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
+                                                std::optional<std::string>& name,
+                                                std::optional<std::string>& other) {
+  absl::StatusOr<v1::Collection> named = ChooseCollection(connection, std::as_const(name));
+  if (!name || other || !absl::IsNotFound(named.status())) return named;
+  const absl::StatusOr<v1::ListCollectionsResponse> listed = connection.List();
+  if (!listed.ok() || listed->collections_size() != 1) return named;
+  other = std::exchange(name, std::nullopt);
   return listed->collections(0);
 }
 

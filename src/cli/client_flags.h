@@ -36,4 +36,11 @@ Connection Connect(const ClientFlags& flags, std::optional<double> timeout_defau
 absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
                                                 const std::optional<std::string>& name);
 
+// The same for a command whose arguments are COLLECTION and one more, which may be given alone: a
+// name that no collection has is then that other argument, where the server has one collection.
+//   other  set to the name, and the name unset, in that case
+absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
+                                                std::optional<std::string>& name,
+                                                std::optional<std::string>& other);
+
 }  // namespace simile::cli

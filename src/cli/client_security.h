@@ -15,6 +15,8 @@ struct ClientSecurity {
   std::string key;          // PEM, of the certificate
   std::string server_name;  // that the server's certificate must have; empty: the address's
   std::string token;        // empty: none
+
+  bool names_caller() const { return !token.empty() || !certificate.empty(); }
 };
 
 // The flags of every command that calls a server.

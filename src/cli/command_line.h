@@ -42,8 +42,8 @@ class Command {
                 const std::string& help);
 
   // The collection, as the first argument and as the flag --collection; two different ones are
-  // refused. Where a command is given fewer arguments than it has, the collection is the one left
-  // out.
+  // refused. Where a command is given as few arguments as it requires beside the collection, the
+  // collection is the one left out.
   Command& Collection(std::optional<std::string>& name, const std::string& help);
 
   // Makes the flag or argument added last mandatory.

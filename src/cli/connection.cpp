@@ -24,8 +24,6 @@ namespace {
 constexpr std::string_view kNoReason = "no connection";
 constexpr std::string_view kNoGrpcServer = "no gRPC server";
 constexpr std::string_view kDoesNotEncrypt = "it does not encrypt: leave out --tls and --ca";
-constexpr std::string_view kCloses =
-    "it closes the connection; it may want TLS (--tls) or a client certificate (--cert)";
 constexpr int kConnectsMax = 3;
 // Allowance for what surrounds a reply of kReplyBytesMax.
 constexpr int kReplyFrameBytes = 1 << 16;
@@ -39,7 +37,9 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
-// What OpenSSL's messages mean to who connects.
+// What OpenSSL's messages, and a server that hangs up, mean to who connects: a server listens.
+constexpr std::string_view kHangsUp =
+    "it closes the connection; it may want TLS (--tls) or a client certificate (--cert)";
 constexpr std::pair<std::string_view, std::string_view> kTlsReasons[] = {
     {"WRONG_VERSION_NUMBER", kDoesNotEncrypt},
     {"wrong version number", kDoesNotEncrypt},
@@ -52,22 +52,26 @@ constexpr std::pair<std::string_view, std::string_view> kTlsReasons[] = {
     {"is not in peer certificate",
      "its certificate has another name than this address; --server-name NAME names it"},
     {"certificate required", "it wants a client certificate: --cert and --key"},
+    {"Socket closed", kHangsUp},
+    {"reset by peer", kHangsUp},
 };
 
-// gRPC's message for an unreachable server lists its internal steps; this is the reason in it.
-std::string_view UnreachedReason(std::string_view message) {
+// Why a server that listens was not reached; empty where none is known to listen.
+std::string_view RefusalReason(std::string_view message) {
   for (const auto& [text, reason] : kTlsReasons) {
     if (message.find(text) != std::string_view::npos) return reason;
   }
+  return {};
+}
+
+// gRPC's message for an unreachable server lists its internal steps; this is the reason in it.
+std::string_view UnreachedReason(std::string_view message) {
+  if (const std::string_view refusal = RefusalReason(message); !refusal.empty()) return refusal;
   if (message.find("Connection refused") != std::string_view::npos) return "connection refused";
   if (message.find("DNS resolution failed") != std::string_view::npos) return "no such host";
   if (message.find("No route to host") != std::string_view::npos) return "no route to host";
   if (message.find("unreachable") != std::string_view::npos) return "network unreachable";
   if (message.find("timed out") != std::string_view::npos) return "connecting timed out";
-  if (message.find("Socket closed") != std::string_view::npos ||
-      message.find("reset by peer") != std::string_view::npos) {
-    return kCloses;
-  }
   if (message.find("http1.x") != std::string_view::npos ||
       message.find("Failed parsing HTTP/2") != std::string_view::npos) {
     return kNoGrpcServer;
@@ -77,16 +81,17 @@ std::string_view UnreachedReason(std::string_view message) {
 
 // Whether a server that is full may be the reason: it answers in another protocol and closes.
 bool MayBeRefused(std::string_view reason) {
-  return reason == kNoGrpcServer || reason == kDoesNotEncrypt || reason == kCloses;
+  return reason == kNoGrpcServer || reason == kDoesNotEncrypt || reason == kHangsUp;
 }
 
 }  // namespace
 
 struct Connection::Channel {
   Channel(const std::string& to, std::optional<std::chrono::milliseconds> call_timeout,
-          ClientSecurity own_security, const CommandSpec* called_for)
+          bool is_default, ClientSecurity own_security, const CommandSpec* called_for)
       : address(to),
         timeout(call_timeout),
+        timeout_is_default(is_default),
         security(std::move(own_security)),
         command(called_for),
         channel(OpenChannel(address, security, Arguments())),
@@ -175,6 +180,10 @@ struct Connection::Channel {
           "give the address that `simile serve` prints after \"listening on\"",
           address));
     }
+    if (!RefusalReason(message).empty()) {
+      return absl::UnavailableError(
+          fmt::format("no connection to the server at {}: {}", address, reason));
+    }
     return absl::UnavailableError(fmt::format(
         "cannot reach a server at {} ({}); start one with: simile serve --collection NAME=FOLDER",
         address, reason));
@@ -182,21 +191,24 @@ struct Connection::Channel {
 
   // An error of a call that was not answered in time.
   std::string TimeoutText() const {
-    const double seconds = std::chrono::duration<double>(*timeout).count();
+    const std::string limit =
+        fmt::format("{:.4g} s{}", std::chrono::duration<double>(*timeout).count(),
+                    timeout_is_default ? ", the default of --timeout" : "");
     if (channel->GetState(false) == GRPC_CHANNEL_READY) {
-      return fmt::format("no answer from {} within {:.4g} s; --timeout allows more", address,
-                         seconds);
+      return fmt::format("no answer from {} within {}; --timeout allows more", address, limit);
     }
     return fmt::format(
-        "no connection to a gRPC server at {} within {:.4g} s; check the address, or allow more "
-        "with --timeout",
-        address, seconds);
+        "no connection to a gRPC server at {} within {}; check the address, or allow more with "
+        "--timeout",
+        address, limit);
   }
 
   absl::Status ToStatus(const grpc::Status& status) const {
     const std::string& message = status.error_message();
     if (Unreached(status)) return UnreachedStatus(message);
-    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout) {
+    // A limit of the server, which more time would not change, is named in its own error.
+    const bool is_servers = message.find("limits.search_deadline_") != std::string::npos;
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout && !is_servers) {
       return WithDetails(absl::DeadlineExceededError(TimeoutText()), status.error_details());
     }
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED && security.token.empty()) {
@@ -220,6 +232,7 @@ struct Connection::Channel {
 
   const std::string address;
   const std::optional<std::chrono::milliseconds> timeout;
+  const bool timeout_is_default;
   const ClientSecurity security;
   const CommandSpec* const command;
   const std::shared_ptr<grpc::Channel> channel;
@@ -231,8 +244,10 @@ struct Connection::Channel {
 };
 
 Connection::Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout,
-                       const ClientSecurity& security, const CommandSpec* command)
-    : channel_(std::make_unique<Channel>(address, timeout, security, command)) {}
+                       const ClientSecurity& security, const CommandSpec* command,
+                       bool timeout_is_default)
+    : channel_(std::make_unique<Channel>(address, timeout, timeout_is_default, security, command)) {
+}
 
 Connection::~Connection() = default;
 

@@ -33,8 +33,10 @@ class Connection {
   //   timeout  of each call; unset: no limit
   //   security how it connects
   //   command  whose flags the errors name instead of fields (flag_names.h), borrowed; null: none
+  //   timeout_is_default  for the error of a call that takes longer
   Connection(const std::string& address, std::optional<std::chrono::milliseconds> timeout,
-             const ClientSecurity& security = {}, const CommandSpec* command = nullptr);
+             const ClientSecurity& security = {}, const CommandSpec* command = nullptr,
+             bool timeout_is_default = false);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

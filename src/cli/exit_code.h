@@ -14,7 +14,7 @@ inline constexpr int kWrongUsage = 64;
 inline constexpr int kInterrupted = 130;  // as a shell reports a program that Ctrl-C ended
 
 // Prints `error: ...` to standard error, and with --json the error as JSON to standard output.
-// Returns kFailed.
+// Returns kWrongUsage for a mistake in the arguments, also one that the server found, else kFailed.
 int Fail(const absl::Status& status, bool json = false);
 
 // Prints the command a user may want next to standard error, if that is a terminal.

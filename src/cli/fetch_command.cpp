@@ -46,7 +46,7 @@ absl::Status WithWayToIds(const absl::Status& error, const v1::Collection& colle
   const bool offers_one = error.message().find("Did you mean") != std::string_view::npos;
   if (!absl::IsNotFound(error) || offers_one || collection.lookup_fields().empty()) return error;
   return WithAdvice(error, fmt::format("`simile lookup TEXT` finds an item by its {}.",
-                                       collection.lookup_fields(0)));
+                                       LookupFieldsText(collection)));
 }
 
 int RunFetch(const FetchFlags& flags) {

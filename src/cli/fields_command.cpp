@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
@@ -27,18 +28,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of a common value among others.
+constexpr std::size_t kValueWidthMax = 40;
+
 std::string ValuesText(const v1::FieldDescription& field) {
   if (field.has_least()) {
     return fmt::format("{} to {}", ValueText(field.least()), ValueText(field.greatest()));
   }
   std::vector<std::string> values;
   for (const v1::ValueCount& value : field.values()) {
-    values.push_back(fmt::format("{} ({})", ValueText(value.value()), base::Grouped(value.rows())));
+    values.push_back(fmt::format("{} ({})", Shortened(ValueText(value.value()), kValueWidthMax),
+                                 base::Grouped(value.rows())));
   }
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
 constexpr double kFieldsTimeoutSeconds = 10;
+// Of one field, without --values.
+constexpr std::uint32_t kValuesOfOneField = 100;
 // Narrower terminals show the values instead of their memory.
 constexpr std::size_t kWidthWithMemory = 80;
 // Of a value in the filter that is suggested.
@@ -47,6 +54,7 @@ constexpr std::size_t kExampleWidthMax = 40;
 struct FieldsFlags {
   ClientFlags client;
   std::optional<std::string> name;
+  std::optional<std::string> field;
   std::optional<std::uint32_t> values;
   std::optional<std::string> expected_snapshot;
 };
@@ -77,22 +85,44 @@ void SuggestFilter(const Connection& connection, const v1::Collection& collectio
                   flags.client, flags.name));
 }
 
-int RunFields(const FieldsFlags& flags) {
+// The error of a field that was named alone, and is neither a collection nor a field.
+absl::Status NeitherNor(const Connection& connection, const std::string& name,
+                        const absl::Status& no_field) {
+  const absl::Status no_collection = connection.Get(name).status();
+  if (!absl::IsNotFound(no_collection)) return no_field;
+  std::string_view message(no_field.message().data(), no_field.message().size());
+  message.remove_prefix(std::min(message.size(), message.find(": ") + 2));  // "FIELD: "
+  return base::WithMessage(no_collection,
+                           fmt::format("no collection {}, and {}", base::Quoted(name), message));
+}
+
+int RunFields(FieldsFlags& flags) {
   const Connection connection = Connect(flags.client, kFieldsTimeoutSeconds);
-  const absl::StatusOr<v1::Collection> collection = ChooseCollection(connection, flags.name);
+  const bool named_two = flags.field.has_value();
+  const absl::StatusOr<v1::Collection> collection =
+      ChooseCollection(connection, flags.name, flags.field);
   if (!collection.ok()) return Fail(collection.status(), flags.client.json);
   absl::StatusOr<std::string> expected = ExpectedSnapshotId(flags.expected_snapshot, *collection);
   if (!expected.ok()) return Fail(expected.status(), flags.client.json);
   v1::DescribeFieldsRequest request;
   request.set_collection(collection->name());
   request.set_expected_snapshot_id(*std::move(expected));
-  if (flags.values) request.set_values_max(*flags.values);
+  request.set_field(flags.field.value_or(""));
+  if (flags.values || flags.field) {
+    request.set_values_max(flags.values.value_or(kValuesOfOneField));
+  }
   const absl::StatusOr<v1::DescribeFieldsResponse> described = connection.DescribeFields(request);
+  if (absl::IsInvalidArgument(described.status()) && flags.field && !named_two) {
+    return Fail(NeitherNor(connection, *flags.field, described.status()), flags.client.json);
+  }
   if (!described.ok()) return Fail(described.status(), flags.client.json);
   if (flags.client.json) {
     fmt::print("{}", FieldsJson(collection->name(), *described));
   } else if (described->fields().empty()) {
     fmt::print("{} has no payload; filters can test ids only\n", collection->name());
+  } else if (flags.field && described->fields_size() == 1) {
+    fmt::print("{}", FieldValuesTable(described->fields(0), StandardOutput()));
+    SuggestFilter(connection, *collection, FilterExample(*described), flags);
   } else {
     fmt::print("{}", FieldsTable(*described, StandardOutput()));
     SuggestFilter(connection, *collection, FilterExample(*described), flags);
@@ -121,6 +151,26 @@ std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Termi
     table.AddRow(std::move(cells));
   }
   return table.Render(terminal, 0);
+}
+
+std::string FieldValuesTable(const v1::FieldDescription& field, const Terminal& terminal) {
+  std::string text =
+      fmt::format("{}: {}, in {}", Bold(Printable(field.field().name()), terminal),
+                  FieldTypeName(field.field().type()), base::Counted(field.field().rows(), "row"));
+  if (field.has_least()) return fmt::format("{}, {}\n", text, Printable(ValuesText(field)));
+  const auto listed = static_cast<std::uint64_t>(field.values_size());
+  const std::uint64_t different = std::max(field.distinct_values(), listed);
+  if (different == 0) return text + '\n';
+  text += fmt::format(", {}\n", base::Counted(different, "different value"));
+  Table table({{"value", Align::kLeft, true}, {"rows", Align::kRight}});
+  for (const v1::ValueCount& value : field.values()) {
+    table.AddRow({ValueText(value.value()), base::Grouped(value.rows())});
+  }
+  text += table.Render(terminal, 2);
+  if (different > listed) {
+    text += fmt::format("  and {} more; --values shows more\n", base::Grouped(different - listed));
+  }
+  return text;
 }
 
 std::string FilterExample(const v1::DescribeFieldsResponse& described) {
@@ -174,10 +224,16 @@ void AddFieldsCommand(CommandLine& line) {
   auto flags = std::make_shared<FieldsFlags>();
   Command command = line.Add("fields", "Show the fields that --filter can test");
   command.Collection(flags->name, "The collection (default: the server's only one)")
-      .Number("--values", flags->values, "COUNT", "Common values of each field (default 5)")
+      .Positional("FIELD", flags->field,
+                  "List the values of this field, the most common ones first")
+      .Number("--values", flags->values, "COUNT",
+              fmt::format("Common values of each field (default 5; of one FIELD {})",
+                          kValuesOfOneField))
       .Text("--expect-snapshot", flags->expected_snapshot, "ID", kExpectSnapshotHelp);
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kFieldsTimeoutSeconds));
-  command.Footer("simile fields films").Run([flags] { return RunFields(*flags); });
+  command.Footer("simile fields films\nsimile fields films genres").Run([flags] {
+    return RunFields(*flags);
+  });
 }
 
 }  // namespace simile::cli

@@ -10,6 +10,9 @@ namespace simile::cli {
 // One line per field: name, type, rows, distinct values, the most common ones or the range, memory.
 std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Terminal& terminal);
 
+// Of one field: type, rows and distinct values, then a line for each value; of a range one line.
+std::string FieldValuesTable(const v1::FieldDescription& field, const Terminal& terminal);
+
 // A filter that many rows pass, as a flag in a shell: `--filter 'genres:"Drama"'`; empty when no
 // field has common values that need no escapes.
 std::string FilterExample(const v1::DescribeFieldsResponse& described);

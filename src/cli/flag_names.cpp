@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::array kFlagNames{
     FlagName{"allow_ids", "--allow", ""},
-    FlagName{"allow_ids[]", "--allow", ""},
+    FlagName{"allow_ids.ids", "--allow", ""},
+    FlagName{"allow_ids.ids[]", "--allow", ""},
     FlagName{"allow_shape_change", "--allow-shape-change", ""},
     FlagName{"cold_start", "--cold-start", ""},
     FlagName{"cold_start.field", "--cold-start-field", ""},
@@ -33,7 +34,8 @@ constexpr std::array kFlagNames{
     FlagName{"exclude_seen", "--exclude-seen", ""},
     FlagName{"expected_snapshot_id", "--expect-snapshot", ""},
     FlagName{"field", "--field", "lookup"},
-    FlagName{"field", "--title", "similar"},
+    FlagName{"field", "--field", "similar"},
+    FlagName{"field", "FIELD", "fields"},
     FlagName{"filter", "--filter", ""},
     FlagName{"folder", "FOLDER", "load"},
     FlagName{"folder", "--folder", "reload"},

@@ -71,7 +71,8 @@ int RunInfo(const InfoFlags& flags) {
     fmt::print("{}", LimitsTable(*info, StandardOutput()));
     return kSucceeded;
   }
-  fmt::print("{}", InfoText(*info, connection.address(), StandardOutput()));
+  fmt::print("{}", InfoText(*info, connection.address(), connection.security().names_caller(),
+                            StandardOutput()));
   SuggestNext(NextCommand("list", flags.client, {}));
   return kSucceeded;
 }
@@ -79,7 +80,7 @@ int RunInfo(const InfoFlags& flags) {
 }  // namespace
 
 std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& address,
-                     const Terminal& terminal) {
+                     bool names_caller, const Terminal& terminal) {
   Table facts({{}, {"", Align::kLeft, false}});
   facts.AddRow({"build", fmt::format("{}{}{}, {}", ShortCommit(info.commit()),
                                      info.commit().empty() ? "" : ", ", info.compiler(),
@@ -88,11 +89,15 @@ std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& a
   facts.AddRow({"backend", BackendText(info.backend())});
   facts.AddRow({"engine", EngineText(info.backend())});
   facts.AddRow({"changes", info.changes_allowed() ? "allowed"
-                                                  : "refused; `simile serve --allow-changes` "
-                                                    "allows load, reload, rollback and unload"});
+                           : names_caller
+                               ? "refused to this caller: load, reload, rollback and unload need "
+                                 "the role write"
+                               : "refused; `simile serve --allow-changes` "
+                                 "allows load, reload, rollback and unload"});
   facts.AddRow(
-      {"admin", info.admin_allowed()
-                    ? "allowed"
+      {"admin", info.admin_allowed() ? "allowed"
+                : names_caller
+                    ? "refused to this caller: top and doctor --server need the role admin"
                     : "refused; `simile serve --allow-admin` allows top and doctor --server"});
   const char* label = "can";
   for (const std::string& line : WrappedList(info.capabilities(), kAbilitiesWidth)) {

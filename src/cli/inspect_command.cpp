@@ -114,6 +114,11 @@ std::string LoadsText(const data::Inspection& inspection) {
 // One fact per line, the files, then `would load` if it would. RunInspect prints the error.
 std::string InspectionText(const std::string& path, const data::Inspection& inspection,
                            const Terminal& terminal) {
+  // The notes first: what was passed over is lost behind the rest.
+  std::string notes;
+  for (const std::string& note : inspection.notes) {
+    fmt::format_to(std::back_inserter(notes), "  note: {}\n", Printable(note));
+  }
   Table facts({{}, {}});
   for (const data::InspectedFact& fact : inspection.facts) {
     facts.AddRow({LabelOf(fact.key), fact.text});
@@ -125,10 +130,9 @@ std::string InspectionText(const std::string& path, const data::Inspection& insp
                      base::Counted(field.values.count() - field.values.UnfitFor(field.type).count,
                                    "row"))});
   }
-  for (const std::string& note : inspection.notes) facts.AddRow({"note", note});
   const std::string title =
       inspection.kind.empty() ? path : fmt::format("{}: {}", path, inspection.kind);
-  std::string text = fmt::format("{}\n{}{}", Bold(Printable(title), terminal),
+  std::string text = fmt::format("{}\n{}{}{}", Bold(Printable(title), terminal), notes,
                                  facts.Render(terminal, 2), FilesText(inspection, terminal));
   if (!inspection.status.ok()) return text;
   if (inspection.unchecked.empty()) return text + LoadsText(inspection);

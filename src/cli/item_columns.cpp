@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/message_text.h"
+#include "cli/display_text.h"
 
 namespace simile::cli {
 namespace {
@@ -21,6 +22,18 @@ bool IsListOfTexts(const v1::PayloadValue& value) {
 // Whether its values explain themselves, without a heading.
 bool IsKnownField(const std::string& field) {
   return field == "title" || field == "year" || field == "genres";
+}
+
+// Takes away the fields whose cells are too wide for a column that nobody asked for, but for those
+// that name an item.
+void EraseLong(const std::vector<ItemView>& items, std::set<std::string>& present) {
+  constexpr std::size_t kWidthMax = 80;
+  std::erase_if(present, [&](const std::string& field) {
+    if (field == "title" || field == "name") return false;
+    return std::ranges::any_of(items, [&](const ItemView& item) {
+      return DisplayWidth(CellText(*item.payload, field)) > kWidthMax;
+    });
+  });
 }
 
 }  // namespace
@@ -46,6 +59,7 @@ ItemColumns ChooseItemColumns(const std::vector<ItemView>& items,
     }
     if (item.row) columns.with_rows = true;
   }
+  if (fields.empty()) EraseLong(items, present);
   const auto repeats_ids = [&](const std::string& field) { return RepeatsIds(items, field); };
   std::erase_if(present, repeats_ids);
   columns.fields = fields.empty() ? TableFields(present, lists) : fields;
@@ -69,7 +83,7 @@ void AddItemCells(const ItemColumns& columns, const ItemView& item,
                   std::vector<std::string>& cells) {
   cells.push_back(*item.id);
   if (columns.with_rows) cells.push_back(item.row ? base::Grouped(*item.row) : "");
-  for (const std::string& field : columns.fields) cells.push_back(FieldText(*item.payload, field));
+  for (const std::string& field : columns.fields) cells.push_back(CellText(*item.payload, field));
 }
 
 }  // namespace simile::cli

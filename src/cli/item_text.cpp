@@ -43,6 +43,11 @@ std::string MatchCountText(std::uint64_t count, const std::string& collection) {
   return fmt::format("{} of {} {}", items, Printable(collection), count > 1 ? "match" : "matches");
 }
 
+std::string LookupFieldsText(const v1::Collection& collection) {
+  const auto& fields = collection.lookup_fields();
+  return fields.empty() ? "title" : fmt::format("{}", fmt::join(fields, " or "));
+}
+
 std::string ItemDetails(const v1::Item& item, const Terminal& terminal) {
   Table facts({{}, {"", Align::kLeft, true}});
   if (item.has_row()) facts.AddRow({"(row)", base::Grouped(item.row())});

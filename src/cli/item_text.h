@@ -8,12 +8,16 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/terminal.h"
+#include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
 
 namespace simile::cli {
 
 // `16 items of films match`, `1 item of films matches`, `no item of films matches`
 std::string MatchCountText(std::uint64_t count, const std::string& collection);
+
+// The fields that a look-up searches, as in `no title or cast contains it`; "title" for none.
+std::string LookupFieldsText(const v1::Collection& collection);
 
 // One item with all it has, one field per line, under its id. A field that only repeats the id is
 // left out.

@@ -37,6 +37,7 @@ std::string FoundJson(const std::string& collection, const v1::LookupResponse& f
                                  {"whole_match_count", found.whole_match_count()},
                                  {"matches", std::move(matches)}};
   AddNotes(found.notes(), json);
+  if (!found.nearest().empty()) json["nearest"] = found.nearest();
   return JsonLine(json);
 }
 
@@ -60,6 +61,9 @@ void PrintFound(const std::string& collection, const LookupFlags& flags,
     fmt::print("  and {} more; --limit shows more\n", base::Grouped(found.match_count() - listed));
   }
   fmt::print("{}", NotesText(found.notes(), "lookup"));
+  if (!found.nearest().empty()) {
+    fmt::print("did you mean {}?\n", Printable(base::Quoted(found.nearest())));
+  }
   if (listed == 0) return;
   SuggestNext(NextCommand(fmt::format("similar {}", ListFlag("--id", found.matches(0).item().id())),
                           flags.item.client, flags.item.collection));
@@ -93,7 +97,7 @@ void AddLookupCommand(CommandLine& line) {
   command.Positional("TEXT", flags->text, "The text, whatever its case and accents")
       .Required()
       .Text("--field", flags->field, "FIELD",
-            "The field to search (default: the collection's first look-up field)")
+            "The field to search (default: all look-up fields of the collection)")
       .Number("--limit", flags->limit, "COUNT", "Items to show (default 20)", 1);
   AddItemFlags(command, flags->item, kTableFieldsHelp);
   command

@@ -5,10 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "cli/display_text.h"
+
 namespace simile::cli {
 namespace {
 
 constexpr std::size_t kTableFieldsMax = 3;
+// Of a list.
+constexpr std::size_t kCellWidthMax = 60;
 
 std::string ListText(const v1::PayloadList& list) {
   std::string text;
@@ -58,10 +62,16 @@ std::string FieldText(const PayloadMap& payload, const std::string& field) {
 }
 
 std::string CellText(const PayloadMap& payload, const std::string& field) {
-  std::string text = FieldText(payload, field);
-  if (field != "genres") return text;
-  for (std::size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', bar)) {
-    text.replace(bar, 1, ", ");
+  const auto found = payload.find(field);
+  if (found == payload.end() || !found->second.has_list_value()) return FieldText(payload, field);
+  const v1::PayloadList& list = found->second.list_value();
+  std::string text;
+  for (int i = 0; i < list.values_size(); ++i) {
+    const std::string next =
+        fmt::format("{}{}", text.empty() ? "" : ", ", ValueText(list.values(i)));
+    const bool fits = DisplayWidth(text) + DisplayWidth(next) <= kCellWidthMax;
+    if (i > 0 && !fits) return fmt::format("{}, and {} more", text, list.values_size() - i);
+    text += next;
   }
   return text;
 }

@@ -20,6 +20,9 @@ std::string ValueText(const v1::PayloadValue& value);
 // The field's text, empty when the payload lacks it.
 std::string FieldText(const PayloadMap& payload, const std::string& field);
 
+// The same for a cell of a table: of a long list the first values, and how many more there are.
+std::string CellText(const PayloadMap& payload, const std::string& field);
+
 // The fields that a table shows when nobody chose any: title or name, year, and a list, which is
 // genres if that is there and else the first list by name. Without a title, up to three fields,
 // the others by name.

@@ -13,7 +13,7 @@
 namespace simile::cli {
 namespace {
 
-constexpr timeval kPatience{.tv_sec = 0, .tv_usec = 500'000};
+constexpr timeval kTimeout{.tv_sec = 0, .tv_usec = 500'000};
 
 base::FileDescriptor ConnectTo(const std::string& host, const std::string& port) {
   addrinfo hints{};
@@ -24,8 +24,8 @@ base::FileDescriptor ConnectTo(const std::string& host, const std::string& port)
   if (failed != 0) return {};
   for (const addrinfo* address = found.get(); address != nullptr; address = address->ai_next) {
     base::FileDescriptor fd(socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    for (const int timeout : {SO_SNDTIMEO, SO_RCVTIMEO}) {
-      static_cast<void>(setsockopt(fd.get(), SOL_SOCKET, timeout, &kPatience, sizeof kPatience));
+    for (const int option : {SO_SNDTIMEO, SO_RCVTIMEO}) {
+      static_cast<void>(setsockopt(fd.get(), SOL_SOCKET, option, &kTimeout, sizeof kTimeout));
     }
     if (connect(fd.get(), address->ai_addr, address->ai_addrlen) == 0) return fd;
   }

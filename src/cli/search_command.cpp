@@ -92,15 +92,17 @@ void AddSearchCommand(CommandLine& line) {
   auto flags = std::make_shared<SearchFlags>();
   Command command = line.Add("search", "Find the items nearest to vectors");
   command
-      .File("--vector", flags->vector, "FILE|-",
-            "One vector or several: .npy, or JSON lists of numbers; - reads JSON from standard "
-            "input")
+      .File("--vector", flags->vector, "FILE|NUMBERS|-",
+            "One vector or several: .npy, or JSON lists of numbers; numbers themselves, 0.1,0.2; - "
+            "reads JSON from standard input")
       .Required();
   AddExampleFlags(command, flags->examples);
   AddQueryFlags(command, flags->query);
-  command.Footer("simile search --vector query.npy -k 5").Run([flags] {
-    return RunSearch(*flags);
-  });
+  command
+      .Footer(
+          "simile search --vector query.npy -k 5\n"
+          "simile search --vector 0.1,-0.2,0.3")
+      .Run([flags] { return RunSearch(*flags); });
 }
 
 }  // namespace simile::cli

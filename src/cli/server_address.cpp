@@ -10,6 +10,7 @@
 namespace simile::cli {
 namespace {
 
+constexpr std::string_view kDefaultHost = "127.0.0.1";
 constexpr std::string_view kDefaultPort = "50051";
 constexpr const char* kWanted = "give HOST:PORT, such as 127.0.0.1:50051";
 
@@ -47,8 +48,10 @@ absl::StatusOr<std::string> ParseServerAddress(std::string_view text) {
   }
   const std::size_t path = text.find('/');
   if (path != std::string_view::npos && path > 0) return RefuseExtra(text.substr(path));
-  const std::string_view host = text.substr(0, HostLength(text));
-  const std::string_view rest = text.substr(host.size());
+  const std::size_t host_length = HostLength(text);
+  const bool is_port_alone = text.starts_with(':') && text.find(':', 1) == std::string_view::npos;
+  const std::string_view host = is_port_alone ? kDefaultHost : text.substr(0, host_length);
+  const std::string_view rest = text.substr(host_length);
   if (rest.starts_with(':') && rest.find(':', 1) != std::string_view::npos) {
     return absl::InvalidArgumentError("an IPv6 address needs brackets: give [ADDRESS]:PORT");
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "base/nearest_name.h"
 #include "cli/answer.h"
 #include "cli/answer_json.h"
 #include "cli/commands.h"
@@ -21,12 +22,17 @@ namespace simile::cli {
 namespace {
 
 constexpr std::uint32_t kCandidatesMax = 20;
+constexpr const char* kNoTarget =
+    "say what to compare with: an id or a title, --id ID,..., --title TEXT, or --like ID,... and "
+    "--unlike ID,...";
 
 struct SimilarFlags {
   QueryFlags query;
   ExampleFlags examples;
+  std::optional<std::string> item;
   std::vector<std::string> ids;
   std::optional<std::string> title;
+  std::optional<std::string> field;
 };
 
 // An item to search around.
@@ -36,15 +42,15 @@ struct Start {
 };
 
 // Prints the items that an ambiguous title may mean.
-void PrintCandidates(const std::string& collection, const SimilarFlags& flags,
-                     const v1::LookupResponse& found) {
+void PrintCandidates(const std::string& collection, const std::string& title,
+                     const SimilarFlags& flags, const v1::LookupResponse& found) {
   if (flags.query.client.json) {
-    fmt::print("{}", CandidatesJson(collection, *flags.title, found));
+    fmt::print("{}", CandidatesJson(collection, title, found));
     return;
   }
   const auto listed = static_cast<std::uint64_t>(found.matches_size());
   fmt::print("{} \"{}\"; name one with --id:\n{}", MatchCountText(found.match_count(), collection),
-             Printable(*flags.title), MatchTable(found, {}, StandardOutput()));
+             Printable(title), MatchTable(found, {}, StandardOutput()));
   if (found.match_count() > listed) {
     fmt::print("  and {} more\n", base::Grouped(found.match_count() - listed));
   }
@@ -56,12 +62,14 @@ void PrintCandidates(const std::string& collection, const SimilarFlags& flags,
 absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
                                                   const v1::Collection& collection,
                                                   const v1::SearchOptions& options,
+                                                  const std::string& title,
                                                   const SimilarFlags& flags) {
   v1::LookupRequest request;
   request.set_collection(collection.name());
   request.set_required_filter(options.required_filter());
   request.set_expected_snapshot_id(options.expected_snapshot_id());
-  request.set_text(*flags.title);
+  request.set_text(title);
+  request.set_field(flags.field.value_or(""));
   request.set_limit(kCandidatesMax);
   const absl::StatusOr<v1::LookupResponse> found = connection.Lookup(request);
   if (!found.ok()) return found.status();
@@ -74,11 +82,11 @@ absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
   }
   if (std::holds_alternative<TitleUnknown>(choice)) {
     return absl::NotFoundError(
-        fmt::format("no {} in {} contains \"{}\". Try fewer words, or name an item with --id.",
-                    collection.lookup_fields().empty() ? "title" : collection.lookup_fields(0),
-                    collection.name(), *flags.title));
+        fmt::format("no {} in {} contains \"{}\".{} Try fewer words, or name an item with --id.",
+                    flags.field.value_or(LookupFieldsText(collection)), collection.name(), title,
+                    base::DidYouMean(found->nearest())));
   }
-  PrintCandidates(collection.name(), flags, *found);
+  PrintCandidates(collection.name(), title, flags, *found);
   return std::nullopt;
 }
 
@@ -96,7 +104,7 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
     return WithAdvice(fetched.status(), fmt::format("--title TEXT finds an item by its {}.",
-                                                    collection.lookup_fields(0)));
+                                                    LookupFieldsText(collection)));
   }
   if (!fetched.ok()) return fetched.status();
   std::vector<Start> starts;
@@ -104,6 +112,22 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
     starts.push_back({item.id(), RowLabel(item.payload(), item.id())});
   }
   return starts;
+}
+
+// Finds the item that an argument names: by its id, else by its title.
+absl::StatusOr<std::optional<Start>> StartByItem(const Connection& connection,
+                                                 const v1::Collection& collection,
+                                                 v1::SearchOptions options,
+                                                 const SimilarFlags& flags) {
+  options.set_partial(false);
+  const auto by_id = StartsById(connection, collection, options, {*flags.item});
+  if (by_id.ok()) return by_id->front();
+  if (!absl::IsNotFound(by_id.status()) || collection.lookup_fields().empty()) {
+    return by_id.status();
+  }
+  auto by_title = StartByTitle(connection, collection, options, *flags.item, flags);
+  if (!by_title.ok()) return by_id.status();
+  return by_title;
 }
 
 // "heat-1995"; "3 items"
@@ -162,22 +186,39 @@ absl::Status CheckTarget(const SimilarFlags& flags) {
   if (by_id && by_title) {
     return absl::InvalidArgumentError("--id and --title cannot be combined; give one");
   }
-  if (by_id || by_title || flags.examples.given()) return absl::OkStatus();
-  // `similar "Toy Story"` names a collection where a title was meant.
-  const std::optional<std::string>& name = flags.query.collection;
-  return absl::InvalidArgumentError(fmt::format(
-      "{}say what to compare with: --title {}, --id ID,..., or --like ID,... and --unlike ID,...",
-      name ? fmt::format("{} alone names the collection; ", base::Quoted(*name)) : "",
-      name ? ShellWord(*name) : "TEXT"));
+  if (flags.item && (by_id || by_title)) {
+    return absl::InvalidArgumentError(fmt::format("{} and {} both name an item; give one",
+                                                  base::Quoted(*flags.item),
+                                                  by_id ? "--id" : "--title"));
+  }
+  if (flags.field && !by_title && !flags.item) {
+    return absl::InvalidArgumentError("--field says where to look for --title; give both");
+  }
+  if (by_id || by_title || flags.item || flags.examples.given()) return absl::OkStatus();
+  // Of one argument RunSimilar finds out what it names.
+  if (flags.query.collection &&
+      flags.query.client.command->collection_given_as == kCollectionArgument) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(kNoTarget);
 }
 
-int RunSimilar(const SimilarFlags& flags) {
+// Chooses the collection; a single argument may name it or the item.
+absl::StatusOr<v1::Collection> CollectionOf(const Connection& connection, SimilarFlags& flags) {
+  const bool has_target = flags.item || flags.title || !flags.ids.empty() || flags.examples.given();
+  if (has_target) return ChooseCollection(connection, flags.query.collection);
+  auto chosen = ChooseCollection(connection, flags.query.collection, flags.item);
+  if (!chosen.ok() || flags.item) return chosen;
+  return absl::InvalidArgumentError(fmt::format("{} alone names the collection; {}",
+                                                base::Quoted(*flags.query.collection), kNoTarget));
+}
+
+int RunSimilar(SimilarFlags& flags) {
   const bool json = flags.query.client.json;
   absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
   if (!options.ok()) return Fail(options.status(), json);
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
-  const absl::StatusOr<v1::Collection> collection =
-      ChooseCollection(connection, flags.query.collection);
+  const absl::StatusOr<v1::Collection> collection = CollectionOf(connection, flags);
   if (!collection.ok()) return Fail(collection.status(), json);
   if (absl::Status set = SetCollectionOptions(flags.query, *collection, *options); !set.ok()) {
     return Fail(set, json);
@@ -187,8 +228,12 @@ int RunSimilar(const SimilarFlags& flags) {
     if (!starts.ok()) return Fail(starts.status(), json);
     return SearchAround(connection, *collection, *options, *starts, flags);
   }
-  if (!flags.title) return SearchAround(connection, *collection, *options, {}, flags);
-  const auto start = StartByTitle(connection, *collection, *options, flags);
+  if (!flags.title && !flags.item) {
+    return SearchAround(connection, *collection, *options, {}, flags);
+  }
+  const auto start = flags.title
+                         ? StartByTitle(connection, *collection, *options, *flags.title, flags)
+                         : StartByItem(connection, *collection, *options, flags);
   if (!start.ok()) return Fail(start.status(), json);
   if (!start->has_value()) return kFailed;
   return SearchAround(connection, *collection, *options, {**start}, flags);
@@ -207,8 +252,11 @@ TitleChoice ChooseByTitle(const v1::LookupResponse& found) {
 void AddSimilarCommand(CommandLine& line) {
   auto flags = std::make_shared<SimilarFlags>();
   Command command = line.Add("similar", "Find the items most like given ones");
-  command.List("--id", flags->ids, "ID", "Items to compare with, by id")
+  command.Positional("ITEM", flags->item, "The item to compare with, by its id, else by its title")
+      .List("--id", flags->ids, "ID", "Items to compare with, by id")
       .Text("--title", flags->title, "TEXT", "The item to compare with, by title or a part of it")
+      .Text("--field", flags->field, "FIELD",
+            "The field to search for it (default: all look-up fields of the collection)")
       .Check([flags] { return CheckTarget(*flags); });
   AddExampleFlags(command, flags->examples);
   AddQueryFlags(command, flags->query);

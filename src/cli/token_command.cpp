@@ -15,6 +15,7 @@
 #include "base/message_text.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
 #include "service/access/access_policy.h"
@@ -32,6 +33,7 @@ struct TokenFlags {
   std::optional<std::string> role;
   std::vector<std::string> collections;
   std::optional<std::string> expires;
+  std::optional<std::string> add_to;
   bool json = false;
 };
 
@@ -82,6 +84,10 @@ int PrintToken(const TokenFlags& flags) {
   principal.token_hashes.push_back(service::HashToken(*token));
   principal.collections = flags.collections;
   if (flags.expires) principal.expires_at = *app::ReadExpiry(*flags.expires);
+  if (flags.add_to) {
+    const absl::Status added = app::AddToAccessFile(*flags.add_to, principal);
+    if (!added.ok()) return Fail(added, flags.json);
+  }
   const std::string entry = app::AccessEntryText(principal);
   if (flags.json) {
     fmt::print("{}",
@@ -92,11 +98,19 @@ int PrintToken(const TokenFlags& flags) {
       "{}\n\n"
       "This is the token of {}; it is shown once and kept nowhere. Its caller sends it as\n"
       "`authorization: Bearer TOKEN`; simile's own commands take it by --token-file or "
-      "SIMILE_TOKEN.\n\n"
+      "SIMILE_TOKEN.\n\n",
+      *token, principal.name);
+  if (flags.add_to) {
+    fmt::print(
+        "{} holds its hash. A server whose server.access_file it is takes it within a second.\n",
+        Printable(*flags.add_to));
+    return kSucceeded;
+  }
+  fmt::print(
       "Add this to the list \"principals\" of the file that server.access_file names. A server "
       "that\n"
       "runs takes it within a second:\n\n{}\n",
-      *token, principal.name, entry);
+      entry);
   return kSucceeded;
 }
 
@@ -115,6 +129,8 @@ void AddTokenCommand(CommandLine& line) {
       .List("--collection", flags->collections, "NAME",
             "The only collections it may use (default all)")
       .Text("--expires", flags->expires, "TIME", "When the access ends (default never)")
+      .File("--add", flags->add_to, "FILE",
+            "Add the entry to this access file, which is made if there is none")
       .Switch("--json", flags->json, "Print JSON for programs")
       .Check([flags] { return CheckTokenFlags(*flags); })
       .Run([flags] { return PrintToken(*flags); });

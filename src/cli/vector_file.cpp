@@ -1,6 +1,7 @@
 #include "cli/vector_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,18 @@ std::string WithTwoAxes(std::string bytes) {
   return rewritten + header + bytes.substr(start->end);
 }
 
+absl::Status CheckFinite(const std::vector<double>& numbers, std::uint64_t row,
+                         const std::string& source) {
+  const auto wrong = std::ranges::find_if_not(
+      numbers, [](double number) { return std::isfinite(static_cast<float>(number)); });
+  if (wrong == numbers.end()) return absl::OkStatus();
+  return Refuse(source, fmt::format("row {} holds {} at column {}; vectors must be finite", row,
+                                    std::isnan(*wrong)   ? "NaN"
+                                    : std::isinf(*wrong) ? "infinity"
+                                                         : fmt::format("{}", *wrong),
+                                    wrong - numbers.begin()));
+}
+
 absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& source,
                                      const Limits& limits) {
   bytes = WithTwoAxes(std::move(bytes));
@@ -79,6 +92,7 @@ absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& sourc
   std::vector<double> numbers(layout->dim);
   for (std::uint64_t i = 0; i < layout->row_count; ++i) {
     if (absl::Status read = rows.Next(numbers); !read.ok()) return read;
+    if (absl::Status finite = CheckFinite(numbers, i, source); !finite.ok()) return finite;
     std::vector<float>& values = vectors.rows.emplace_back(numbers.size());
     std::ranges::transform(numbers, values.begin(),
                            [](double number) { return static_cast<float>(number); });
@@ -96,6 +110,10 @@ absl::StatusOr<std::vector<float>> RowFromJson(const json& list, std::size_t row
                                         values.size(), number.type_name()));
     }
     values.push_back(number.get<float>());
+    if (!std::isfinite(values.back())) {
+      return Refuse(source, fmt::format("row {} holds {} at column {}, which float32 cannot hold",
+                                        row, number.dump(), values.size() - 1));
+    }
   }
   return values;
 }
@@ -135,6 +153,19 @@ absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string
   return vectors;
 }
 
+// Numbers separated by commas, with or without the brackets of a list, as JSON; nothing for another
+// text.
+std::optional<std::string> NumbersAsJson(std::string_view text) {
+  const bool has_brackets = text.starts_with('[') && text.ends_with(']');
+  std::string list = has_brackets ? std::string(text) : fmt::format("[{}]", text);
+  const json parsed = json::parse(list, nullptr, false);
+  if (!parsed.is_array() || parsed.empty()) return std::nullopt;
+  for (const json& each : parsed) {
+    if (!each.is_number() && !(has_brackets && each.is_array())) return std::nullopt;
+  }
+  return list;
+}
+
 }  // namespace
 
 absl::StatusOr<QueryVectors> ParseQueryVectors(std::string bytes, const std::string& source,
@@ -148,6 +179,10 @@ absl::StatusOr<QueryVectors> ReadQueryVectors(const std::string& file, const Lim
                                                                   limits.queries_per_call_max *
                                                                   limits.dim_max;
   absl::StatusOr<InputFile> input = ReadInputFile(file, bytes_max);
+  if (absl::IsNotFound(input.status())) {
+    if (const auto numbers = NumbersAsJson(file)) return FromJson(*numbers, "the vector", limits);
+    return absl::NotFoundError(file + ": no such file, and no list of numbers such as 0.1,0.2");
+  }
   if (!input.ok()) return input.status();
   return ParseQueryVectors(std::move(input->bytes), input->source, limits);
 }

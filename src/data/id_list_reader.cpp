@@ -47,7 +47,7 @@ class IdListReader {
     if (!status.ok() && (faults_.empty() || !faults_.Add(status))) return status;
     if (!faults_.empty()) return faults_.ToStatus();
     if (expected_ && ids_.size() != expected_->count) {
-      return WrongCount(base::Counted(ids_.size(), "id"));
+      return WrongCount(ids_.size());
     }
     return std::move(ids_).Build();
   }
@@ -95,7 +95,8 @@ class IdListReader {
       if (!token.ok()) return token.status();
       if (*token == JsonToken::kListEnd) return absl::OkStatus();
       if (expected_ && ids_.size() == expected_->count) {
-        return WrongCount(fmt::format("more than {}", base::Counted(expected_->count, "id")));
+        if (!faults_.empty()) return faults_.ToStatus();
+        return WrongCount(ids_.size() + CountRest(*token));
       }
       if (ids_.size() == limits_.rows_max) {
         return json_.ErrorAtToken(fmt::format("more than {} ids", base::Grouped(limits_.rows_max)));
@@ -115,8 +116,11 @@ class IdListReader {
     if (token == JsonToken::kString) id = json_.text();
     if (token == JsonToken::kInteger) id = fmt::to_string(json_.integer());
     if (token == JsonToken::kNumber) {
-      absl::StatusOr<std::string> whole = IdFrom(PayloadValue{json_.number()}, limits_);
-      if (whole.ok()) id = std::move(whole);
+      id = IdFrom(PayloadValue{json_.number()}, limits_);
+      if (!id.ok()) {
+        id = json_.ErrorAtToken(
+            fmt::format("row {} {}", ids_.size(), std::string(id.status().message())));
+      }
     }
     if (!id.ok()) return id.status();
     if (const absl::Status status = CheckId(*id, limits_); !status.ok()) {
@@ -130,10 +134,25 @@ class IdListReader {
     return absl::OkStatus();
   }
 
-  absl::Status WrongCount(std::string_view count) const {
-    return absl::InvalidArgumentError(fmt::format("{}: {}, but {} has {}; one id a row is needed",
-                                                  in_.display_name(), count, expected_->said_by,
-                                                  base::Counted(expected_->count, "row")));
+  // How many elements of the list there are from this token on, as far as the syntax is right.
+  std::uint64_t CountRest(JsonToken token) {
+    std::uint64_t count = 0;
+    for (std::size_t depth = 0;;) {
+      const bool ends = token == JsonToken::kListEnd || token == JsonToken::kObjectEnd;
+      if (ends && depth == 0) return count;
+      if (ends) --depth;
+      if (!ends && depth == 0) ++count;
+      if (token == JsonToken::kListBegin || token == JsonToken::kObjectBegin) ++depth;
+      const absl::StatusOr<JsonToken> next = json_.Next();
+      if (!next.ok() || *next == JsonToken::kEnd) return count;
+      token = *next;
+    }
+  }
+
+  absl::Status WrongCount(std::uint64_t count) const {
+    return absl::InvalidArgumentError(fmt::format("{}: {}, but {}; one id a row is needed",
+                                                  in_.display_name(), base::Counted(count, "id"),
+                                                  expected_->WhyNot(count)));
   }
 
   BufferedReader& in_;

@@ -31,6 +31,12 @@ absl::Status CheckId(std::string_view id, const Limits& limits) {
 
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits) {
   if (const auto whole = WholeOf(value)) return fmt::to_string(*whole);
+  if (const auto* const number = std::get_if<double>(&value.value)) {
+    return absl::InvalidArgumentError(
+        fmt::format("is {}; an id is a string or an integer, as astype(int) makes of the column "
+                    "where the ids are whole numbers",
+                    *number));
+  }
   const auto* const text = std::get_if<std::string>(&value.value);
   if (text == nullptr) {
     return absl::InvalidArgumentError(

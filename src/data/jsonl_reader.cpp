@@ -85,6 +85,15 @@ absl::StatusOr<std::uint64_t> JsonlReader::SkipRestOfObject() {
   }
 }
 
+absl::StatusOr<std::uint64_t> JsonlReader::CountAll() {
+  while (true) {
+    const absl::StatusOr<bool> found = ReadLine();
+    // A line that is too long counts.
+    if (!found.ok() && !absl::IsInvalidArgument(found.status())) return found.status();
+    if (found.ok() && !*found) return count_;
+  }
+}
+
 std::string JsonlReader::BlankLinesText() const {
   if (blank_lines_ == 0) return {};
   return fmt::format("{} {} skipped, the first is line {}",

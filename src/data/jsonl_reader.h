@@ -34,6 +34,9 @@ class JsonlReader {
   std::uint64_t line() const { return line_; }
   // The number of objects read so far. A refused object counts too.
   std::uint64_t count() const { return count_; }
+  // Reads the rest without a look at it. The number of objects that the file has, if every line
+  // that is not blank is one. Errors: the stream's own.
+  absl::StatusOr<std::uint64_t> CountAll();
   // An error about that line: `FILE: line N: ...`.
   absl::Status ErrorAtLine(std::string_view what) const;
   // `2 blank lines are skipped, the first is line 7`: those between the objects. Empty for none.

@@ -220,13 +220,15 @@ class Loader {
       dataset_.ids = IdIndex::OfRowNumbers(layout_.row_count);
       return absl::OkStatus();
     }
-    absl::StatusOr<PayloadFile> payload = ReadPayload(
-        *payload_.reader,
-        {.id_field = files_.id_field,
-         .expected = ExpectedRows{.count = layout_.row_count, .said_by = files_.vectors},
-         .fields = plan_.field_rules(),
-         .keep = keep_},
-        limits_);
+    absl::StatusOr<PayloadFile> payload =
+        ReadPayload(*payload_.reader,
+                    {.id_field = files_.id_field,
+                     .expected = ExpectedRows{.count = layout_.row_count,
+                                              .said_by = files_.vectors,
+                                              .dim = layout_.dim},
+                     .fields = plan_.field_rules(),
+                     .keep = keep_},
+                    limits_);
     if (!payload.ok()) return payload.status();
     // First, since they say what the ids are.
     std::ranges::move(dataset_.notes, std::back_inserter(payload->notes));
@@ -240,6 +242,7 @@ class Loader {
   absl::Status ChooseLookupFields() {
     for (const std::string& field : files_.lookup_fields) {
       if (absl::Status status = CheckField("lookup_fields", field); !status.ok()) return status;
+      if (absl::Status status = CheckHasTexts(field); !status.ok()) return status;
     }
     dataset_.lookup_fields = LookupFieldsOf(files_, dataset_.payload);
     return absl::OkStatus();
@@ -272,11 +275,26 @@ class Loader {
                         : fmt::format("; did you mean {}?", base::Quoted(nearest))));
   }
 
+  // Refuses a look-up field in which no text can be found.
+  absl::Status CheckHasTexts(const std::string& name) const {
+    const FieldInfo& field = dataset_.payload.fields()[*dataset_.payload.FieldNumber(name)];
+    if (field.values.texts() + field.values.Of(ValueKind::kTexts).count > 0) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        fmt::format("collection.json: \"lookup_fields\" names {}, which is of type {} and holds no "
+                    "text to look "
+                    "up; name fields of texts, or of lists of texts",
+                    base::Quoted(name), NameOf(field.type)));
+  }
+
   absl::Status LoadUserIds() {
     if (user_ids_.reader == nullptr) return absl::OkStatus();
-    absl::StatusOr<IdIndex> ids = ReadIdList(
-        *user_ids_.reader,
-        ExpectedRows{.count = user_layout_.row_count, .said_by = files_.user_vectors}, limits_);
+    absl::StatusOr<IdIndex> ids = ReadIdList(*user_ids_.reader,
+                                             ExpectedRows{.count = user_layout_.row_count,
+                                                          .said_by = files_.user_vectors,
+                                                          .dim = user_layout_.dim},
+                                             limits_);
     if (!ids.ok()) return ids.status();
     dataset_.profiles.ids = *std::move(ids);
     return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "base/nearest_name.h"
 #include "data/fault_list.h"
 #include "data/id_fields.h"
 #include "data/id_rules.h"
@@ -17,11 +18,16 @@ namespace simile::data {
 namespace {
 
 //   blank  JsonlReader::BlankLinesText, since the objects that belong there may be what is missing
-absl::Status WrongCount(const BufferedReader& in, std::string_view lines,
-                        const ExpectedRows& expected, const std::string& blank) {
+absl::Status WrongCount(const BufferedReader& in, std::uint64_t lines, const ExpectedRows& expected,
+                        const std::string& blank) {
   return absl::InvalidArgumentError(fmt::format(
-      "{}: {}, but {} has {}; one object a row is needed{}{}", in.display_name(), lines,
-      expected.said_by, base::Counted(expected.count, "row"), blank.empty() ? "" : "; ", blank));
+      "{}: {}, but {}; one object a row is needed{}{}", in.display_name(),
+      base::Counted(lines, "line"), expected.WhyNot(lines), blank.empty() ? "" : "; ", blank));
+}
+
+// `; did you mean "movieId"?`; empty for no name.
+std::string NearText(const std::string& name) {
+  return name.empty() ? "" : fmt::format("; did you mean {}?", base::Quoted(name));
 }
 
 // One reading of the file. After a fault the lines that follow are still checked, so that one
@@ -60,12 +66,14 @@ class PayloadReading {
 
   // Refuses the last line when the file has too many lines. Faults of earlier lines are reported
   // before that.
-  absl::Status CheckCount() const {
+  absl::Status CheckCount() {
     absl::Status status;
     if (rules_.expected && lines_.count() > rules_.expected->count) {
-      status = WrongCount(
-          in_, fmt::format("more than {}", base::Counted(rules_.expected->count, "line")),
-          *rules_.expected, lines_.BlankLinesText());
+      if (!faults_.empty()) return faults_.ToStatus();
+      const std::string blank = lines_.BlankLinesText();
+      const absl::StatusOr<std::uint64_t> all = lines_.CountAll();
+      if (!all.ok()) return all.status();
+      status = WrongCount(in_, *all, *rules_.expected, blank);
     } else if (lines_.count() > limits_.rows_max) {
       status = lines_.ErrorAtLine(
           fmt::format("a collection may have {} rows", base::Grouped(limits_.rows_max)));
@@ -92,10 +100,15 @@ class PayloadReading {
   absl::Status AddId() {
     const PayloadValue* const value = FindField(object_, file_.id_field);
     if (value == nullptr || std::holds_alternative<std::monostate>(value->value)) {
+      std::vector<std::string> known;
+      for (const auto& [name, member] : object_) known.push_back(name);
       return lines_.ErrorAtLine(fmt::format(
-          "has no {}; {}", base::Quoted(file_.id_field),
+          "has no {}; {}{}", base::Quoted(file_.id_field),
           rules_.id_field.empty() ? "line 1 has its id there, so every line needs it"
-                                  : "collection.json says that every line's id is there"));
+                                  : "collection.json says that every line's id is there",
+          rules_.id_field.empty() || value != nullptr
+              ? ""
+              : NearText(base::NearestName(file_.id_field, known))));
     }
     const absl::StatusOr<std::string> id = IdFrom(*value, limits_);
     if (!id.ok()) {
@@ -123,8 +136,7 @@ class PayloadReading {
 
   absl::StatusOr<PayloadFile> Finish() {
     if (rules_.expected && lines_.count() != rules_.expected->count) {
-      return WrongCount(in_, base::Counted(lines_.count(), "line"), *rules_.expected,
-                        lines_.BlankLinesText());
+      return WrongCount(in_, lines_.count(), *rules_.expected, lines_.BlankLinesText());
     }
     file_.notes = std::move(missed_).Notes(in_.display_name());
     lines_.NoteBlankLines(file_.notes);
@@ -150,6 +162,15 @@ class PayloadReading {
 };
 
 }  // namespace
+
+std::string ExpectedRows::WhyNot(std::uint64_t found) const {
+  constexpr std::uint64_t kDimMin = 16;  // fewer are as many as the rows by chance
+  if (found != dim || dim < kDimMin) {
+    return fmt::format("{} has {}", said_by, base::Counted(count, "row"));
+  }
+  return fmt::format("{} has {} of {}, so it looks transposed: save the array's transpose, array.T",
+                     said_by, base::Counted(count, "row"), base::Counted(dim, "dimension"));
+}
 
 absl::StatusOr<PayloadFile> ReadPayload(BufferedReader& in, const PayloadRules& rules,
                                         const Limits& limits) {

@@ -19,14 +19,19 @@ namespace simile::data {
 // How many rows a file must describe, and the file that determines it.
 struct ExpectedRows {
   std::uint64_t count = 0;
-  std::string said_by;  // display name of the vectors
+  std::string said_by;    // display name of the vectors
+  std::uint64_t dim = 0;  // of these
+
+  // Why a file that describes another number of rows does not fit: `content_vectors.npy has 2
+  // rows`, and that it looks transposed where it has as many dimensions.
+  std::string WhyNot(std::uint64_t found) const;
 };
 
 // How metadata.jsonl is read.
 struct PayloadRules {
   // The field of ids; empty: IdFieldOf the first line.
   std::string id_field;
-  // When given, the file must have exactly that many lines; reading stops at one more.
+  // When given, the file must have exactly that many lines; those beyond are only counted.
   std::optional<ExpectedRows> expected;
   FieldRules fields;
   Keep keep = Keep::kRows;

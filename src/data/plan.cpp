@@ -36,9 +36,16 @@ absl::Status PlanUsers(const Folder& folder, const Limits& limits, DatasetPlan& 
   const absl::StatusOr<VectorLayout> users = ReadLayout(folder, files.user_vectors, "", limits);
   if (!users.ok()) return users.status();
   if (users->dim != plan.dim) {
-    return absl::InvalidArgumentError(fmt::format(
-        "{}: {}, but {} has {}; users and items need vectors of one model", files.user_vectors,
-        base::Counted(users->dim, "dimension"), files.vectors, base::Grouped(plan.dim)));
+    const std::string* const transposed = users->row_count == plan.dim   ? &files.user_vectors
+                                          : users->dim == plan.row_count ? &files.vectors
+                                                                         : nullptr;
+    const std::string why =
+        transposed == nullptr
+            ? "users and items need vectors of one model"
+            : fmt::format("{} looks transposed: save the array's transpose, array.T", *transposed);
+    return absl::InvalidArgumentError(fmt::format("{}: {}, but {} has {}; {}", files.user_vectors,
+                                                  base::Counted(users->dim, "dimension"),
+                                                  files.vectors, base::Grouped(plan.dim), why));
   }
   plan.user_count = users->row_count;
   return CheckOpens(folder, files.user_ids);

@@ -23,10 +23,12 @@ absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType
                               base::Grouped(limits.rows_max)));
   }
   if (shape[1] > limits.dim_max) {
+    const bool may_be_transposed = shape[0] <= limits.dim_max;
     return refuse(fmt::format(
         "holds more than the {} dimensions a vector may have; reduce them, by PCA for example, or "
-        "keep the first ones where the model allows it (Matryoshka)",
-        base::Grouped(limits.dim_max)));
+        "keep the first ones where the model allows it (Matryoshka){}",
+        base::Grouped(limits.dim_max),
+        may_be_transposed ? "; if it is transposed, save the array's transpose, array.T" : ""));
   }
   return VectorLayout{
       .type = type, .row_count = shape[0], .dim = static_cast<std::uint32_t>(shape[1])};

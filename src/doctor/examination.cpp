@@ -195,8 +195,21 @@ Finding HangAfter(std::chrono::seconds limit) {
 
 Finding CrashBy(const std::string& how) { return Diagnose("", Symptom::kCrash, {.detail = how}); }
 
+namespace {
+
+// Whether the configuration asks for the CPU, so that no GPU is missed.
+bool AsksForCpu(std::span<const Finding> findings) {
+  const auto row =
+      std::ranges::find(SymptomRows(), Symptom::kRoutedByConfiguration, &SymptomRow::symptom);
+  return std::ranges::find(findings, row->name, &Finding::symptom) != findings.end();
+}
+
+}  // namespace
+
 void Conclude(std::vector<Finding>& findings) {
-  if (!GpuAnswers(findings)) return SkipWhatFollows(findings);
+  const bool answers = GpuAnswers(findings);
+  if (!answers) SkipWhatFollows(findings);
+  if (!answers && !AsksForCpu(findings)) return;
   for (Finding& finding : findings) {
     if (IsGpuProbe(finding) && finding.state == State::kFailed) finding.state = State::kWarning;
   }
@@ -209,6 +222,7 @@ Outcome OutcomeOf(std::span<const Finding> findings, backend::Preference prefere
     if (finding.probe == kCpu) return Outcome::kBroken;
     failed = true;
   }
+  if (AsksForCpu(findings)) return Outcome::kCpuAsked;
   if (!failed) return Outcome::kGpu;
   return preference == backend::Preference::kGpu ? Outcome::kBroken : Outcome::kCpuOnly;
 }

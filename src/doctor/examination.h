@@ -71,6 +71,7 @@ enum class Outcome : std::uint8_t {
   kGpu,      // the GPU answers
   kCpuOnly,  // the CPU answers
   kBroken,   // nothing does, or a GPU is demanded and cannot be used
+  kCpuAsked  // the CPU answers, as the configuration asks
 };
 Outcome OutcomeOf(std::span<const Finding> findings, backend::Preference preference);
 

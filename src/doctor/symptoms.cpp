@@ -47,7 +47,8 @@ constexpr SymptomRow kRows[] = {
      "as root, on the host: `nvidia-modprobe -u -c=0`; then recreate containers"},
     {Symptom::kNodeDenied, "node_denied", kFail, "{subject}: {detail}",
      "`ls -l {subject}` shows its group and mode: add the user to the group (in a container: "
-     "--group-add), or let all use it (option NVreg_DeviceFileMode=0666 of the module nvidia). Where "
+     "--group-add), or let all use it (option NVreg_DeviceFileMode=0666 of the module nvidia). "
+     "Where "
      "SELinux keeps a container out: `--security-opt label=disable`, or `setsebool -P "
      "container_use_devices on`"},
     {Symptom::kNodeDead, "node_dead", kFail, "{subject}: {detail}: no card answers behind it",
@@ -171,8 +172,9 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kLostRecently, "lost_recently", kWarn, "{detail}",
      "the rows above and `dmesg | grep -i xid` may say why; three in ten minutes keep a server "
      "on the CPU"},
-    {Symptom::kRoutedByConfiguration, "routed_by_configuration", kFail,
-     "the configuration asks for the CPU ({detail})", "set backend.preference to auto"},
+    {Symptom::kRoutedByConfiguration, "routed_by_configuration", kWarn,
+     "the configuration asks for the CPU ({detail})",
+     "to use a GPU, set backend.preference to auto"},
     {Symptom::kToolkitMissing, "toolkit_missing", kWarn,
      "Docker is here, but not nvidia-container-toolkit: no container can get this card",
      "install nvidia-container-toolkit ({toolkit} or later), run `nvidia-ctk runtime configure "

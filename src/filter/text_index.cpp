@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/nearest_name.h"
+
 namespace simile::filter {
 namespace {
 
@@ -78,33 +80,76 @@ TextIndex TextIndex::Build(const data::PayloadTable& payload,
   return index;
 }
 
-absl::StatusOr<TextMatches> TextIndex::Find(std::string_view field, std::string_view text,
-                                            std::size_t limit, const RowMask* mask,
-                                            base::LongWork& work) const {
-  const auto position = std::find(fields_.begin(), fields_.end(), field);
-  assert(position != fields_.end());
-  const Column& column = columns_[static_cast<std::size_t>(position - fields_.begin())];
+// The rows of a column that contain the needle, one after the other.
+class TextIndex::ColumnSearch {
+ public:
+  // REQUIRES: the column and the needle outlive the search; the needle is not empty.
+  ColumnSearch(const Column& column, std::string_view needle)
+      : column_(&column), all_(column.text.data(), column.text.size()), needle_(needle) {}
+
+  // The row found last; empty at the end.
+  const std::optional<TextMatch>& found() const { return found_; }
+
+  // Finds the next row that the mask allows. Errors: work's.
+  absl::Status Advance(const RowMask* mask, base::LongWork& work) {
+    found_.reset();
+    while (searched_ < all_.size()) {
+      const absl::StatusOr<std::size_t> at = FindNext(all_, searched_, needle_, work);
+      if (!at.ok()) return at.status();
+      if (*at == std::string_view::npos) break;
+      const auto end = std::upper_bound(column_->ends.begin(), column_->ends.end(), *at);
+      searched_ = *end;
+      const auto row = static_cast<Row>(end - column_->ends.begin());
+      if (mask != nullptr && !mask->Allows(row)) continue;
+      const std::size_t begin = row == 0 ? 0 : column_->ends[row - 1];
+      found_ = TextMatch{row, BestQuality(all_.substr(begin, *end - begin), needle_)};
+      return absl::OkStatus();
+    }
+    searched_ = all_.size();
+    return absl::OkStatus();
+  }
+
+ private:
+  const Column* column_;
+  std::string_view all_;
+  std::string_view needle_;
+  std::uint64_t searched_ = 0;  // the text before it was searched
+  std::optional<TextMatch> found_;
+};
+
+absl::StatusOr<TextMatches> TextIndex::Find(const std::vector<std::string>& fields,
+                                            std::string_view text, std::size_t limit,
+                                            const RowMask* mask, base::LongWork& work) const {
   const std::string needle = FoldText(text);
   TextMatches matches;
   if (needle.empty()) return matches;
+  std::vector<ColumnSearch> searches;
+  for (const std::string& field : fields) {
+    const auto position = std::find(fields_.begin(), fields_.end(), field);
+    assert(position != fields_.end());
+    searches.emplace_back(columns_[static_cast<std::size_t>(position - fields_.begin())], needle);
+    if (absl::Status found = searches.back().Advance(mask, work); !found.ok()) return found;
+  }
 
   std::array<std::vector<TextMatch>, 3> by_quality;
-  const std::string_view all(column.text.data(), column.text.size());
-  std::uint64_t begin_of_next = 0;  // the text before it was searched
-  while (begin_of_next < all.size()) {
-    const absl::StatusOr<std::size_t> at = FindNext(all, begin_of_next, needle, work);
-    if (!at.ok()) return at.status();
-    if (*at == std::string_view::npos) break;
-    const auto end = std::upper_bound(column.ends.begin(), column.ends.end(), *at);
-    begin_of_next = *end;
-    const auto row = static_cast<Row>(end - column.ends.begin());
-    if (mask != nullptr && !mask->Allows(row)) continue;
-    const std::size_t begin = row == 0 ? 0 : column.ends[row - 1];
-    const MatchQuality quality = BestQuality(all.substr(begin, *end - begin), needle);
+  for (;;) {
+    std::optional<TextMatch> next;  // the lowest row, by its best string
+    for (const ColumnSearch& search : searches) {
+      const std::optional<TextMatch>& found = search.found();
+      if (!found || (next && found->row > next->row)) continue;
+      const bool same_row = next && found->row == next->row;
+      next = TextMatch{found->row,
+                       same_row ? std::min(found->quality, next->quality) : found->quality};
+    }
+    if (!next) break;
     ++matches.match_count;
-    if (quality == MatchQuality::kWhole) ++matches.whole_match_count;
-    std::vector<TextMatch>& alike = by_quality[static_cast<std::size_t>(quality)];
-    if (alike.size() < limit) alike.push_back({row, quality});
+    if (next->quality == MatchQuality::kWhole) ++matches.whole_match_count;
+    std::vector<TextMatch>& alike = by_quality[static_cast<std::size_t>(next->quality)];
+    if (alike.size() < limit) alike.push_back(*next);
+    for (ColumnSearch& search : searches) {
+      if (!search.found() || search.found()->row != next->row) continue;
+      if (absl::Status found = search.Advance(mask, work); !found.ok()) return found;
+    }
   }
   for (const std::vector<TextMatch>& alike : by_quality) {
     const std::size_t left = limit - matches.first.size();
@@ -112,6 +157,35 @@ absl::StatusOr<TextMatches> TextIndex::Find(std::string_view field, std::string_
                          alike.begin() + static_cast<std::ptrdiff_t>(std::min(left, alike.size())));
   }
   return matches;
+}
+
+absl::StatusOr<std::string> TextIndex::Nearest(const std::vector<std::string>& fields,
+                                               std::string_view text, const RowMask* mask,
+                                               base::LongWork& work) const {
+  constexpr std::size_t kRowsMax = 200'000;
+  constexpr std::uint64_t kValueNs = 10;
+  constexpr std::uint64_t kCellNs = 2;
+  const std::string wanted = FoldText(text);
+  base::NearestSearch search(wanted);
+  for (const std::string& field : fields) {
+    const auto position = std::find(fields_.begin(), fields_.end(), field);
+    assert(position != fields_.end());
+    const Column& column = columns_[static_cast<std::size_t>(position - fields_.begin())];
+    if (column.ends.size() > kRowsMax) continue;
+    std::size_t begin = 0;
+    for (std::size_t row = 0; row < column.ends.size(); begin = column.ends[row++]) {
+      if (mask != nullptr && !mask->Allows(static_cast<Row>(row))) continue;
+      std::string_view values(column.text.data() + begin, column.ends[row] - begin);
+      while (!values.empty()) {
+        const std::string_view value = values.substr(0, values.find(kValueEnd));
+        search.Consider(value);
+        const std::uint64_t cells = wanted.size() * value.size() / 3;
+        if (absl::Status status = work.Did(kValueNs + cells * kCellNs); !status.ok()) return status;
+        values.remove_prefix(value.size() + 1);
+      }
+    }
+  }
+  return std::string(search.found());
 }
 
 std::uint64_t TextIndex::bytes() const {

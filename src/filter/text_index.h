@@ -46,13 +46,19 @@ class TextIndex {
   static TextIndex Build(const data::PayloadTable& payload, const std::vector<std::string>& fields);
 
   const std::vector<std::string>& fields() const { return fields_; }
-  // Rows whose field contains the text, ignoring case and accents; none for text that folds to
-  // nothing. A row with a list counts once, by its best string.
+  // Rows of which a field contains the text, ignoring case and accents; none for text that folds to
+  // nothing. A row counts once, by its best string in any of the fields.
   //   mask  rows that may match, null for all; others are not counted either
-  // REQUIRES: field is one of fields(). Errors: work's. Cost: one pass over the field's folded
-  // text.
-  absl::StatusOr<TextMatches> Find(std::string_view field, std::string_view text, std::size_t limit,
-                                   const RowMask* mask, base::LongWork& work) const;
+  // REQUIRES: each is one of fields(). Errors: work's. Cost: one pass over the folded text of each.
+  absl::StatusOr<TextMatches> Find(const std::vector<std::string>& fields, std::string_view text,
+                                   std::size_t limit, const RowMask* mask,
+                                   base::LongWork& work) const;
+  // The value that a text which is found in none was probably meant to be, as it was folded; empty
+  // when none is near, or there are too many to look at.
+  //   mask  as Find's
+  // REQUIRES: as Find's. Errors: work's. Cost: a distance for each value.
+  absl::StatusOr<std::string> Nearest(const std::vector<std::string>& fields, std::string_view text,
+                                      const RowMask* mask, base::LongWork& work) const;
   std::uint64_t bytes() const;
 
  private:
@@ -60,6 +66,7 @@ class TextIndex {
     std::vector<char> text;           // folded values, each ended by '\n'
     std::vector<std::uint64_t> ends;  // [row_count] where the row's values end
   };
+  class ColumnSearch;
   std::vector<std::string> fields_;
   std::vector<Column> columns_;
 };

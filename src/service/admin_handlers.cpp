@@ -83,6 +83,11 @@ absl::Status CheckAdminAllowed(const AdminParts& parts) {
                      "with --allow-admin (server.admin_allowed)");
 }
 
+// Whether the caller's role is this one or a higher one; true where anyone may call.
+bool HasRole(const CallAccess& access, Role role) {
+  return access.principal() == nullptr || access.principal()->role >= role;
+}
+
 }  // namespace
 
 std::span<const std::string_view> Capabilities() { return kCapabilities; }
@@ -100,8 +105,10 @@ void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoR
       (*response.mutable_limits())[limit.name] = limit.value;
     }
     FillBackend(parts.backend, call.access(), *response.mutable_backend());
-    response.set_changes_allowed(parts.changes_allowed);
-    response.set_admin_allowed(parts.admin_allowed);
+    const CallAccess& access = call.access();
+    response.set_changes_allowed(parts.changes_allowed && HasRole(access, Role::kWrite));
+    response.set_admin_allowed(parts.admin_allowed && HasRole(access, Role::kAdmin) &&
+                               access.sees_all());
   }));
 }
 

@@ -101,16 +101,15 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
   return text;
 }
 
-// Why there are fewer groups than the query asked for.
+// Why there are fewer groups than the query asked for: what no other group has. Whether there is
+// one at all is not told: of a caller who does not see all rows it is not known.
 std::string GroupShortageText(const query::QueryRequest& query, const ResultPage& page,
                               UnfilteredRows& all) {
-  const bool has_all = page.group_count && page.found_count >= *page.group_count;
-  const bool skips = page.groups.empty() && page.found_count > 0;
-  if (has_all && !skips) return "there is no other group";
-  const std::string offset = fmt::format("offset {} skips every", base::Grouped(query.offset));
-  if (has_all) return offset + " group";
   const std::string condition = ConditionText(query, CausesOf(query, page, all, true));
-  if (skips) return fmt::format("{} group with a row that {}", offset, condition);
+  if (page.groups.empty() && page.found_count > 0) {
+    return fmt::format("offset {} skips every group with a row that {}",
+                       base::Grouped(query.offset), condition);
+  }
   return fmt::format("no {}group has a row that {}", page.groups.empty() ? "" : "other ",
                      condition);
 }
@@ -196,17 +195,15 @@ bool CanGoOn(const query::QueryRequest& query, const Limits& limits) {
   return CheckReach({}, LastRank(query), query, limits).ok();
 }
 
-// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. A row can be in
-// several groups, so rows do not bound groups. Where some rows do not exist for the call, how many
-// keywords there are is not told.
+// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. How many groups
+// follow is not known: a row can be in several, and of some the caller may see no row.
 std::string RestText(const query::QueryRequest& query, const ResultPage& page,
                      UnfilteredRows& all) {
-  if (query.group_by && !page.group_count) return "more groups may follow";
-  const std::uint64_t count = query.group_by ? *page.group_count : RowsMax(page, all);
+  if (query.group_by) return "more groups may follow";
+  const std::uint64_t count = RowsMax(page, all);
   if (LastRank(query) >= count) return {};
-  const std::string_view noun = query.group_by ? "group" : "row";
   const std::uint64_t rest = count - LastRank(query);
-  return fmt::format("up to {} {}", base::Counted(rest, noun), rest == 1 ? "follows" : "follow");
+  return fmt::format("up to {} {}", base::Counted(rest, "row"), rest == 1 ? "follows" : "follow");
 }
 
 // Says that the pages end before the rows or groups do.

@@ -51,6 +51,11 @@ class AnyCall {
   // callbacks run on an I/O thread and must be short.
   virtual std::stop_token cancelled() const = 0;
 
+  // Says what the request asks for, for its line in the log. May throw.
+  //   queries  0 for what is no search; k is the largest of them
+  virtual void Describe(std::string_view /*collection*/, std::size_t /*queries*/,
+                        std::uint32_t /*k*/) {}
+
   // The largest response, serialized bytes: a larger one is refused (reply_size.h). Without this
   // limits.reply_bytes_default.
   //   remedy  what the caller can do, for the message; must outlive the call

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/message_text.h"
+#include "filter/unknown_field.h"
 #include "service/answer_options.h"
 #include "service/call_work.h"
 #include "service/change_audit.h"
@@ -165,6 +166,7 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
   if (!own.ok()) return own.status();
   std::uint64_t bytes = 0;
   for (const filter::Field& field : own->rows.fields().fields()) {
+    if (!request.field().empty() && field.name != request.field()) continue;
     v1::FieldDescription& message = *response.add_fields();
     absl::Status status = FillDescription(*own, field, values_max, work, message);
     if (!status.ok()) return status;
@@ -172,6 +174,10 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
     if (bytes > limits.reply_bytes_default) {
       return ReplyTooLargeToBuild(bytes, limits.reply_bytes_default, kFewerValues);
     }
+  }
+  if (!request.field().empty() && response.fields().empty()) {
+    return Refuse(FieldPath{"field"}, "{}",
+                  filter::UnknownField(request.collection(), request.field(), own->rows.fields()));
   }
   response.set_rows(RowCountOf(*own));
   response.set_snapshot_id(permitted->id());

@@ -165,18 +165,21 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
                     parts.limits.reply_bytes_max);
 }
 
-// The field to search: `wanted`, or the collection's first when it is empty.
+// The fields to search: `wanted` alone, or all of the collection's when it is empty.
 // Errors: INVALID_FIELD when the field cannot be searched, naming those that can.
-absl::StatusOr<std::string> LookupField(const Source& source, const std::string& wanted) {
+absl::StatusOr<std::vector<std::string>> FieldsToSearch(const Source& source,
+                                                        const std::string& wanted) {
   const engine::Snapshot& snapshot = *source.snapshot;
-  const std::vector<std::string> fields = LookupFieldsOf(snapshot, source.items.fields());
+  std::vector<std::string> fields = LookupFieldsOf(snapshot, source.items.fields());
   if (fields.empty()) {
     return Refuse({"field"},
                   "{} has no field to search; its collection.json may name some as lookup_fields",
                   snapshot.collection);
   }
-  if (wanted.empty()) return fields.front();
-  if (std::find(fields.begin(), fields.end(), wanted) != fields.end()) return wanted;
+  if (wanted.empty()) return fields;
+  if (std::find(fields.begin(), fields.end(), wanted) != fields.end()) {
+    return std::vector<std::string>{wanted};
+  }
   return Refuse({"field"}, "{} cannot be searched by {}.{} Fields that can: {}.",
                 snapshot.collection, base::Quoted(wanted),
                 base::DidYouMean(base::NearestName(wanted, fields)), fmt::join(fields, ", "));
@@ -190,15 +193,22 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   base::LongWork work = WorkOf(call, parts.clock, kLookupStep);
   auto source = SourceOf(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
-  const auto field = LookupField(*source, request.field());
-  if (!field.ok()) return field.status();
+  const auto fields = FieldsToSearch(*source, request.field());
+  if (!fields.ok()) return fields.status();
   const std::uint32_t limit = request.has_limit() ? request.limit() : kLookupLimitDefault;
-  auto found = source->snapshot->text_index->Find(*field, request.text(), limit,
+  auto found = source->snapshot->text_index->Find(*fields, request.text(), limit,
                                                   source->items.mask().get(), work);
   if (!found.ok()) return found.status();
+  std::string nearest;
+  if (found->match_count == 0) {
+    auto near = source->snapshot->text_index->Nearest(*fields, request.text(),
+                                                      source->items.mask().get(), work);
+    if (!near.ok()) return near.status();
+    nearest = *std::move(near);
+  }
   return LookupReply(std::move(source->snapshot), std::move(source->shape), *std::move(found),
                      std::move(source->notes), options->reply_bytes_max,
-                     parts.limits.reply_bytes_max);
+                     parts.limits.reply_bytes_max, std::move(nearest));
 }
 
 }  // namespace

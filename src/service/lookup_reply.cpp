@@ -58,10 +58,11 @@ void FetchReply::Encode(WireWriter& out) const { EncodeTo(out); }
 
 LookupReply::LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
                          std::vector<std::string> notes, std::uint64_t bytes_max,
-                         std::uint64_t counted_max)
+                         std::uint64_t counted_max, std::string nearest)
     : snapshot_(std::move(snapshot)),
       shape_(std::move(shape)),
       found_(std::move(found)),
+      nearest_(std::move(nearest)),
       notes_(std::move(notes)) {
   Count(counted_max);
   if (bytes() <= bytes_max || notes_.empty()) return;
@@ -86,6 +87,7 @@ void LookupReply::EncodeTo(Sink& out) const {
   out.Text(Response::kSnapshotIdFieldNumber, snapshot_->id);
   out.Number(Response::kSnapshotVersionFieldNumber, snapshot_->version);
   for (const std::string& note : notes_) out.Element(Response::kNotesFieldNumber, note);
+  out.Text(Response::kNearestFieldNumber, nearest_);
 }
 
 void LookupReply::Encode(ByteCounter& out) const { EncodeTo(out); }

@@ -46,7 +46,8 @@ class FetchReply final : public EncodedReply {
 class LookupReply final : public EncodedReply {
  public:
   LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
-              std::vector<std::string> notes, std::uint64_t bytes_max, std::uint64_t counted_max);
+              std::vector<std::string> notes, std::uint64_t bytes_max, std::uint64_t counted_max,
+              std::string nearest = {});
 
  private:
   void Encode(ByteCounter& out) const override;
@@ -57,6 +58,7 @@ class LookupReply final : public EncodedReply {
   engine::SnapshotPtr snapshot_;
   RowShape shape_;
   filter::TextMatches found_;
+  std::string nearest_;
   std::vector<std::string> notes_;
 };
 

@@ -1,5 +1,6 @@
 #include "service/search_handlers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "service/guarded.h"
@@ -21,6 +22,8 @@ void Handle(const SearchPipeline& pipeline, Call& call, const Request& request,
     auto valid = validate(request, pipeline.limits());
     if (!valid.ok()) return valid.status();
     search = *std::move(valid);
+    const auto most = std::ranges::max_element(search.queries, {}, &query::QueryRequest::k);
+    call.Describe(request.collection(), search.queries.size(), most->k);
     return call.access().HoldQueries(search.queries.size());
   });
   if (!status.ok()) return call.Finish(status);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "filter/near_values.h"
 #include "google/rpc/status.pb.h"
 #include "net/queued_service.h"
 #include "query/resolve.h"
@@ -102,9 +104,6 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
     }
     const engine::ResolvedQuery& query = queries[answered++];
     pages[i].excluded_count = exclusions.Of(query);
-    if (query.grouping && query.existing == nullptr) {
-      pages[i].group_count = query.grouping->field.group_count();
-    }
     pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;
     pages[i].filtered = !requests[i].filter.empty();
@@ -118,6 +117,30 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
     pages[i].rows_passing = count->second;
   }
   return pages;
+}
+
+// Says of each page whose filter no row passes which values of the filter may be misspelt.
+// Errors: work's.
+absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
+                           const engine::Snapshot& snapshot, base::LongWork& work,
+                           std::vector<ResultPage>& pages) {
+  constexpr std::size_t kFiltersMax = 4;
+  std::map<std::string_view, std::vector<std::string>> told;  // by filter
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!pages[i].filtered || pages[i].rows_passing != 0) continue;
+    if (told.size() == kFiltersMax && !told.contains(requests[i].filter)) continue;
+    const auto [sentences, is_new] = told.try_emplace(requests[i].filter);
+    if (is_new) {
+      const filter::PayloadView payload(snapshot.filters->payload());
+      const auto prepared = snapshot.filters->Prepare(requests[i].filter, payload, work);
+      if (!prepared.ok()) return prepared.status();
+      auto near = filter::NearValues(prepared->expression, payload, work);
+      if (!near.ok()) return near.status();
+      sentences->second = *std::move(near);
+    }
+    std::ranges::copy(sentences->second, std::back_inserter(pages[i].notes));
+  }
+  return absl::OkStatus();
 }
 
 // Says of each page of Recommend whose it is, and what the user has seen.
@@ -265,6 +288,14 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   if (work.is_too_long()) return false;
   if (!resolved.ok()) return resolved;
   pending->pages = StartPages(search, task->queries, report, call.request_id(), snapshot);
+  // What other rows hold is nobody's business who does not see them.
+  if (pending->collection.sees_all_rows() && search.answer.required_filter.empty()) {
+    if (absl::Status near = AddNearValues(search.queries, snapshot, work, pending->pages);
+        !near.ok()) {
+      if (work.is_too_long()) return false;
+      return near;
+    }
+  }
   if (pending->method == Method::kRecommend) AddUsers(search.queries, report, pending->pages);
   pending->notes = std::move(report.notes);
   pending->unfiltered = std::move(report.unfiltered);
@@ -278,7 +309,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     CountRefusal(parts_.metrics, answer.status());
     FinishWithReply(call, [&]() -> absl::StatusOr<SearchReply> {
-      if (!answer.ok()) return answer.status();
+      if (!answer.ok()) return WithDeadline(answer.status(), call);
       return BuildReply(call, *answer, *pending);
     });
   };
@@ -303,7 +334,7 @@ absl::Status SearchPipeline::ShapeRows(base::LongWork& work, Pending& pending) {
 
 void SearchPipeline::Refuse(Call& call, const absl::Status& status) const {
   CountRefusal(parts_.metrics, status);
-  call.Finish(status);
+  call.Finish(WithDeadline(status, call));
 }
 
 absl::StatusOr<PermittedSnapshot> SearchPipeline::Pin(const PermittedCollection& collection,
@@ -408,6 +439,26 @@ std::string SearchPipeline::NextPageToken(const Pending& pending) const {
   return WritePageToken({.snapshot_id = pending.snapshot->id,
                          .page = paging.token ? paging.token->page + 1 : 1,
                          .request_hash = paging.request_hash});
+}
+
+absl::Status SearchPipeline::WithDeadline(const absl::Status& status, const Call& call) const {
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  const auto milliseconds = [](std::chrono::milliseconds limit) {
+    return fmt::format("{} ms", base::Grouped(static_cast<std::uint64_t>(limit.count())));
+  };
+  const Limits& limits = parts_.limits;
+  const auto wanted = call.deadline();
+  std::string which;
+  if (!wanted) {
+    which = fmt::format("the call set none, and limits.search_deadline_default is {}",
+                        milliseconds(limits.search_deadline_default));
+  } else if (*wanted > call.arrived_at() + limits.search_deadline_max) {
+    which = fmt::format("limits.search_deadline_max is {}, though the call allowed more",
+                        milliseconds(limits.search_deadline_max));
+  } else {
+    return status;
+  }
+  return base::WithMessage(status, fmt::format("{}; {}", std::string(status.message()), which));
 }
 
 Clock::TimePoint SearchPipeline::Deadline(const Call& call) const {

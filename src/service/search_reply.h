@@ -32,8 +32,6 @@ struct ResultPage {
   std::uint64_t excluded_count = 0;  // excluded rows that pass the filters
   std::size_t found_count = 0;       // hits or groups, those that the offset skips included
   std::size_t unlisted_count = 0;    // hits of a cold start that have no value in its order
-  // The groups that group_by's field makes; nothing where some rows do not exist for the call.
-  std::optional<std::uint64_t> group_count;
   // With partial: why there is no answer, as a serialized google.rpc.Status. Of the other fields
   // only user_id and index are sent then. Empty for an answer.
   std::string error;

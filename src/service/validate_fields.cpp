@@ -35,8 +35,8 @@ absl::Status CheckScoreThreshold(const FieldPath& field, float score_threshold) 
 absl::Status CheckFilterSize(const FieldPath& field, std::string_view filter,
                              const Limits& limits) {
   if (filter.size() <= limits.filter_bytes_max) return absl::OkStatus();
-  return Refuse(field, "{} bytes; a filter may have {}", base::Grouped(filter.size()),
-                base::Grouped(limits.filter_bytes_max));
+  return Refuse(field, "{} bytes; a filter may have {}; allow_ids takes long lists of ids",
+                base::Grouped(filter.size()), base::Grouped(limits.filter_bytes_max));
 }
 
 absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, const Limits& limits) {

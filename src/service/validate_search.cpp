@@ -117,14 +117,14 @@ absl::Status CheckExclusionCount(const FieldPath& list, std::uint64_t query_coun
 
 absl::Status CheckAllowedIds(const v1::ItemIds& allowed, const Limits& limits) {
   if (static_cast<std::uint32_t>(allowed.ids_size()) > limits.allowed_ids_max) {
-    return Refuse({"allow_ids", &kOptions},
+    return Refuse({"allow_ids.ids", &kOptions},
                   "{} given; at most {}. A payload field that marks these items, and a filter that "
                   "asks for it, have no such limit",
                   base::Counted(static_cast<std::uint64_t>(allowed.ids_size()), "id"),
                   base::Grouped(limits.allowed_ids_max));
   }
   for (int index = 0; index < allowed.ids_size(); ++index) {
-    absl::Status status = CheckId({"allow_ids", &kOptions, index}, allowed.ids(index), limits);
+    absl::Status status = CheckId({"allow_ids.ids", &kOptions, index}, allowed.ids(index), limits);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

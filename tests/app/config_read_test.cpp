@@ -1,5 +1,7 @@
 #include "app/config_read.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -264,6 +266,16 @@ TEST_F(ConfigReadTest, RefusesUnknownNamesWithTheNearest) {
   EXPECT_THAT(
       FileError(R"({"server": {"prot": 1}})"),
       AllOf(HasSubstr("no setting \"server.prot\""), HasSubstr("Did you mean \"server.port\"?")));
+  const auto offered = [this](const char* variable) {
+    const std::string error = ErrorOf({.file = {}, .environment = {{variable, "1"}}, .flags = {}});
+    return error.substr(std::min(error.size(), error.find("(from environment)") + 18));
+  };
+  // The shortest name with these words at its end; none that has only the prefix in common.
+  EXPECT_EQ(offered("SIMILE_PORT"), ". Did you mean \"SIMILE_SERVER_PORT\"?");
+  EXPECT_EQ(offered("SIMILE_PREFERENCE"), ". Did you mean \"SIMILE_BACKEND_PREFERENCE\"?");
+  EXPECT_EQ(offered("SIMILE_TOKN"), ". Did you mean \"SIMILE_TOKEN\"?");
+  EXPECT_EQ(offered("SIMILE_XYZ"), "; `simile config --print` shows all");
+  EXPECT_THAT(FileError(R"({"port": 1})"), HasSubstr("Did you mean \"server.port\"?"));
   EXPECT_THAT(FileError(R"({"qqqqqqqqqqqqqqqqqqqq": 1})"), HasSubstr("`simile config --print`"));
 }
 

@@ -86,8 +86,14 @@ TEST_F(WiringTest, RefusesPortsThatAreTaken) {
   ASSERT_TRUE(first.ok()) << first.status();
   config_.port = (*first)->port();
   EXPECT_THAT(Error(), HasSubstr("Address already in use"));
-  config_.port = 0;
   config_.metrics_port = *(*first)->metrics_port();
+  EXPECT_EQ(Error(), "cannot listen on " + (*first)->address() +
+                         ": Address already in use; choose another with --port (0 takes any free "
+                         "one); also cannot listen for metrics on " +
+                         *(*first)->metrics_address() +
+                         ": Address already in use; choose another with --metrics-port (0 takes "
+                         "any free one)");
+  config_.port = 0;
   EXPECT_EQ(Error(), "cannot listen for metrics on " + *(*first)->metrics_address() +
                          ": Address already in use; choose another with --metrics-port (0 takes "
                          "any free one)");

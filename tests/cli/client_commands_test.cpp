@@ -73,6 +73,66 @@ TEST_F(ClientCommandsTest, SimilarSuggestsAWayOnAfterAnUnknownTitleOrId) {
   EXPECT_THAT(id.errors, HasSubstr("Did you mean \"toy-story-1995\"?"));
   EXPECT_EQ(Run({"similar", "--id", "nope"}).errors,
             "error: no item \"nope\" in films. --title TEXT finds an item by its title.\n");
+  EXPECT_EQ(
+      Run({"similar", "--title", "Toy Storry"}).errors,
+      "error: no title in films contains \"Toy Storry\". Did you mean \"toy story\"? Try fewer "
+      "words, or name an item with --id.\n");
+}
+
+TEST_F(ClientCommandsTest, SimilarTakesAnIdOrATitleAsArgument) {
+  const ProgramRun by_id = Run({"similar", "films", "heat-1995", "-k", "1"});
+  EXPECT_EQ(by_id.exit_code, 0) << by_id.errors;
+  EXPECT_THAT(by_id.printed, StartsWith("in films, like Heat (1995)\n"));
+  // The collection is left out, where there is one.
+  EXPECT_THAT(Run({"similar", "heat-1995", "-k", "1"}).printed,
+              StartsWith("in films, like Heat (1995)\n"));
+  EXPECT_THAT(Run({"similar", "--collection", "films", "heat-1995", "-k", "1"}).printed,
+              StartsWith("in films, like Heat (1995)\n"));
+  EXPECT_THAT(Run({"similar", "films", "Toy Story", "-k", "1"}).printed,
+              StartsWith("in films, like Toy Story (1995), toy-story-1995\n"));
+  EXPECT_THAT(Run({"similar", "batman"}).printed,
+              StartsWith("16 items of films match \"batman\"; name one with --id:\n"));
+  EXPECT_EQ(
+      Run({"similar", "films", "heat-1996"}).errors,
+      "error: no item \"heat-1996\" in films. Did you mean \"heat-1995\"? --title TEXT finds an "
+      "item by its title.\n");
+  const ProgramRun alone = Run({"similar", "films"});
+  EXPECT_EQ(alone.exit_code, 64);
+  EXPECT_THAT(alone.errors,
+              StartsWith("error: \"films\" alone names the collection; say what to "));
+}
+
+TEST_F(ClientCommandsTest, FieldsListsTheValuesOfOne) {
+  const ProgramRun run = Run({"fields", "films", "genres", "--values", "2"});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed,
+              StartsWith("genres: list of keywords, in 5,000 rows, 41 different values\n"
+                         "  value    rows\n"
+                         "  Drama   1,741\n"));
+  EXPECT_THAT(run.printed, testing::EndsWith("\n  and 39 more; --values shows more\n"));
+  EXPECT_THAT(Run({"fields", "genres"}).printed, HasSubstr("\n  Western "));
+  EXPECT_EQ(RunJson({"fields", "films", "genres"})["fields"].size(), 1U);
+  EXPECT_EQ(
+      Run({"fields", "films", "genre"}).errors,
+      "error: FIELD: films has no field \"genre\". Did you mean \"genres\"? Fields: cast, genres, "
+      "media_id, title, year.\n");
+}
+
+TEST_F(ClientCommandsTest, OffersTheValueThatAFilterMayMean) {
+  const ProgramRun run = Run({"similar", "heat-1995", "-k", "1", "--filter", "genres:\"Westen\""});
+  EXPECT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_THAT(run.printed,
+              HasSubstr("  note: no row has genres \"Westen\"; did you mean \"Western\"?\n"));
+}
+
+TEST_F(ClientCommandsTest, SearchTakesNumbers) {
+  std::string numbers = "1";
+  for (int i = 1; i < 384; ++i) numbers += ",-0.5";
+  EXPECT_THAT(Run({"search", "--vector", numbers, "-k", "1"}).printed,
+              StartsWith("in films, nearest to the vector\n"));
+  const ProgramRun two = Run({"search", "--vector", "0.1,0.2"});
+  EXPECT_EQ(two.exit_code, 64);
+  EXPECT_THAT(two.errors, StartsWith("error: the vector holds 2 dimensions, films has 384."));
 }
 
 TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
@@ -123,7 +183,7 @@ TEST_F(ClientCommandsTest, SearchFindsTheRowsNearestToAVector) {
 
 TEST_F(ClientCommandsTest, SearchRefusesAVectorOfAnotherModel) {
   const ProgramRun run = Run({"search", "--vector", "-"}, "[1, 2, 3]");
-  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.exit_code, 64);
   EXPECT_EQ(run.errors,
             "error: standard input holds 3 dimensions, films has 384. A vector from another model "
             "cannot be compared.\n");
@@ -214,6 +274,8 @@ TEST_F(ClientCommandsTest, LookupListsWhatATitleMayMean) {
   EXPECT_EQ(found["matches"][0]["payload"], json({{"year", 1995}}));
   EXPECT_TRUE(found["matches"][0].contains("row"));
   EXPECT_EQ(Run({"lookup", "no such film"}).printed, "no item of films matches \"no such film\"\n");
+  EXPECT_EQ(Run({"lookup", "Toy Storry"}).printed,
+            "no item of films matches \"Toy Storry\"\ndid you mean \"toy story\"?\n");
   EXPECT_THAT(Run({"lookup", "heat", "--field", "genres"}).errors,
               HasSubstr("films cannot be searched by \"genres\""));
 }

@@ -69,8 +69,11 @@ class ClientSecurityTest : public testing::Test {
         json::parse(RunProgram({"token", "--name", "admin", "--role", "admin", "--json"}).printed);
     token_ = made["token"];
     Write("token", token_ + "\n");
+    const json reader = json::parse(RunProgram({"token", "--name", "reader", "--json"}).printed);
+    Write("reader", reader["token"].get<std::string>() + "\n");
     const json loader = {{"name", "loader"}, {"role", "admin"}, {"certificates", {"loader"}}};
-    Write("access.json", json{{"principals", {made["principal"], loader}}}.dump());
+    Write("access.json",
+          json{{"principals", {made["principal"], reader["principal"], loader}}}.dump());
     process_.emplace(
         std::vector<std::string>{"--collection", std::string("films=") + kFilms, "--data-root",
                                  SIMILE_SOURCE_DIR "/examples", "--no-metrics", "--log-level",
@@ -193,6 +196,36 @@ TEST_F(ClientSecurityTest, TakesFlagsAndVariables) {
     const ProgramRun run = Run({"list"}, one.flags, one.variables);
     EXPECT_THAT(run.printed + run.errors, HasSubstr(one.says));
     EXPECT_EQ(run.exit_code == 0, one.says == listed);
+  }
+}
+
+// What the server refuses one caller is not the server's settings.
+TEST_F(ClientSecurityTest, TellsAReaderWhatItsRoleRefuses) {
+  const std::vector<std::string> reader = {"--ca", File("ca.pem"), "--token-file", File("reader")};
+  for (const char* const command : {"top", "doctor"}) {
+    const ProgramRun run = Run({command}, reader);
+    EXPECT_THAT(run.printed + run.errors, Not(HasSubstr("--allow-admin"))) << command;
+    EXPECT_THAT(run.printed + run.errors, HasSubstr("the role")) << command;
+  }
+  EXPECT_EQ(Run({"top"}, reader).errors,
+            "error: reader has the role read; simile.v1.AdminService/GetStats needs admin\n");
+  const ProgramRun info = Run({"info"}, reader);
+  EXPECT_THAT(info.printed, HasSubstr("admin    refused to this caller: top and doctor --server "
+                                      "need the role admin\n"));
+  EXPECT_THAT(Run({"info"}, {"--ca", File("ca.pem"), "--token-file", File("token")}).printed,
+              HasSubstr("admin    allowed\n"));
+}
+
+// A server that listens need not be started.
+TEST_F(ClientSecurityTest, OffersNoStartOfAServerThatRefusesOrIsRefused) {
+  const std::vector<std::string> refused[] = {
+      {"--tls"}, {}, {"--ca", File("ca.pem"), "--server-name", "other.test"}};
+  for (const std::vector<std::string>& flags : refused) {
+    const ProgramRun run = Run({"list"}, flags);
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_THAT(run.errors,
+                testing::StartsWith("error: no connection to the server at " + address_ + ": it"));
+    EXPECT_THAT(run.errors, Not(HasSubstr("start one with")));
   }
 }
 

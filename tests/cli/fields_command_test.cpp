@@ -54,6 +54,25 @@ TEST(FieldsCommandTest, LeavesOutTheMemoryOnANarrowTerminal) {
             "year    integer           5,000        121  1902 to 2023\n");
 }
 
+TEST(FieldsCommandTest, ListsTheValuesOfOneField) {
+  EXPECT_EQ(FieldValuesTable(FilmFields().fields(0), Terminal{}),
+            "genres: list of keywords, in 4,984 rows, 42 different values\n"
+            "  value    rows\n"
+            "  Drama   1,850\n"
+            "  Comedy  1,409\n"
+            "  and 40 more; --values shows more\n");
+  EXPECT_EQ(FieldValuesTable(FilmFields().fields(1), Terminal{}),
+            "year: integer, in 5,000 rows, 1902 to 2023\n");
+}
+
+TEST(FieldsCommandTest, CutsLongValuesAmongOthers) {
+  v1::DescribeFieldsResponse described = FilmFields();
+  described.mutable_fields(0)->mutable_values(0)->mutable_value()->set_string_value(
+      std::string(50, 'x'));
+  EXPECT_THAT(FieldsTable(described, Terminal{}),
+              testing::HasSubstr("  " + std::string(39, 'x') + "… (1,850), Comedy (1,409)  "));
+}
+
 TEST(FieldsCommandTest, PrintsTheSameAsJson) {
   const auto fields = nlohmann::json::parse(FieldsJson("films", FilmFields()));
   EXPECT_EQ(fields["collection"], "films");

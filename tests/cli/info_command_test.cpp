@@ -31,7 +31,7 @@ v1::GetServerInfoResponse Info() {
 }
 
 TEST(InfoCommandTest, ShowsOneFactPerLine) {
-  EXPECT_EQ(InfoText(Info(), "127.0.0.1:50051", Terminal{}),
+  EXPECT_EQ(InfoText(Info(), "127.0.0.1:50051", false, Terminal{}),
             "simile 0.1.0 at 127.0.0.1:50051\n"
             "  build    0123456789ab, GNU 12.2.0, Release\n"
             "  started  2023-11-14 22:13:20 UTC\n"
@@ -44,12 +44,21 @@ TEST(InfoCommandTest, ShowsOneFactPerLine) {
             "  limits   4; `simile info --limits` lists them\n");
 }
 
+TEST(InfoCommandTest, TellsACallerWhatItsRoleRefuses) {
+  const std::string text = InfoText(Info(), "127.0.0.1:50051", true, Terminal{});
+  EXPECT_THAT(text,
+              HasSubstr("  changes  refused to this caller: load, reload, rollback and unload "
+                        "need the role write\n"));
+  EXPECT_THAT(text, HasSubstr("  admin    refused to this caller: top and doctor --server need the "
+                              "role admin\n"));
+}
+
 TEST(InfoCommandTest, LeavesOutACommitThatIsNotKnown) {
   v1::GetServerInfoResponse info = Info();
   info.clear_commit();
   info.set_changes_allowed(true);
   info.set_admin_allowed(true);
-  const std::string text = InfoText(info, "a:1", Terminal{});
+  const std::string text = InfoText(info, "a:1", false, Terminal{});
   EXPECT_THAT(text, HasSubstr("  build    GNU 12.2.0, Release\n"));
   EXPECT_THAT(text, HasSubstr("  changes  allowed\n"));
   EXPECT_THAT(text, HasSubstr("  admin    allowed\n"));
@@ -61,7 +70,7 @@ TEST(InfoCommandTest, WrapsAbilitiesAndShortensTheCommit) {
   for (const char* name : {"expected_snapshot_id", "page_tokens_across_servers", "as_stored"}) {
     info.add_capabilities(name);
   }
-  const std::string text = InfoText(info, "a:1", Terminal{});
+  const std::string text = InfoText(info, "a:1", false, Terminal{});
   EXPECT_THAT(text, HasSubstr("  build    0123456789ab, GNU 12.2.0, Release\n"));
   EXPECT_THAT(text, HasSubstr("  can      search, search_stream, expected_snapshot_id,\n"
                               "           page_tokens_across_servers, as_stored\n"));

@@ -82,6 +82,26 @@ TEST(ItemTextTest, ListsMatchesByTheirNamesWhereThereAreNoTitles) {
             "  7   name  brand  colour\n");
 }
 
+TEST(ItemTextTest, CutsLongListsAndChoosesNoLongColumnsOfItsOwn) {
+  v1::LookupResponse found;
+  v1::Item& item = *found.add_matches()->mutable_item();
+  item.set_id("7");
+  auto& payload = *item.mutable_payload();
+  payload["abstract"].set_string_value(std::string(81, 'x'));
+  payload["brand"].set_string_value("brand");
+  for (int i = 0; i < 30; ++i) {
+    payload["tags"].mutable_list_value()->add_values()->set_string_value("a long tag");
+  }
+  EXPECT_EQ(
+      MatchTable(found, {}, Terminal{}),
+      "  id  tags                                                                     brand\n"
+      "  7   a long tag, a long tag, a long tag, a long tag, a long tag, and 25 more  brand\n");
+  EXPECT_THAT(MatchTable(found, {"abstract"}, Terminal{}),
+              testing::HasSubstr("  7   " + std::string(81, 'x') + "\n"));
+  payload["tags"].mutable_list_value()->mutable_values()->DeleteSubrange(1, 29);
+  EXPECT_THAT(MatchTable(found, {"tags"}, Terminal{}), testing::EndsWith("  7   a long tag\n"));
+}
+
 TEST(ItemTextTest, JsonLeavesOutWhatWasNotAskedFor) {
   v1::Item item = Film("heat-1995", "Heat", 1995);
   EXPECT_EQ(ItemJson(item).dump(), R"({"id":"heat-1995","payload":{"title":"Heat","year":1995}})");

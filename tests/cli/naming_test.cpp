@@ -61,7 +61,6 @@ class NamingTest : public testing::Test {
 
   std::string folder(const std::string& name) const { return root_.path() / name; }
 
- private:
   const ScratchFolder root_;
   std::optional<LiveServer> server_;
 };
@@ -93,6 +92,30 @@ TEST_F(NamingTest, EveryListFlagNamesIdsThatHoldCommas) {
                                         "as in 'a\\,b'"));
 }
 
+TEST_F(NamingTest, ALookUpSearchesEveryLookUpFieldUnlessOneIsNamed) {
+  root_.Write("two/collection.json", R"({"lookup_fields": ["title", "by"]})");
+  root_.Write("two/metadata.jsonl",
+              "{\"id\": \"a\", \"title\": \"A\", \"by\": \"Ann\", \"year\": 1}\n"
+              "{\"id\": \"b\", \"title\": \"Ann\", \"by\": \"Bob\", \"year\": 2}\n"
+              "{\"id\": \"c\", \"title\": \"C\", \"by\": \"Cy\", \"year\": 3}\n"
+              "{\"id\": \"d\", \"title\": \"D\", \"by\": \"Di\", \"year\": 4}\n");
+  ASSERT_EQ(Run({"load", "two", "two"}).exit_code, 0);
+  EXPECT_EQ(RunJson({"lookup", "two", "ann"})["match_count"], 2);
+  EXPECT_EQ(RunJson({"lookup", "two", "ann", "--field", "by"})["matches"][0]["id"], "a");
+  EXPECT_THAT(Run({"similar", "two", "Bob", "-k", "1"}).printed,
+              testing::StartsWith("in two, like Ann (2), b\n"));
+  EXPECT_THAT(Run({"similar", "two", "--title", "Ann", "--field", "by", "-k", "1"}).printed,
+              testing::StartsWith("in two, like A (1), a\n"));
+  EXPECT_EQ(Run({"similar", "two", "--title", "Zed"}).errors,
+            "error: no title or by in two contains \"Zed\". Try fewer words, or name an item with "
+            "--id.\n");
+  root_.Write("two/collection.json", R"({"lookup_fields": ["title", "year"]})");
+  EXPECT_EQ(
+      Run({"reload", "two"}).errors,
+      "error: collection.json: \"lookup_fields\" names \"year\", which is of type integer and "
+      "holds no text to look up; name fields of texts, or of lists of texts\n");
+}
+
 TEST_F(NamingTest, EveryCommandTakesTheCollectionAsArgumentAndAsFlag) {
   ASSERT_EQ(Run({"load", "--collection", "two", "two"}).exit_code, 0);
   const std::vector<Arguments> commands{{"similar", "--id", "a"},
@@ -118,7 +141,12 @@ TEST_F(NamingTest, EveryCommandTakesTheCollectionAsArgumentAndAsFlag) {
     }
     const ProgramRun both = run({"two", "--collection", "films"});
     EXPECT_EQ(both.exit_code, 64) << command[0];
-    EXPECT_THAT(both.errors, HasSubstr("two collections are named, \"films\" and \"two\""));
+    // These have an argument after the collection.
+    const std::string wrong = command[0] == "similar"  ? "\"two\" and --id both name an item"
+                              : command[0] == "fields" ? "films has no field \"two\""
+                                                       : "two collections are named, \"films\" and "
+                                                         "\"two\"";
+    EXPECT_THAT(both.errors, HasSubstr(wrong));
     EXPECT_NE(run({"three"}).exit_code, 0) << command[0];
   }
   for (const Arguments& lookup :

@@ -172,9 +172,9 @@ TEST(ProgramTest, NamesTheFlagThatWasMeant) {
             "error: similar has no flag \"--name\"; say --title TEXT");
   EXPECT_EQ(error({"list", "--name", "films"}),
             "error: list has no flag \"--name\"; say --collection NAME");
-  EXPECT_EQ(error({"similar", "films", "Toy Story"}),
-            "error: similar takes only COLLECTION; \"Toy Story\" is one too many. Did you mean "
-            "--title \"Toy Story\"?");
+  EXPECT_EQ(error({"search", "films", "heat-1995", "--vector", "1"}),
+            "error: search takes only COLLECTION; \"heat-1995\" is one too many. Write a text that "
+            "holds spaces in quotes.");
   EXPECT_EQ(error({"list", "--format", "json"}),
             "error: list has no flag \"--format\"; say --json");
   EXPECT_EQ(
@@ -187,18 +187,19 @@ TEST(ProgramTest, NamesTheFlagThatWasMeant) {
       "--id heat-1995?");
 }
 
-TEST(ProgramTest, SimilarSaysHowToNameATitle) {
-  const ProgramRun run = RunProgram({"similar", "Toy Story"});
+TEST(ProgramTest, SimilarSaysHowToNameAnItem) {
+  const ProgramRun run = RunProgram({"similar"});
   EXPECT_EQ(run.exit_code, 64);
   EXPECT_EQ(run.errors,
-            "error: \"Toy Story\" alone names the collection; say what to compare with: --title "
-            "\"Toy Story\", --id ID,..., or --like ID,... and --unlike ID,...\n");
-  const ProgramRun as_json = RunProgram({"similar", "Toy Story", "--json"});
+            "error: say what to compare with: an id or a title, --id ID,..., --title TEXT, or "
+            "--like ID,... and --unlike ID,...\n");
+  const ProgramRun as_json = RunProgram({"similar", "--collection", "films", "--json"});
   EXPECT_EQ(as_json.exit_code, 64);
   EXPECT_EQ(json::parse(as_json.printed)["error"]["code"], "INVALID_ARGUMENT");
-  EXPECT_EQ(RunProgram({"similar"}).errors,
-            "error: say what to compare with: --title TEXT, --id ID,..., or --like ID,... and "
-            "--unlike ID,...\n");
+  EXPECT_EQ(RunProgram({"similar", "films", "heat-1995", "--title", "Heat"}).errors,
+            "error: \"heat-1995\" and --title both name an item; give one\n");
+  EXPECT_EQ(RunProgram({"similar", "--id", "heat-1995", "--field", "cast"}).errors,
+            "error: --field says where to look for --title; give both\n");
 }
 
 TEST(ProgramTest, SaysHowToStartAServerWhenThereIsNone) {
@@ -426,7 +427,7 @@ TEST(ProgramTest, FailsWhenItsOutputIsLost) {
   EXPECT_EQ(ExitInShell("version 1>&- 2>/dev/null"), 1);
   EXPECT_EQ(ExitInShell("version >/dev/full 2>/dev/null"), 1);
   EXPECT_EQ(ExitInShell("version 0<&- 1>&- 2>&-"), 1);
-  EXPECT_EQ(ExitInShell("search --vector - 0<&- 2>/dev/null"), 1);
+  EXPECT_EQ(ExitInShell("search --vector - 0<&- 2>/dev/null"), 64);
 }
 
 TEST(ProgramTest, LostErrorsChangeNoExitCode) {
@@ -465,6 +466,16 @@ TEST(ProgramTest, InspectGivesNumbersAsNumbers) {
                                     {"bytes", 3'840'128},
                                     {"unread_reason", nullptr}}));
   EXPECT_EQ(said["unread_files"], said["files"].size() - 5);
+}
+
+TEST(ProgramTest, InspectSaysFirstWhatWasPassedOver) {
+  const ScratchFolder scratch;
+  scratch.Write("content_vectors.npy", NpyFile({1, 0, 0, 1}, 2));
+  scratch.Write("metadata.jsonl",
+                "{\"movieId\": 7, \"title\": \"A\"}\n{\"movieId\": 8, \"title\": \"B\"}\n");
+  const ProgramRun run = RunProgram({"inspect", scratch.path()});
+  EXPECT_THAT(run.printed, HasSubstr(": collection\n  note: metadata.jsonl: ids are row numbers; "
+                                     "\"movieId\" is distinct in every row, and "));
 }
 
 TEST(ProgramTest, InspectSaysLastWhatWouldBeMissing) {
@@ -553,7 +564,7 @@ TEST(ProgramTest, InspectAcceptsAFileNameOfAnyBytes) {
 
 TEST(ProgramTest, SearchChecksItsVectorsBeforeItConnects) {
   const ProgramRun run = RunProgram({"search", "--vector", "-"}, "[1, \"two\"]");
-  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.exit_code, 64);
   EXPECT_EQ(run.errors, "error: standard input: row 0, column 1: string where a number belongs\n");
 }
 

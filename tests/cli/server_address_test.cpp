@@ -11,6 +11,7 @@ TEST(ServerAddressTest, TakesHostAndPortOrHostAlone) {
   EXPECT_EQ(*ParseServerAddress("[::1]:65535"), "[::1]:65535");
   EXPECT_EQ(*ParseServerAddress("localhost"), "localhost:50051");
   EXPECT_EQ(*ParseServerAddress("[::1]"), "[::1]:50051");
+  EXPECT_EQ(*ParseServerAddress(":50052"), "127.0.0.1:50052");
 }
 
 TEST(ServerAddressTest, SaysWhatIsTooMuch) {
@@ -29,11 +30,12 @@ TEST(ServerAddressTest, SaysWhatIsMissingOrWrong) {
   const auto error = [](const char* text) {
     return std::string(ParseServerAddress(text).status().message());
   };
-  for (const char* text : {"", ":50051", "50051", "/run/socket", "[]:50051", "[::1", "[::1]50051",
+  for (const char* text : {"", "50051", "/run/socket", "[]:50051", "[::1", "[::1]50051",
                            "a b:50051", "user@search:50051", "localhost "}) {
     EXPECT_EQ(error(text), wanted) << text;
   }
   EXPECT_EQ(error("localhost:"), "the port is missing; " + wanted);
+  EXPECT_EQ(error(":"), "the port is missing; " + wanted);
   for (const char* port : {"0", "65536", "99999", "-1", "grpc", "50051x", " 50051"}) {
     const std::string text = std::string("localhost:").append(port);
     EXPECT_EQ(error(text.c_str()),

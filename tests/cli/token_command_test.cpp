@@ -1,3 +1,5 @@
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "cli/program_run.h"
 #include "files/document.h"
+#include "files/scratch_folder.h"
 
 namespace simile::cli {
 namespace {
@@ -47,6 +50,35 @@ TEST(TokenCommandTest, RefusesWhatTheAccessFileWouldRefuse) {
     EXPECT_EQ(run.exit_code, 64) << mistake.error;
     EXPECT_THAT(run.errors, StartsWith("error: " + mistake.error));
   }
+}
+
+TEST(TokenCommandTest, AddsTheEntryToAFile) {
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "access.json").string();
+  const auto names = [&] {
+    std::vector<std::string> found;
+    const json read = json::parse(std::ifstream(file));
+    for (const json& each : read["principals"]) {
+      found.push_back(each["name"]);
+    }
+    return found;
+  };
+  const ProgramRun first = RunProgram({"token", "--name", "ann", "--add", file});
+  EXPECT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_THAT(first.printed, StartsWith("simile_"));
+  EXPECT_THAT(first.printed, HasSubstr(file + " holds its hash."));
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EQ(RunProgram({"token", "--name", "bob", "--role", "write", "--add", file}).exit_code, 0);
+  EXPECT_EQ(names(), (std::vector<std::string>{"ann", "bob"}));
+  // What a server would not read changes nothing.
+  const ProgramRun again = RunProgram({"token", "--name", "bob", "--add", file});
+  EXPECT_EQ(again.exit_code, 64);
+  EXPECT_EQ(again.errors, "error: " + file + ": two principals are named \"bob\"\n");
+  EXPECT_EQ(names().size(), 2U);
+  folder.Write("access.json", "{\"principals\": {}}");
+  EXPECT_THAT(RunProgram({"token", "--name", "eve", "--add", file}).errors,
+              HasSubstr("no list \"principals\""));
 }
 
 TEST(TokenCommandTest, RunsAsTheDocumentationSays) {

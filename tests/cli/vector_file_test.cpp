@@ -1,6 +1,7 @@
 #include "cli/vector_file.h"
 
 #include <cstring>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,7 +89,27 @@ TEST(VectorFileTest, RefusesMoreVectorsThanACallTakes) {
 TEST(VectorFileTest, NamesAMissingFile) {
   const auto vectors = ReadQueryVectors("/nowhere/query.npy", Limits{});
   EXPECT_TRUE(absl::IsNotFound(vectors.status()));
-  EXPECT_EQ(vectors.status().message(), "/nowhere/query.npy: no such file");
+  EXPECT_EQ(vectors.status().message(),
+            "/nowhere/query.npy: no such file, and no list of numbers such as 0.1,0.2");
+  EXPECT_TRUE(absl::IsNotFound(ReadQueryVectors("0.1,", Limits{}).status()));
+}
+
+TEST(VectorFileTest, TakesNumbersInPlaceOfAFile) {
+  for (const char* text : {"0.5,-2", "0.5, -2", "[0.5, -2]"}) {
+    const auto vectors = ReadQueryVectors(text, Limits{});
+    ASSERT_TRUE(vectors.ok()) << text << vectors.status();
+    EXPECT_EQ(vectors->rows, (std::vector<std::vector<float>>{{0.5F, -2}})) << text;
+    EXPECT_EQ(vectors->source, "the vector");
+  }
+  EXPECT_EQ(ReadQueryVectors("[[1], [2]]", Limits{})->rows.size(), 2U);
+}
+
+TEST(VectorFileTest, NamesTheFileAndThePlaceOfANumberThatIsNotFinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(ParseQueryVectors(Npy("(2, 1)", {1, nan}), "query.npy", Limits{}).status().message(),
+            "query.npy: row 1 holds NaN at column 0; vectors must be finite");
+  EXPECT_EQ(ParseQueryVectors("[[1, 2], [1, 1e39]]", "query", Limits{}).status().message(),
+            "query: row 1 holds 1e+39 at column 1, which float32 cannot hold");
 }
 
 }  // namespace

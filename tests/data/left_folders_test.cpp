@@ -168,7 +168,7 @@ TEST_F(LeftFolderTest, UserIds) {
   EXPECT_EQ(Loads("user_ids.json", "[12.0, 13.0]"), "\"a\"");
   EXPECT_EQ(Loads("user_ids.json", "[12, 13]"), "\"a\"");
   EXPECT_THAT(Refusal("user_ids.json", "[1.5, null]"),
-              AllOf(HasSubstr("2 faults"), HasSubstr("row 0 is a number"),
+              AllOf(HasSubstr("2 faults"), HasSubstr("row 0 is 1.5"),
                     HasSubstr("row 1 is null; an id is a string or an integer")));
   EXPECT_THAT(Refusal("user_ids.json", "user\n1\n2\n"), HasSubstr("looks like lines of text"));
   folder_.Write("user_ids.json", "[12, 13]");
@@ -220,7 +220,27 @@ TEST_F(LeftFolderTest, Arrays) {
   EXPECT_THAT(Refusal("content_vectors.npy", "PK\x03\x04rest of an archive"),
               HasSubstr("a zip archive, as np.savez writes"));
   EXPECT_THAT(Refusal("content_vectors.npy", NpyFile({1, 0, 1, 0, 1, 0}, 3)),
-              HasSubstr("more than 2 lines, but content_vectors.npy has 2 rows"));
+              HasSubstr("3 lines, but content_vectors.npy has 2 rows; one object a row is needed"));
+}
+
+TEST(TransposedTest, IsAskedAboutWhereThereAreAsManyLinesAsDimensions) {
+  const ScratchFolder folder;
+  folder.Write("content_vectors.npy", NpyFile(std::vector<float>(4 * 20, 1), 20));
+  std::string lines;
+  for (int row = 0; row < 20; ++row) lines += "{\"title\": \"a\"}\n";
+  folder.Write("metadata.jsonl", lines);
+  const auto refusal = [&] {
+    return std::string(InspectFile(folder.path(), Limits{})->status.message());
+  };
+  EXPECT_EQ(refusal(),
+            "metadata.jsonl: 20 lines, but content_vectors.npy has 4 rows of 20 dimensions, so it "
+            "looks transposed: save the array's transpose, array.T; one object a row is needed");
+  folder.Write("content_vectors.npy", NpyFile(std::vector<float>(20 * 4, 1), 4));
+  folder.Write("user_ids.json", "[\"u\"]");
+  folder.Write("preference_vectors.npy", NpyFile(std::vector<float>(4 * 3, 1), 3));
+  EXPECT_EQ(refusal(),
+            "preference_vectors.npy: 3 dimensions, but content_vectors.npy has 4; "
+            "preference_vectors.npy looks transposed: save the array's transpose, array.T");
 }
 
 TEST_F(LeftFolderTest, EqualVectors) {

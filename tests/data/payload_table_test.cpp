@@ -146,8 +146,8 @@ TEST(PayloadTableTest, LetsFieldsOfRowsTakeThePlacesOfFieldsInsideObjects) {
   ASSERT_TRUE(builder.Add({{"b", Integer(1)}, {"c", Integer(2)}, {"d", Integer(3)}}).ok());
   ASSERT_TRUE(builder.Add({{"o", {Wide("a", 3)}}}).ok());
   EXPECT_EQ(builder.Add({{"e", Integer(4)}}).message(),
-            "field \"e\" is one too many; a collection may have 4 different fields, and one field "
-            "may hold an object with any number");
+            "field \"e\" is one too many; a collection may have 4 different fields: keep rare ones "
+            "in one object, or in one list of texts as in \"attributes\": [\"color=red\"]");
   const PayloadTable table = std::move(builder).Build();
   EXPECT_THAT(NamesOf(table), ElementsAre("b", "c", "d", "o"));
   EXPECT_EQ(table.ReadField(1, *table.FieldNumber("d")), Integer(3));

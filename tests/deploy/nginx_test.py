@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 import unittest
 
 import grpc
@@ -60,6 +60,13 @@ def watch(channel: grpc.Channel):
     return call(b"", wait_for_ready=True, timeout=PATIENCE_SECONDS)
 
 
+def end_of(call) -> threading.Event:
+    """Set when the call ends."""
+    ended = threading.Event()
+    call.add_callback(ended.set)
+    return ended
+
+
 def request() -> search_pb2.SearchRequest:
     return search_pb2.SearchRequest(collection="films", queries=[search_pb2.Query(id="heat-1995")],
                                     options=search_pb2.SearchOptions(k=1))
@@ -100,18 +107,20 @@ class NginxTest(unittest.TestCase):
     def test_a_silent_watch_lives_on(self):
         replies = watch(self.channel())
         next(replies)
-        time.sleep(SILENCE_SECONDS)
-        self.assertTrue(replies.is_active())
+        self.assertFalse(end_of(replies).wait(SILENCE_SECONDS))
         replies.cancel()
 
     def test_a_silent_stream_of_queries_lives_on(self):
+        ended = threading.Event()
+
         def requests():
             for tag in (1, 2):
                 yield search_pb2.SearchStreamRequest(tag=tag, search=request())
-                time.sleep(SILENCE_SECONDS)
+                ended.wait(SILENCE_SECONDS)
 
-        stub = search_pb2_grpc.SearchServiceStub(self.channel())
-        answers = list(stub.SearchStream(requests(), timeout=PATIENCE_SECONDS))
+        stream = search_pb2_grpc.SearchServiceStub(self.channel()).SearchStream(requests(), timeout=PATIENCE_SECONDS)
+        stream.add_callback(ended.set)
+        answers = list(stream)
         self.assertEqual([answer.tag for answer in answers], [1, 2])
         self.assertTrue(all(len(answer.search.results) == 1 for answer in answers), answers)
 

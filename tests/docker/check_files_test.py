@@ -2,7 +2,9 @@
 """Breaks each rule of check_files.py in turn, and sees it found."""
 
 import copy
+import os
 import unittest
+import unittest.mock
 
 import check_files
 
@@ -50,6 +52,13 @@ class ServiceTest(unittest.TestCase):
         for key, value in [("volumes", ["/films:/data/films:rw", "state:/var/lib/simile"]), ("ports", ["50051:50051"]),
                            ("privileged", True), ("network_mode", "host"), ("healthcheck", {"disable": True})]:
             self.assertNotEqual(check_files.service_findings({**SERVICE, key: value}), [], key)
+
+    @unittest.skipUnless(check_files.compose_files and check_files.compose_files.CAN_MERGE, "needs docker-compose and yaml")
+    def test_compose_serves_any_folder_under_any_name(self):
+        with unittest.mock.patch.dict(os.environ, {"DATA": "/srv/songs", "NAME": "songs"}):
+            service = check_files.compose_files.merged(("compose.yaml",))["simile"]
+        self.assertIn("songs=/data/songs", service["command"])
+        self.assertIn("/srv/songs:/data/songs:ro", service["volumes"])
 
     def test_wants_one_way_to_the_gpu(self):
         build = {"build": {"target": "gpu"}}

@@ -295,6 +295,16 @@ TEST(OutcomeTest, IsBrokenWhenADemandedGpuCannotBeUsed) {
   EXPECT_EQ(OutcomeOf(findings, backend::Preference::kGpu), Outcome::kBroken);
 }
 
+TEST(OutcomeTest, IsWhatWasAskedForWhereTheConfigurationAsksForTheCpu) {
+  std::vector<Finding> findings = {Diagnose("device nodes", Symptom::kNoCard, {}),
+                                   Diagnose("configuration", Symptom::kRoutedByConfiguration, {})};
+  Conclude(findings);
+  EXPECT_EQ(findings[0].state, State::kWarning);
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kCpu), Outcome::kCpuAsked);
+  findings.push_back(Diagnose("CPU engine", Symptom::kCpuBroken, {}));
+  EXPECT_EQ(OutcomeOf(findings, backend::Preference::kCpu), Outcome::kBroken);
+}
+
 TEST(FindDifferenceTest, ComparesRowsAndBits) {
   const auto answer = [](Row row, float score) {
     SearchResult result;

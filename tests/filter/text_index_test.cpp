@@ -40,7 +40,7 @@ data::PayloadTable Table(const std::vector<PayloadObject>& rows) {
 TextMatches Find(const TextIndex& index, std::string_view field, std::string_view text,
                  std::size_t limit, const RowMask* mask = nullptr) {
   base::LongWork work = tests::UnaskedWork();
-  return index.Find(field, text, limit, mask, work).value();
+  return index.Find({std::string(field)}, text, limit, mask, work).value();
 }
 
 TextIndex Titles(const std::vector<const char*>& titles) {
@@ -78,7 +78,7 @@ TEST(TextIndexTest, EndsWhenTheCallIsOver) {
   const std::string title(1'000, 'x');
   const TextIndex index = Titles(std::vector<const char*>(10'000, title.c_str()));
   base::LongWork work([] { return absl::CancelledError("gone"); });
-  EXPECT_EQ(index.Find("title", "y", 1, nullptr, work).status().code(),
+  EXPECT_EQ(index.Find({"title"}, "y", 1, nullptr, work).status().code(),
             absl::StatusCode::kCancelled);
 }
 
@@ -154,6 +154,35 @@ TEST(TextIndexTest, SearchesTheNamedField) {
       Table({{{"title", Text("Heat")}, {"name", Text("Ronin")}}}), {"name", "title"});
   EXPECT_EQ(Find(index, "title", "ronin", 9).match_count, 0U);
   EXPECT_EQ(Find(index, "name", "ronin", 9).match_count, 1U);
+}
+
+TEST(TextIndexTest, SearchesSeveralFieldsAndCountsARowOnceByItsBestString) {
+  const TextIndex index =
+      TextIndex::Build(Table({{{"title", Text("Ronin")}, {"name", Text("Heat of Ronin")}},
+                              {{"title", Text("Heat")}},
+                              {{"name", List({Text("The Ronin"), Text("Ronin II")})}},
+                              {{"title", Text("Ronin 2")}, {"name", Text("ronin")}}}),
+                       {"title", "name"});
+  base::LongWork work = tests::UnaskedWork();
+  const TextMatches found = index.Find({"title", "name"}, "ronin", 9, nullptr, work).value();
+  EXPECT_THAT(found.first,
+              ElementsAre(TextMatch{0, kWhole}, TextMatch{3, kWhole}, TextMatch{2, kPrefix}));
+  EXPECT_EQ(found.match_count, 3U);
+  EXPECT_EQ(found.whole_match_count, 2U);
+  EXPECT_EQ(index.Find({"title", "name"}, "ronin", 1, nullptr, work)->first.size(), 1U);
+}
+
+TEST(TextIndexTest, OffersTheNearestValueOfTheFieldsToTheRowsThatMayMatch) {
+  const TextIndex index = TextIndex::Build(
+      Table({{{"title", Text("Toy Story")}, {"name", Text("Woody")}}, {{"title", Text("Heat")}}}),
+      {"title", "name"});
+  base::LongWork work = tests::UnaskedWork();
+  EXPECT_EQ(index.Nearest({"title"}, "Toy Storry", nullptr, work).value(), "toy story");
+  EXPECT_EQ(index.Nearest({"title"}, "Wody", nullptr, work).value(), "");
+  EXPECT_EQ(index.Nearest({"title", "name"}, "Wody", nullptr, work).value(), "woody");
+  RowMask mask(2);
+  mask.Allow(1);
+  EXPECT_EQ(index.Nearest({"title"}, "Toy Storry", &mask, work).value(), "");
 }
 
 TEST(TextIndexTest, FindsNothingForTextThatFoldsToNothing) {

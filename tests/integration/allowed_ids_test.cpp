@@ -29,7 +29,6 @@ class AllowedIdsTest : public FilmsClientTest {
     server_ = std::make_unique<FilmsServer>();
     v1::SearchRequest request = Like("toy-story-1995");
     request.mutable_options()->set_k(5'000);
-    request.mutable_options()->mutable_payload()->set_none(true);
     v1::SearchResponse response;
     ASSERT_TRUE(server_->NewClient().Search(request, response).ok());
     for (const v1::Hit& hit : response.results(0).hits()) ids_.push_back(hit.id());
@@ -41,6 +40,8 @@ class AllowedIdsTest : public FilmsClientTest {
     v1::SearchRequest request;
     request.set_collection("films");
     request.add_queries()->set_id(id);
+    request.mutable_options()->mutable_payload()->set_selection(
+        v1::PayloadSelector::SELECTION_NONE);
     return request;
   }
 
@@ -63,7 +64,9 @@ class AllowedIdsTest : public FilmsClientTest {
     const std::unordered_set<std::string> allowed(ids.begin(), ids.end());
     std::vector<v1::Hit> hits;
     for (const v1::Hit& hit : ranking.hits()) {
-      if (hits.size() < k && allowed.contains(hit.id())) hits.push_back(hit);
+      if (hits.size() == k || !allowed.contains(hit.id())) continue;
+      hits.push_back(hit);
+      hits.back().set_rank(static_cast<std::uint32_t>(hits.size()));
     }
     return hits;
   }
@@ -109,6 +112,8 @@ TEST_F(AllowedIdsTest, NarrowRecommendationsAndColdStarts) {
     request.add_user_ids(user);
     request.mutable_options()->set_k(5'000);
     request.mutable_options()->set_exclude_seen(true);
+    request.mutable_options()->mutable_payload()->set_selection(
+        v1::PayloadSelector::SELECTION_NONE);
     request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::ORDER_MOST_POPULAR);
     v1::RecommendResponse ranking;
     ASSERT_TRUE(client_.Recommend(request, ranking).ok());
@@ -135,8 +140,8 @@ TEST_F(AllowedIdsTest, NarrowEachSearchOfAStream) {
   ASSERT_TRUE(client_.SearchStream(requests, responses).ok());
   ASSERT_THAT(responses, SizeIs(requests.size()));
   for (const v1::SearchStreamResponse& response : responses) {
-    EXPECT_TRUE(MessageDifferencer::Equals(response.search().results(0),
-                                           alone[response.tag()].results(0)));
+    EXPECT_TRUE(
+        MessageDifferencer::Equals(response.search().results(0), alone[response.tag()].results(0)));
   }
 }
 
@@ -172,11 +177,11 @@ TEST_F(AllowedIdsTest, AreRefusedBeyondTheLimit) {
   const Outcome outcome = client_.Search(request, response);
   EXPECT_EQ(outcome.code, absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(outcome.message,
-            "options.allow_ids: 200,001 ids given; at most 200,000. A payload field that marks "
+            "options.allow_ids.ids: 200,001 ids given; at most 200,000. A payload field that marks "
             "these items, and a filter that asks for it, have no such limit");
   Allow({"heat-1995", ""}, *request.mutable_options());
   EXPECT_EQ(client_.Search(request, response).message,
-            "options.allow_ids[1]: empty; an id has 1 to 512 bytes");
+            "options.allow_ids.ids[1]: empty; an id has 1 to 512 bytes");
 }
 
 }  // namespace

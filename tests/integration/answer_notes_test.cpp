@@ -175,7 +175,7 @@ TEST_F(AnswerNotesTest, TheLastPageSaysThatRowsFollow) {
        {"the pages end at rank 30, since diversity chooses from 40 candidates",
         with(15, [](auto& options) { options.mutable_diversity()->set_candidates(40); })},
        {"the pages end at group 10, since groups times group_size are at most 200 (limits.k_max), "
-        "and up to ",
+        "and more groups may follow",
         with(10,
              [](auto& options) {
                options.mutable_group_by()->set_field("cast");

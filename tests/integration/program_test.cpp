@@ -233,6 +233,23 @@ TEST(ProgramTest, LogsFailedCallsOnly) {
 }
 
 // A program that logs every call into a pipe that nobody reads, until lines of the log were lost.
+TEST(ProgramTest, LogsWhatAServedRequestAskedForAndWhoAsked) {
+  ServerProcess server({"--collection", std::string("films=") + kFilmsFolder, "--port", "0",
+                        "--no-metrics", "--log-requests"});
+  const Client client(server.AwaitListening());
+  v1::SearchRequest search = ToyStory();
+  search.mutable_queries(0)->set_k(3);
+  *search.add_queries() = search.queries(0);
+  search.mutable_queries(1)->set_k(7);
+  v1::SearchResponse found;
+  EXPECT_TRUE(client.Search(search, found).ok());
+  EXPECT_TRUE(server.AwaitOutput(" collection=films queries=2 k=7 peer=ipv4:127.0.0.1:"))
+      << server.output();
+  v1::GetCollectionResponse got;
+  EXPECT_TRUE(client.Get("films", got).ok());
+  EXPECT_TRUE(server.AwaitOutput(" collection=films peer=ipv4:127.0.0.1:"));
+}
+
 class UnreadLogTest : public testing::Test {
  protected:
   UnreadLogTest() {

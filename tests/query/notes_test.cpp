@@ -283,7 +283,7 @@ TEST_F(NotesOfGroupsTest, CountTheRowsOfASnapshotOnce) {
   const auto kept = snapshot_.filters->CountSearchable("genres", nullptr, none);
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_EQ(kept->rows, 4U);
-  EXPECT_EQ(kept->with_keyword, 2U);
+  EXPECT_EQ(kept->in_groups, 2U);
 }
 
 }  // namespace

@@ -177,9 +177,11 @@ TEST_F(ShortAnswersTest, SayOfGroupsWhatNoOtherOneHas) {
   v1::Query& query = *request.mutable_queries(0);
   query.mutable_group_by()->set_field("kinds");
   const auto note = [&] { return NotesOf(request).back(); };
-  EXPECT_EQ(note(), "3 groups, not 5: there is no other group");
+  EXPECT_EQ(note(),
+            "3 groups, not 5: no other group has a row that can be returned, 1 excluded row aside");
   query.set_filter("year >= 0");
-  EXPECT_EQ(note(), "3 groups, not 5: there is no other group");
+  EXPECT_EQ(note(),
+            "3 groups, not 5: no other group has a row that can be returned, 1 excluded row aside");
   query.set_filter("year < 5");
   EXPECT_EQ(note(), "2 groups, not 5: no other group has a row that passes the filter");
   query.set_filter("year = 7 OR year >= 10");
@@ -197,12 +199,12 @@ TEST_F(ShortAnswersTest, SayOfGroupsWhatNoOtherOneHas) {
             "10 excluded rows aside");
   query.clear_exclude_ids();
   query.set_offset(3);
-  EXPECT_EQ(note(), "0 groups, not 5: offset 3 skips every group");
-  // How many keywords there are is nothing that such a call may learn.
+  const std::string skipped =
+      "0 groups, not 5: offset 3 skips every group with a row that can be returned, 1 excluded row "
+      "aside";
+  EXPECT_EQ(note(), skipped);
   request.mutable_options()->set_required_filter("year >= 0");
-  EXPECT_EQ(note(),
-            "0 groups, not 5: offset 3 skips every group with a row that can be returned, "
-            "1 excluded row aside");
+  EXPECT_EQ(note(), skipped) << "the same for a caller who does not see all rows";
 }
 
 TEST_F(ShortAnswersTest, SayOfPagesThatGroupsFollow) {
@@ -224,16 +226,18 @@ TEST_F(ShortAnswersTest, SayOfPagesThatGroupsFollow) {
   const std::string end =
       "the pages end at group 2, since groups times group_size are at most 2 (limits.k_max), and ";
   const std::string remedy = ": lower group_size, or narrow the filter";
-  EXPECT_EQ(note(), end + "up to 1 group follows" + remedy);
-  request.mutable_options()->set_required_filter("year >= 0");
   EXPECT_EQ(note(), end + "more groups may follow" + remedy);
+  request.mutable_options()->set_required_filter("year >= 0");
+  EXPECT_EQ(note(), end + "more groups may follow" + remedy)
+      << "the same for a caller of some rows";
   request.mutable_options()->clear_required_filter();
   request.mutable_options()->set_k(1);
   request.add_queries()->set_id("7");
   request.mutable_queries(1)->set_k(2);
-  EXPECT_EQ(note(),
-            "the pages end at group 1, since those of queries[1] do, and up to 2 groups "
-            "follow: ask for this query in a call of its own");
+  EXPECT_EQ(
+      note(),
+      "the pages end at group 1, since those of queries[1] do, and more groups may follow: ask "
+      "for this query in a call of its own");
 }
 
 }  // namespace

@@ -115,6 +115,9 @@ TEST_F(SearchPipelineTest, GivesACallWithoutADeadlineTwoSeconds) {
   clock_.Advance(std::chrono::milliseconds(2'001));
   gate_.Open();
   EXPECT_EQ(call.AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(call.AwaitEnd().message()),
+              testing::EndsWith("; the call set none, and limits.search_deadline_default is 2,000 "
+                                "ms"));
   EXPECT_TRUE(first_.AwaitEnd().ok());
   EXPECT_EQ(executor_.counts().expired, 1U);
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"deadline\"} 1\n"));
@@ -133,6 +136,10 @@ TEST_F(SearchPipelineTest, CutsLongDeadlinesToTenSeconds) {
   clock_.Advance(std::chrono::milliseconds(2));
   gate_.Open();
   EXPECT_EQ(longest.AwaitEnd().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(
+      std::string(longest.AwaitEnd().message()),
+      testing::EndsWith("; limits.search_deadline_max is 10,000 ms, though the call allowed "
+                        "more"));
   EXPECT_TRUE(other.AwaitEnd().ok()) << other.AwaitEnd();
 }
 

@@ -39,7 +39,7 @@ TEST(ValidateFetchTest, NamesWhatIsWrong) {
             "reply_bytes_max: 0; give 1 to 67,108,864");
   EXPECT_EQ(
       FetchError("collection: 'films' ids: 'a' required_filter: '" + std::string(8'193, 'x') + "'"),
-      "required_filter: 8,193 bytes; a filter may have 8,192");
+      "required_filter: 8,193 bytes; a filter may have 8,192; allow_ids takes long lists of ids");
 }
 
 TEST(ValidateFetchTest, RefusesMoreFieldsThanItsBound) {

@@ -103,7 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "options.priority: 9 is unknown; set PRIORITY_ONLINE or PRIORITY_BULK"},
         Refusal{"LongRequiredFilter",
                 kQuery + "options { required_filter: '" + std::string(8'193, 'a') + "' }",
-                "options.required_filter: 8,193 bytes; a filter may have 8,192"},
+                "options.required_filter: 8,193 bytes; a filter may have 8,192; allow_ids takes "
+                "long lists of ids"},
         Refusal{"ReplyZero", kQuery + "options { reply_bytes_max: 0 }",
                 "options.reply_bytes_max: 0; give 1 to 67,108,864"},
         Refusal{"ReplyTooLarge", kQuery + "options { reply_bytes_max: 67108865 }",
@@ -197,7 +198,8 @@ TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
 
 TEST(ValidateSearchTest, RefusesAFilterThatIsTooLong) {
   const std::string filter = "filter: '" + std::string(8'193, 'a') + "'";
-  const std::string bytes = "filter: 8,193 bytes; a filter may have 8,192";
+  const std::string bytes =
+      "filter: 8,193 bytes; a filter may have 8,192; allow_ids takes long lists of ids";
   ExpectRefused(ValidateSearch(Search("queries { id: 'a' " + filter + " }"), Limits{}).status(),
                 "queries[0]." + bytes);
   ExpectRefused(
@@ -258,8 +260,9 @@ TEST(ValidateSearchTest, TakesTheConfiguredBounds) {
                 .value()
                 .answer.reply_bytes_max,
             10U);
-  ExpectRefused(ValidateSearch(Search("queries { id: 'a' filter: 'x=100' }"), limits).status(),
-                "queries[0].filter: 5 bytes; a filter may have 4");
+  ExpectRefused(
+      ValidateSearch(Search("queries { id: 'a' filter: 'x=100' }"), limits).status(),
+      "queries[0].filter: 5 bytes; a filter may have 4; allow_ids takes long lists of ids");
   ExpectRefused(
       ValidateSearch(Search("queries { id: 'a' } options { reply_bytes_max: 21 }"), limits)
           .status(),

@@ -152,7 +152,9 @@ class StatsReader {
       is_allowed_ = info->admin_allowed();
       if (!is_allowed_) {
         refused_ = absl::PermissionDeniedError(
-            "the server does not show its metrics: start it with --allow-admin");
+            connection_.security().names_caller()
+                ? "the server does not show its metrics to this caller, who lacks the role admin"
+                : "the server does not show its metrics: start it with --allow-admin");
         return refused_;
       }
     }
@@ -183,7 +185,7 @@ std::uint32_t CallsMaxOf(const BenchFlags& flags) {
 
 Connection ConnectToCpu(const BenchFlags& flags) {
   ClientFlags client = flags.client;
-  client.server = flags.cpu_server;
+  client.address = *ParseServerAddress(*flags.cpu_server);  // which the flag's check has read
   return Connect(client, kPrepareTimeoutSeconds);
 }
 

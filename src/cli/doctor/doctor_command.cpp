@@ -68,6 +68,9 @@ void PrintOutcome(Outcome outcome, const Finding& cpu) {
     case Outcome::kCpuOnly:
       fmt::print("Serving on the CPU meanwhile: {}. Exit code 1.\n", cpu.text);
       return;
+    case Outcome::kCpuAsked:
+      fmt::print("Serving on the CPU, as the configuration asks: {}. Exit code 0.\n", cpu.text);
+      return;
     case Outcome::kBroken:
       fmt::print("{}. Exit code 2.\n",
                  cpu.state == doctor::State::kOk
@@ -139,13 +142,16 @@ int ExamineServer(const DoctorFlags& flags) {
   }
   fmt::print("{}", FindingsText(findings, StandardOutput()));
   if (!answers.info.admin_allowed()) {
-    fmt::print("A server that runs with --allow-admin also tells what its probes find.\n");
+    fmt::print("{} also tells what its probes find.\n",
+               connection.security().names_caller() ? "To a caller with the role admin the server"
+                                                    : "A server that runs with --allow-admin");
   }
   const bool shares_work =
       std::ranges::find(findings, "batches_on_cpu", &Finding::symptom) != findings.end();
-  const char* who = outcome != Outcome::kGpu ? "The CPU answers, in whole or in part,"
-                    : shares_work            ? "The GPU answers, but not everything,"
-                                             : "The GPU answers everything";
+  const char* who = outcome == Outcome::kCpuAsked ? "The CPU answers, as its configuration asks,"
+                    : outcome != Outcome::kGpu    ? "The CPU answers, in whole or in part,"
+                    : shares_work                 ? "The GPU answers, but not everything,"
+                                                  : "The GPU answers everything";
   fmt::print("{} at {}. Exit code {}.\n", who, answers.address, ExitCodeOf(outcome));
   return ExitCodeOf(outcome);
 }

@@ -75,13 +75,15 @@ std::string FindingsJson(std::span<const doctor::Finding> findings, doctor::Outc
                     {"fix", finding.fix},
                     {"symptom", finding.symptom}});
   }
-  const char* name = outcome == doctor::Outcome::kGpu       ? "gpu"
-                     : outcome == doctor::Outcome::kCpuOnly ? "cpu"
-                                                            : "broken";
+  const char* name = outcome == doctor::Outcome::kGpu      ? "gpu"
+                     : outcome == doctor::Outcome::kBroken ? "broken"
+                                                           : "cpu";
   return JsonLine(
       {{"findings", std::move(list)}, {"outcome", name}, {"exit_code", ExitCodeOf(outcome)}});
 }
 
-int ExitCodeOf(doctor::Outcome outcome) { return static_cast<int>(outcome); }
+int ExitCodeOf(doctor::Outcome outcome) {
+  return outcome == doctor::Outcome::kCpuAsked ? 0 : static_cast<int>(outcome);
+}
 
 }  // namespace simile::cli

@@ -18,6 +18,8 @@ using doctor::Finding;
 using doctor::State;
 using doctor::Symptom;
 
+// As the backend's registry says it.
+constexpr std::string_view kCpuAskedReason = "the configuration asks for the CPU";
 constexpr const char* kServer = "server";
 constexpr const char* kCollections = "collections";
 constexpr const char* kWork = "work";
@@ -115,6 +117,9 @@ std::vector<Finding> FindingsOf(const ServerAnswers& answers) {
   } else if (OnGpu(answers.info.backend())) {
     findings.push_back(doctor::OkFinding(
         kServer, fmt::format("the GPU answers: {}", answers.info.backend().reason())));
+  } else if (answers.info.backend().reason() == kCpuAskedReason) {
+    findings.push_back(doctor::Diagnose(kServer, Symptom::kRoutedByConfiguration,
+                                        {.detail = "backend.preference of the server"}));
   } else {
     findings.push_back(doctor::Diagnose(kServer, Symptom::kServerOnCpu,
                                         {.detail = answers.info.backend().reason()}));

@@ -12,6 +12,7 @@
 #include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
 #include "cli/time_text.h"
@@ -56,9 +57,12 @@ absl::Status CheckTopFlags(const TopFlags& flags) {
                   kIntervalMin.count()));
 }
 
-// The error of a server without the switch says how that server is to be started.
+// The error of a server without the switch says how that server is to be started. What a server
+// refuses one caller stays as it is.
 absl::Status WithAdvice(const absl::Status& status, const std::string& address) {
-  if (!absl::IsPermissionDenied(status)) return status;
+  if (DetailsOf(status).reason != base::InfoOf(base::ErrorReason::kAdminNotAllowed).name) {
+    return status;
+  }
   return base::WithMessage(
       status,
       fmt::format(

@@ -91,13 +91,13 @@ class Verifier {
 
   absl::StatusOr<Verification> Run(const std::function<void(double)>& progress) {
     CompareShape();
+    // The files of another collection: vectors of other sizes cannot be compared.
+    if (served_.dim() != dataset_.vectors.dim()) return std::move(result_);
     auto rows =
         CompareStoredRows(connection_, served_.name(), dataset_, options_.rows_max, kFindingsMax);
     if (!rows.ok()) return rows.status();
     result_.rows = *std::move(rows);
     result_.different += result_.rows.different;
-    // Vectors of other sizes cannot be compared.
-    if (served_.dim() != dataset_.vectors.dim()) return std::move(result_);
     const Oracle oracle(dataset_);
     SampleDraw draw(oracle, served_, options_.seed);
     const std::vector<SampleKind> kinds = SampleKinds();

@@ -48,8 +48,9 @@ struct VerifyReport {
 std::string VerifyText(const VerifyReport& report, const Terminal& terminal) {
   const Verification& found = report.verification;
   Table table({{"compared"}, {"samples", Align::kRight}, {"wrong", Align::kRight}});
-  table.AddRow(
-      {"stored rows", base::Grouped(found.rows.compared), base::Grouped(found.rows.different)});
+  const bool none = found.rows.compared == 0;
+  table.AddRow({"stored rows", none ? "not applicable" : base::Grouped(found.rows.compared),
+                none ? "" : base::Grouped(found.rows.different)});
   for (const Verification::Kind& kind : found.kinds) {
     table.AddRow({kind.name, kind.asked == 0 ? "not applicable" : base::Grouped(kind.asked),
                   kind.asked == 0 ? "" : base::Grouped(kind.wrong)});

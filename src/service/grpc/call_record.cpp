@@ -17,6 +17,7 @@ namespace simile::service {
 namespace {
 
 constexpr char kAuthorizationKey[] = "authorization";
+constexpr std::size_t kLoggedNameBytesMax = 128;  // no collection has a longer name
 constexpr char kRetryAfterKey[] = "retry-after-ms";
 constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
 
@@ -73,7 +74,8 @@ CallRecord::CallRecord(const Method& method, const grpc::ServerContext& context)
       identity_);
   caller_ = identity_.principal ? CallerKeyOfName(identity_.principal->name)
                                 : CallerKeyOf(peer, environment().limits.ipv6_peer_bits);
-  if (method.row().role >= Role::kWrite) peer_ = std::move(peer);
+  may_change_ = method.row().role >= Role::kWrite;
+  if (may_change_ || environment().log_requests) peer_ = std::move(peer);
   if (IsUsableRequestId(sent_request_id_)) return;
   own_request_id_ = environment().request_ids.Next();
   replaces_request_id_ = !sent_request_id_.empty();
@@ -82,6 +84,12 @@ CallRecord::CallRecord(const Method& method, const grpc::ServerContext& context)
 RpcEnvironment& CallRecord::environment() const { return method_->environment(); }
 
 std::string_view CallRecord::method() const { return method_->name(); }
+
+void CallRecord::Describe(std::string_view collection, std::size_t queries, std::uint32_t k) {
+  collection_ = collection.substr(0, kLoggedNameBytesMax);
+  queries_ = queries;
+  k_ = k;
+}
 
 CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   CallRecord record = *this;
@@ -120,7 +128,13 @@ void CallRecord::Log(const absl::Status& status, absl::StatusCode sent_code,
                      Clock::Duration duration) const {
   std::vector<observe::LogField> fields = {
       {"request_id", request_id()}, {"rpc", method()}, {"duration_us", Microseconds(duration)}};
+  if (!collection_.empty()) fields.emplace_back("collection", collection_);
+  if (queries_ > 0) {
+    fields.emplace_back("queries", queries_);
+    fields.emplace_back("k", k_);
+  }
   if (identity_.principal) fields.emplace_back("principal", identity_.principal->name);
+  if (!peer_.empty()) fields.emplace_back("peer", peer_);
   if (replaces_request_id_) {
     fields.emplace_back("sent_request_id", sent_request_id_.substr(0, kRequestIdBytesMax));
   }

@@ -38,7 +38,9 @@ class CallRecord {
   const absl::Status& admission() const { return admission_; }
   const Caller& identity() const { return identity_; }
   // Of methods that change something; empty for others.
-  std::string_view peer() const { return peer_; }
+  std::string_view peer() const { return may_change_ ? std::string_view(peer_) : ""; }
+  // Keeps what the request asks for, for the log; see AnyCall.
+  void Describe(std::string_view collection, std::size_t queries, std::uint32_t k);
 
   // Counts the end of the call, and logs it unless too many fail alike (FailureLines). Does not
   // throw: what has no memory is left out.
@@ -55,7 +57,11 @@ class CallRecord {
   CallerKey caller_;
   Caller identity_;
   absl::Status admission_;
-  std::string peer_;
+  std::string peer_;         // where it is logged
+  bool may_change_ = false;  // the method, something
+  std::string collection_;   // that the request names; empty where none is logged
+  std::size_t queries_ = 0;
+  std::uint32_t k_ = 0;
   std::string_view sent_request_id_;  // by the caller; empty for none
   std::string own_request_id_;        // in its place; empty when it is used as it is
   bool replaces_request_id_ = false;

@@ -83,6 +83,9 @@ class ProgressMethodOf final : public Method {
     void Run(HandleCall& handle) {
       const absl::Status parsed = Guarded([&] { return exchange_.ParseRequest(request_); });
       if (!parsed.ok()) return Finish(parsed);
+      if constexpr (requires { request_.collection(); }) {
+        static_cast<void>(Guarded([&] { this->Describe(request_.collection(), 0, 0); }));
+      }
       handle(static_cast<ProgressCall<Message>&>(*this), std::as_const(request_));
     }
     void Send(Message message) override {

@@ -54,6 +54,9 @@ class ServerCall : public Interface {
       AuditRefusal(environment_.audit, *this, admitted);
     return admitted;
   }
+  void Describe(std::string_view collection, std::size_t queries, std::uint32_t k) override {
+    if (environment_.log_requests) record_.Describe(collection, queries, k);
+  }
   void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) override {
     reply_limit_.bytes_max = bytes_max;
     reply_limit_.remedy = remedy;
@@ -78,7 +81,7 @@ class ServerCall : public Interface {
 
  private:
   RpcEnvironment& environment_;
-  const CallRecord record_;
+  CallRecord record_;
   CallAccess access_;
   const std::stop_token cancelled_;
   ReplyLimit reply_limit_;

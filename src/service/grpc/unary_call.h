@@ -17,6 +17,7 @@
 
 #include "service/grpc/exchange.h"
 #include "service/grpc/server_call.h"
+#include "service/guarded.h"
 
 namespace simile::service {
 
@@ -121,6 +122,9 @@ class UnaryMethodOf final : public UnaryMethod {
   }
   void Handle(Call& call, const Messages& messages) const override {
     const auto& request = static_cast<const Request&>(*messages.request);
+    if constexpr (requires { request.collection(); }) {
+      static_cast<void>(Guarded([&] { call.Describe(request.collection(), 0, 0); }));
+    }
     if constexpr (std::is_void_v<Response>) {
       handle_(call, request);
     } else {

@@ -359,7 +359,7 @@ TEST_F(BenchCommandTest, SaysWhatIsMissing) {
   folder.Write("mix.json", R"({"calls": [{"kind": "user"}]})");
   const ProgramRun users =
       Bench(server_.address(), {"--mix", (folder.path() / "mix.json").string()});
-  EXPECT_EQ(users.exit_code, 1);
+  EXPECT_EQ(users.exit_code, 64);
   EXPECT_THAT(users.errors, HasSubstr("need user ids, which a server does not list"));
   const ProgramRun none = Bench("127.0.0.1:1", {});
   EXPECT_EQ(none.exit_code, 1);

@@ -163,7 +163,7 @@ void AddOfOthers(FolderList& list) {
         for (std::size_t n = 0; n < kThings; ++n) ids.push_back(fmt::format("\"t{}\"", n));
         folder.Put(kUserIds, fmt::format("[{}]", fmt::join(ids, ",")));
       },
-      "more than 8 ids");
+      "one id a row is needed");
   list.Refuse(
       "payload_of_the_users",
       [](FolderContent& folder) {

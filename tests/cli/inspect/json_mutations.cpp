@@ -61,7 +61,7 @@ std::vector<WrongText> WrongEntries() {
 
 std::vector<WrongText> WrongLists() {
   return {
-      {"empty_file", "", "line 1"},
+      {"empty_file", "", "is empty"},
       {"spaces", " \n ", "line 2"},
       {"string", R"("user-0")", "a list of ids"},
       {"number", "8", "a list of ids"},
@@ -79,8 +79,8 @@ std::vector<WrongText> WrongLists() {
       {"no_ids", "[]", "0 ids"},
       {"1_id", ListOf(1), "1 id"},
       {"7_ids", ListOf(7), "7 ids"},
-      {"9_ids", ListOf(9), "more than 8 ids"},
-      {"50_ids", ListOf(50), "more than 8 ids"},
+      {"9_ids", ListOf(9), "9 ids, but"},
+      {"50_ids", ListOf(50), "50 ids, but"},
       {"trailing_comma", R"(["user-0", "user-1",])", "column"},
       {"not_closed", R"(["user-0", "user-1")", "column"},
       {"two_values", fmt::format("{} []", ListOf(8)), "nothing may follow"},
@@ -97,7 +97,7 @@ std::vector<WrongText> WrongLists() {
 
 std::vector<WrongText> WrongSettings() {
   return {
-      {"empty_file", "", "line 1"},
+      {"empty_file", "", "is empty"},
       {"list", "[]", "expected an object"},
       {"text", "\"cosine\"", "expected an object"},
       {"yaml", "metric: cosine\n", "line 1"},

@@ -183,6 +183,17 @@ TEST(VerifyCommandTest, NamesALostRow) {
                                  HasSubstr("rows: 4999 served, 5000 in the files")));
 }
 
+TEST(VerifyCommandTest, StopsAtTheDimensionsOfAnotherCollection) {
+  const ScratchFolder other;
+  other.Write("content_vectors.npy", NpyFile({1, 0, 0, 1}, 2));
+  const LiveServer server;
+  const ProgramRun run = server.Run({"verify", "--folder", other.path().string()});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.printed, AllOf(HasSubstr("stored rows  not applicable\n"),
+                                 HasSubstr("dimensions: 384 served, 2 in the files"),
+                                 Not(HasSubstr("the server does not have it"))));
+}
+
 TEST(VerifyCommandTest, SaysWhyNothingWasCompared) {
   const ProgramRun unreachable =
       RunProgram({"verify", "--folder", kFilms, "--server", "127.0.0.1:1"});

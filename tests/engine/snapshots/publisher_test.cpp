@@ -85,7 +85,7 @@ TEST_F(PublisherTest, PublishesAFolderAsAServingSnapshot) {
   EXPECT_EQ((*snapshot)->index_plan.host_bytes, 5U);
   EXPECT_EQ((*snapshot)->dataset->ids.Find("film-7"), Row{7});
   base::LongWork work = tests::UnaskedWork();
-  EXPECT_EQ((*snapshot)->text_index->Find("title", "film 7", 9, nullptr, work)->whole_match_count,
+  EXPECT_EQ((*snapshot)->text_index->Find({"title"}, "film 7", 9, nullptr, work)->whole_match_count,
             1U);
   EXPECT_EQ(store_.Pin("films").value(), *snapshot);
 }

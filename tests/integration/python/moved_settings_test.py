@@ -9,16 +9,17 @@ turns (TEST_ROTATION), all with `all`.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import re
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
@@ -26,6 +27,7 @@ from servers import await_true, environment, steady_port
 
 SIMILE = pathlib.Path(sys.argv[1]).resolve()
 ROWS, DIM, TURNS = 60, 16, 4
+LONG_LINE = 100_000  # bytes: more than a line may have by default, less than twice as many
 PATIENCE_SECONDS = 60
 
 # What another test moves, or what this machine cannot serve with.
@@ -49,7 +51,7 @@ READ_FILES = [["inspect", "FOLDER"], ["inspect", "FOLDER", "--quick"], ["plan", 
 ASK_SERVER = [
     ["health"], ["health", "--liveness"], ["list"], ["list", "c"], ["info"], ["info", "--limits"], ["fields", "c"],
     ["similar", "c", "--id", "i3"], ["similar", "c", "--id", "i3", "--filter", "year > 1990"], ["recommend", "c", "--user", "u1"],
-    ["lookup", "c", "film 7"], ["fetch", "c", "i1,i2"], ["verify", "c", "--folder", "FOLDER", "--samples", "5"],
+    ["lookup", "c", "film 7"], ["fetch", "c", "--id", "i1,i2"], ["verify", "c", "--folder", "FOLDER", "--samples", "5"],
     ["bench", "c", "--folder", "FOLDER", "--duration", "200ms", "--warm-up", "100ms"], ["plan", "--server", "ADDRESS"],
 ]
 
@@ -62,7 +64,7 @@ class Setting:
     default: object
 
 
-def write_collection(folder: pathlib.Path) -> None:
+def write_collection(folder: pathlib.Path, longest_line: int = 0) -> None:
     def npy(rows: int, first: int) -> bytes:
         numbers = [((row * 37 + column * 11 + first) % 97) / 97 - 0.5 for row in range(rows) for column in range(DIM)]
         header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {DIM}), }}"
@@ -74,6 +76,7 @@ def write_collection(folder: pathlib.Path) -> None:
     (folder / "preference_vectors.npy").write_bytes(npy(3, 5))
     (folder / "user_ids.json").write_text(json.dumps([f"u{user}" for user in range(3)]))
     rows = [{"id": f"i{row}", "title": f"film {row}", "year": 1960 + row, "genres": ["a", "b"][: row % 3]} for row in range(ROWS)]
+    rows[-1]["text"] = "x" * longest_line
     (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     seen = [{"user_id": f"u{user}", "item_id": f"i{user * 7}"} for user in range(3)]
     (folder / "interactions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in seen))
@@ -101,11 +104,30 @@ def run(arguments: list[str], variables: dict[str, str]) -> subprocess.Completed
                           timeout=PATIENCE_SECONDS)
 
 
+@contextlib.contextmanager
+def serving(folder: pathlib.Path, home: str, variables: dict[str, str]):
+    """A server of the folder that answers `simile health`; its log is in `home`."""
+    log = pathlib.Path(home, "log")
+    with open(log, "wb") as output:
+        server = subprocess.Popen([SIMILE, "serve", "--collection", f"c={folder}", "--metrics-port", "0"], env=variables,
+                                  stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        await_true(lambda: server.poll() is not None or run(["health"], variables).returncode == 0, PATIENCE_SECONDS,
+                   "an answer to `simile health`")
+        if server.poll() is not None:
+            raise AssertionError(f"serve ended with {server.returncode}: {log.read_text()}")
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
 class MovedSettingsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         write_collection(cls.folder / "c")
+        write_collection(cls.folder / "long", LONG_LINE)
         printed = run(["config", "--print", "--json"], environment(cls.folder))
         names = {field.name for field in dataclasses.fields(Setting)}
         cls.settings = [Setting(**{name: row[name] for name in names}) for row in json.loads(printed.stdout)["settings"]]
@@ -128,27 +150,43 @@ class MovedSettingsTest(unittest.TestCase):
     def disagreements(self, setting: Setting, value: str) -> list[str]:
         """`SETTING=VALUE`, then what each command said that failed."""
         found = [f"{setting.environment}={value}"]
+        host = value if setting.key == "server.listen" and value != "::" else "127.0.0.1"
+        longer = setting.key == "limits.jsonl_line_bytes_max" and int(value) > LONG_LINE
+        folder = self.folder / ("long" if longer else "c")
         with tempfile.TemporaryDirectory() as home:
             port = steady_port()
             variables = environment(home, SIMILE_SERVER_PORT=str(port), **{setting.environment: value})
-            serve = [SIMILE, "serve", "--collection", f"c={self.folder / 'c'}", "--metrics-port", "0"]
-            log = pathlib.Path(home, "log")
-            with open(log, "wb") as output:
-                server = subprocess.Popen(serve, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-            try:
-                await_true(lambda: server.poll() is not None or run(["health"], variables).returncode == 0, PATIENCE_SECONDS,
-                           f"serving with {found[0]}: {log.read_text()}", time.sleep)
-                if server.poll() is not None:
-                    return found + [f"serve ended with {server.returncode}: {log.read_text()}"]
+            with serving(folder, home, variables):
                 for command in READ_FILES + ASK_SERVER:
-                    words = [word.replace("FOLDER", str(self.folder / "c")).replace("ADDRESS", f"127.0.0.1:{port}") for word in command]
+                    words = [word.replace("FOLDER", str(folder)).replace("ADDRESS", f"{host}:{port}") for word in command]
                     ended = run(words, variables)
                     if ended.returncode != 0:
                         found.append(f"{' '.join(command)} ended with {ended.returncode}: {ended.stderr or ended.stdout}")
-            finally:
-                server.terminate()
-                server.wait()
         return found
+
+    def test_commands_find_the_server_that_the_settings_describe(self):
+        with tempfile.TemporaryDirectory() as home:
+            file = pathlib.Path(home, "settings.json")
+            file.write_text(json.dumps({"server": {"port": 0, "port_file": f"{home}/port"}}))
+            for described in ({"SIMILE_CONFIG": str(file)}, {"SIMILE_SERVER_PORT": "0", "SIMILE_SERVER_PORT_FILE": f"{home}/port"}):
+                with self.subTest(described), serving(self.folder / "c", home, environment(home, **described)):
+                    self.assertEqual(run(["health"], environment(home, **described)).stdout, "serving\n")
+                pathlib.Path(home, "port").unlink(missing_ok=True)
+            lost = run(["health"], environment(home, SIMILE_CONFIG=str(file)))
+            self.assertEqual(lost.returncode, 64, lost.stderr)
+            self.assertIn("there is no port file; the server writes it once it listens", lost.stderr)
+
+    def test_a_full_server_says_so(self):
+        with tempfile.TemporaryDirectory() as home:
+            port = steady_port()
+            variables = environment(home, SIMILE_SERVER_PORT=str(port), SIMILE_LIMITS_CONNECTIONS_PER_PEER_MAX="1")
+            with serving(self.folder / "c", home, variables), socket.create_connection(("127.0.0.1", port)):
+                for flags in [], ["--tls"]:
+                    refused = run(["health", *flags], variables)
+                    self.assertEqual(refused.returncode, 2)
+                    self.assertIn("takes no further connection: too many connections: this server holds at most 1 from one address "
+                                  "(limits.connections_per_peer_max)", refused.stderr)
+                self.assertIn("a connection is refused", pathlib.Path(home, "log").read_text())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+#include "filter/near_values.h"
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "base/nearest_name.h"
+#include "filter/operators.h"
+#include "filter/text_index.h"
+
+namespace simile::filter {
+namespace {
+
+// Of one filter, all its values together.
+constexpr std::size_t kNearKeywordsMax = 200'000;
+constexpr std::uint64_t kNearKeywordNs = 10;
+constexpr std::uint64_t kNearCellNs = 2;
+
+// How the keywords of the field are compared; kNone where none is named by this expression.
+KeywordTest TestOf(const Expression& expression, const Field& field) {
+  if (expression.kind != Expression::Kind::kIn && expression.kind != Expression::Kind::kCompare) {
+    return KeywordTest::kNone;
+  }
+  if (expression.is_folded) return KeywordTest::kFolded;
+  if (expression.kind == Expression::Kind::kIn) return KeywordTest::kEqual;
+  if (expression.comparison->negated) return KeywordTest::kNone;
+  return field.type == FieldType::kKeywords ? expression.comparison->keywords
+                                            : expression.comparison->keyword;
+}
+
+class NearSearch {
+ public:
+  NearSearch(const PayloadView& payload, base::LongWork& work) : payload_(payload), work_(work) {}
+
+  absl::Status Look(const Expression& expression) {
+    if (expression.kind == Expression::Kind::kNot) return absl::OkStatus();
+    for (const Expression& child : expression.children) {
+      if (absl::Status status = Look(child); !status.ok()) return status;
+    }
+    const Field* const field = payload_.Find(expression.field);
+    const auto* const column =
+        field == nullptr ? nullptr : std::get_if<KeywordColumn>(&field->column);
+    if (column == nullptr) return absl::OkStatus();
+    const KeywordTest test = TestOf(expression, *field);
+    if (test == KeywordTest::kNone) return absl::OkStatus();
+    for (const Literal& literal : expression.literals) {
+      const absl::StatusOr<std::string> nearest = NearestTo(literal.text, test, *column);
+      if (!nearest.ok()) return nearest.status();
+      if (nearest->empty()) continue;
+      sentences_.push_back(fmt::format("no row has {} {}; did you mean {}?",
+                                       FieldText(expression.field), base::Quoted(literal.text),
+                                       base::Quoted(*nearest)));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<std::string> TakeSentences() { return std::move(sentences_); }
+
+ private:
+  // The nearest keyword to a text that no keyword passes with; empty when one passes, none is near,
+  // or there are more than may still be looked at.
+  absl::StatusOr<std::string> NearestTo(const std::string& text, KeywordTest test,
+                                        const KeywordColumn& column) {
+    const std::string folded = FoldText(text);
+    if (test == KeywordTest::kEqual && column.Find(text)) return std::string();
+    if (test == KeywordTest::kFolded) {
+      const KeywordColumn::Range range = column.FindFolded(folded);
+      if (range.begin != range.end) return std::string();
+    }
+    if (column.keyword_count() > keywords_left_) return std::string();
+    keywords_left_ -= column.keyword_count();
+    base::NearestSearch search(text);
+    for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
+      if (test == KeywordTest::kPart && column.Contains(keyword, folded)) return std::string();
+      const std::string_view known = column.Text(keyword);
+      search.Consider(known);
+      const std::uint64_t cells = text.size() * known.size() / 3;
+      absl::Status status = work_.Did(kNearKeywordNs + cells * kNearCellNs);
+      if (!status.ok()) return status;
+    }
+    return std::string(search.found());
+  }
+
+  const PayloadView& payload_;
+  base::LongWork& work_;
+  std::size_t keywords_left_ = kNearKeywordsMax;
+  std::vector<std::string> sentences_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> NearValues(const Expression& filter,
+                                                    const PayloadView& payload,
+                                                    base::LongWork& work) {
+  NearSearch search(payload, work);
+  absl::Status looked = search.Look(filter);
+  if (!looked.ok()) return looked;
+  return search.TakeSentences();
+}
+
+}  // namespace simile::filter

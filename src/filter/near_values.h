@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+
+#include "base/long_work.h"
+#include "filter/expression.h"
+#include "filter/payload_view.h"
+
+namespace simile::filter {
+
+// Why no row passes a filter, where a keyword that it names is no row's: `no row has genres
+// "Westen"; did you mean "Western"?`, one sentence for each such keyword with a near one. Keywords
+// under NOT and != are left out.
+//   payload  its keywords are offered: REQUIRES: every row exists for the caller
+// Errors: work's. Cost: a distance to each keyword of the field for each keyword that the filter
+// names, up to 200,000 distances.
+absl::StatusOr<std::vector<std::string>> NearValues(const Expression& filter,
+                                                    const PayloadView& payload,
+                                                    base::LongWork& work);
+
+}  // namespace simile::filter
