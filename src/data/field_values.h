@@ -39,8 +39,8 @@ class FieldValues {
   // Texts that hold a bar, which may separate keywords.
   const ValueSample& with_bar() const { return with_bar_; }
 
-  // The type that at least nine in ten values have: integers and numbers count together, and so do
-  // one value and lists of such values. kOther when there is none, or no value.
+  // The type that at least nine in ten values have; kOther when no type has nine in ten, or there
+  // is no value. Integers and numbers count together. A single value counts as a list of one value.
   FieldType Guess() const;
   // The values that filters on a field of the type do not read.
   ValueSample UnfitFor(FieldType type) const;
@@ -49,7 +49,8 @@ class FieldValues {
   bool HaveOneReading() const;
 
  private:
-  // Of values of which no scalar type has most.
+  // The list type of at least nine in ten values, or kOther.
+  // REQUIRES: no single-value type has nine in ten values.
   FieldType GuessOfLists() const;
 
   std::array<ValueSample, kValueKindCount> kinds_;

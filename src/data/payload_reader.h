@@ -22,8 +22,8 @@ struct ExpectedRows {
   std::string said_by;    // display name of the vectors
   std::uint64_t dim = 0;  // of these
 
-  // Why a file that describes another number of rows does not fit: `content_vectors.npy has 2
-  // rows`, and that it looks transposed where it has as many dimensions.
+  // Why a file that describes `found` rows does not fit: `content_vectors.npy has 2 rows`. Where
+  // the vectors have `found` dimensions, it also says that the vectors look transposed.
   std::string WhyNot(std::uint64_t found) const;
 };
 

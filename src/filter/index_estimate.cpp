@@ -35,7 +35,7 @@ struct ColumnEstimate {
     const std::uint64_t values = ScaledBy(rows.times(), column.size());
     constexpr std::uint64_t kEach = sizeof(Value) + sizeof(Row);
     // The elements of lists are collected with their rows, in arrays that grow by doubling. Sorting
-    // takes their order and half as much again.
+    // takes an array of positions, and a merge buffer of half its size.
     return {values * kEach, is_list ? 2 * values * kEach : values * sizeof(Value),
             values * sizeof(std::uint32_t) * 3 / 2};
   }

@@ -46,15 +46,15 @@ class TextIndex {
   static TextIndex Build(const data::PayloadTable& payload, const std::vector<std::string>& fields);
 
   const std::vector<std::string>& fields() const { return fields_; }
-  // Rows of which a field contains the text, ignoring case and accents; none for text that folds to
-  // nothing. A row counts once, by its best string in any of the fields.
+  // The rows with the text in one of the fields, ignoring case and accents. A text that folds to
+  // nothing matches no row. A row counts once, by its best string in any of the fields.
   //   mask  rows that may match, null for all; others are not counted either
   // REQUIRES: each is one of fields(). Errors: work's. Cost: one pass over the folded text of each.
   absl::StatusOr<TextMatches> Find(const std::vector<std::string>& fields, std::string_view text,
                                    std::size_t limit, const RowMask* mask,
                                    base::LongWork& work) const;
-  // The value that a text which is found in none was probably meant to be, as it was folded; empty
-  // when none is near, or there are too many to look at.
+  // The folded value nearest to a text that Find finds in no row. Empty when no value is near, or
+  // there are too many values to compare.
   //   mask  as Find's
   // REQUIRES: as Find's. Errors: work's. Cost: a distance for each value.
   absl::StatusOr<std::string> Nearest(const std::vector<std::string>& fields, std::string_view text,

@@ -53,8 +53,7 @@ class Acceptor {
   void Loop();
   Step AcceptOne();
   void Admit(base::FileDescriptor connection, const sockaddr_storage& peer);
-  // Tells the peer why, closes the connection, and says so in the log, at most once in
-  // kLogInterval.
+  // Tells the peer why and closes the connection. Logs at most one refusal in kRefusalLogInterval.
   void Refuse(base::FileDescriptor connection, const sockaddr_storage& peer, Admission admission);
   Step ShedForLackOfDescriptors();
 

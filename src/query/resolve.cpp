@@ -28,8 +28,8 @@
 namespace simile::query {
 namespace {
 
-// The work of one query, estimated: all of it but its vectors, one number of those, and one id that
-// is excluded or allowed, which is looked up, and sorted or marked.
+// Estimated work: of a query without its vectors, of one number of a vector, and of one listed id.
+// An excluded id is looked up and sorted, an allowed id is looked up and marked.
 constexpr std::uint64_t kQueryNs = 500;
 constexpr std::uint64_t kNumberNs = 2;
 constexpr std::uint64_t kListedIdNs = 170;

@@ -21,7 +21,7 @@ struct FetchedItem {
   std::string error;  // a serialized google.rpc.Status; empty for a row
 };
 
-// Leaves its notes out where it would be larger than it may be with them.
+// Drops its notes when it exceeds bytes_max with them.
 class FetchReply final : public EncodedReply {
  public:
   //   notes        what of the request had no effect

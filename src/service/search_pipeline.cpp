@@ -288,7 +288,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   if (work.is_too_long()) return false;
   if (!resolved.ok()) return resolved;
   pending->pages = StartPages(search, task->queries, report, call.request_id(), snapshot);
-  // What other rows hold is nobody's business who does not see them.
+  // Callers who do not see all rows get no values of other rows.
   if (pending->collection.sees_all_rows() && search.answer.required_filter.empty()) {
     if (absl::Status near = AddNearValues(search.queries, snapshot, work, pending->pages);
         !near.ok()) {

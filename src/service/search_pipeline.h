@@ -65,7 +65,7 @@ class SearchPipeline {
   // Empty when there is no next page.
   std::string NextPageToken(const Pending& pending) const;
   Clock::TimePoint Deadline(const Call& call) const;
-  // An error, which names the limit where it is that a limit and not the caller set the deadline.
+  // The error, with the name of the limit when a limit and not the caller set the deadline.
   absl::Status WithDeadline(const absl::Status& status, const Call& call) const;
 
   const Parts parts_;

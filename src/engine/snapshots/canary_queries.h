@@ -23,8 +23,8 @@ namespace simile::engine {
 // Errors: ALL_SCORES_EQUAL; the index's own.
 absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next);
 
-// About so many rows of a large generation are searched to compare its answers. Its index is not
-// built yet, so one thread scans rows.
+// The approximate number of rows that are searched to compare the answers of a large generation.
+// The index of a new generation is not built yet, so one thread scans these rows.
 inline constexpr std::uint64_t kOverlapRowsMax = 1U << 20;
 
 // How much of the answers of a generation stays in the next one. The share is the mean, over up to
@@ -36,7 +36,7 @@ struct Overlap {
   std::size_t items = 0;  // compared; 0 when the next generation has none of the sampled items
   double share = 0;       // 0..1; of no meaning without items
 };
-//   rows_max  about as many rows of a generation are searched at most
+//   rows_max  the approximate number of rows of a generation that are searched at most
 // Cost: a search for 64 rows among about rows_max of each generation, and a look at every id of
 // large ones. Errors: the indexes' own.
 absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next,
