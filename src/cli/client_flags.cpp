@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
 #include "cli/configured_server.h"
+#include "cli/environment.h"
 #include "cli/server_address.h"
 
 namespace simile::cli {
@@ -32,8 +32,7 @@ struct NamedServer {
 // Errors: ConfiguredServer's.
 absl::StatusOr<NamedServer> ServerOf(const ClientFlags& flags, bool only_if_named) {
   if (flags.server) return NamedServer{"--server ", *flags.server};
-  const char* named = std::getenv("SIMILE_SERVER");
-  if (named != nullptr && *named != '\0') return NamedServer{"SIMILE_SERVER=", named};
+  if (const auto named = VariableOf("SIMILE_SERVER")) return NamedServer{"SIMILE_SERVER=", *named};
   if (only_if_named) return NamedServer{"", kDefaultServer};
   const absl::StatusOr<std::optional<std::string>> configured = ConfiguredServer();
   if (!configured.ok()) return configured.status();

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/atomic_file.h"
 #include "base/loopback.h"
+#include "cli/environment.h"
 
 namespace simile::cli {
 namespace {
@@ -21,18 +21,12 @@ struct Source {
   std::string file;
 };
 
-std::optional<std::string> Variable(const char* name) {
-  const char* const value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
-
 // The flag, else the variable.
 std::optional<Source> SourceOf(const std::optional<std::string>& flag, std::string_view flag_name,
                                const char* variable = nullptr) {
   if (flag) return Source{fmt::format("{} ", flag_name), *flag};
   if (variable == nullptr) return std::nullopt;
-  const auto value = Variable(variable);
+  const auto value = VariableOf(variable);
   if (!value) return std::nullopt;
   return Source{fmt::format("{}=", variable), *value};
 }
@@ -74,7 +68,7 @@ absl::StatusOr<std::string> ReadToken(const SecurityFlags& flags) {
     if (!text.ok()) return text.status();
     token = Trimmed(*std::move(text));
   } else {
-    token = Trimmed(Variable("SIMILE_TOKEN").value_or(""));
+    token = Trimmed(VariableOf("SIMILE_TOKEN").value_or(""));
   }
   const bool is_sendable = std::ranges::all_of(
       token, [](unsigned char character) { return character > ' ' && character < 0x7F; });

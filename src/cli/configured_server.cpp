@@ -4,25 +4,20 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "app/config_read.h"
 #include "base/atomic_file.h"
 #include "base/message_text.h"
+#include "cli/environment.h"
+#include "cli/named_folder.h"
 
 namespace simile::cli {
 namespace {
 
 constexpr std::array kVariables = {"SIMILE_CONFIG", "SIMILE_SERVER_LISTEN", "SIMILE_SERVER_PORT",
                                    "SIMILE_SERVER_PORT_FILE"};
-
-bool IsSet(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
 
 std::string HostOf(const std::string& listen) {
   if (listen == "::" || listen == "0.0.0.0") return "127.0.0.1";
@@ -51,10 +46,9 @@ absl::StatusOr<std::uint16_t> WrittenPort(const std::string& file) {
 }  // namespace
 
 absl::StatusOr<std::optional<std::string>> ConfiguredServer() {
-  if (std::ranges::none_of(kVariables, IsSet)) return std::optional<std::string>();
-  app::ConfigSources sources;
-  sources.environment = app::ProcessEnvironment();
-  const absl::StatusOr<app::ConfigReading> reading = app::ReadConfig(sources);
+  const auto is_set = [](const char* name) { return VariableOf(name).has_value(); };
+  if (std::ranges::none_of(kVariables, is_set)) return std::optional<std::string>();
+  const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(std::nullopt, {}, std::nullopt);
   if (!reading.ok()) return reading.status();
   const app::Config& config = reading->config;
   absl::StatusOr<std::uint16_t> port = config.port;

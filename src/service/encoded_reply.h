@@ -35,6 +35,14 @@ class EncodedReply : public Reply {
     is_exact_ = !counter.is_full();
     sizes_.bytes = std::min(sizes_.bytes, counted_max + 1);
   }
+  // Counts the bytes. A reply of more than bytes_max loses its notes and is counted again.
+  void CountWithin(std::uint64_t bytes_max, std::uint64_t counted_max,
+                   std::vector<std::string>& notes) {
+    Count(counted_max);
+    if (bytes() <= bytes_max || notes.empty()) return;
+    notes.clear();
+    Count(counted_max);
+  }
 
  private:
   WireSizes sizes_;

@@ -28,10 +28,7 @@ FetchReply::FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector
       shape_(std::move(shape)),
       items_(std::move(items)),
       notes_(std::move(notes)) {
-  Count(counted_max);
-  if (bytes() <= bytes_max || notes_.empty()) return;
-  notes_.clear();
-  Count(counted_max);
+  CountWithin(bytes_max, counted_max, notes_);
 }
 
 template <class Sink>
@@ -64,10 +61,7 @@ LookupReply::LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::T
       found_(std::move(found)),
       nearest_(std::move(nearest)),
       notes_(std::move(notes)) {
-  Count(counted_max);
-  if (bytes() <= bytes_max || notes_.empty()) return;
-  notes_.clear();
-  Count(counted_max);
+  CountWithin(bytes_max, counted_max, notes_);
 }
 
 template <class Sink>
