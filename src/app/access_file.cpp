@@ -406,11 +406,7 @@ absl::Status AddToAccessFile(const std::filesystem::path& file, const Principal&
   }
   std::error_code error;
   const std::filesystem::path target = std::filesystem::weakly_canonical(file, error);
-  const auto permissions = std::filesystem::status(target, error).permissions();
-  const bool is_new = text->empty() || error;
-  return base::ReplaceFile(
-      error ? file : target, added,
-      {.mode = is_new ? mode_t{0600} : static_cast<mode_t>(permissions) & mode_t{0777}});
+  return base::ReplaceFile(error ? file : target, added, {.like_old = true});
 }
 
 }  // namespace simile::app

@@ -23,7 +23,8 @@ absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> ReadAccessFile(
 std::string AccessEntryText(const service::Principal& principal);
 
 // Adds the entry to that file, which is made if there is none, and replaced in one step: a server
-// that runs reads the old text or the new one. A link is followed; the file's mode is kept.
+// that runs reads the old text or the new one. A link is followed; the file's mode, owner and
+// group are kept.
 // Errors: those of ReadAccessFile, of the file as it is and as it would be; those of ReplaceFile.
 absl::Status AddToAccessFile(const std::filesystem::path& file,
                              const service::Principal& principal);

@@ -23,6 +23,16 @@ int WriteAndSync(int fd, std::string_view text) {
   return WriteAll(fd, text) && fsync(fd) == 0 ? 0 : errno;
 }
 
+// Gives an open file the mode, owner and group of another, if there is another. 0, or errno.
+int MakeLike(const std::filesystem::path& file, int fd) {
+  struct stat old {};
+  if (stat(file.c_str(), &old) != 0) return errno == ENOENT ? 0 : errno;
+  // The owner first: a change of it takes bits of the mode away.
+  const bool done =
+      fchown(fd, old.st_uid, old.st_gid) == 0 && fchmod(fd, old.st_mode & mode_t{07777}) == 0;
+  return done ? 0 : errno;
+}
+
 // Makes a rename in this folder survive a crash, where the folder can be read and synced. The file
 // is in place either way.
 void SyncFolder(const std::filesystem::path& folder) {
@@ -32,12 +42,14 @@ void SyncFolder(const std::filesystem::path& folder) {
 }
 
 // 0, or errno of the call that failed. Removes the draft on failure.
-int WriteThroughDraft(const std::filesystem::path& file, std::string_view text, mode_t mode) {
+int WriteThroughDraft(const std::filesystem::path& file, std::string_view text,
+                      const ReplaceOptions& options) {
   const std::string draft = fmt::format("{}.{}", file.string(), getpid());
   const FileDescriptor out(
-      open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+      open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, options.mode));
   if (!out.valid()) return errno;
-  int error = WriteAndSync(out.get(), text);
+  int error = options.like_old ? MakeLike(file, out.get()) : 0;
+  if (error == 0) error = WriteAndSync(out.get(), text);
   if (error == 0 && std::rename(draft.c_str(), file.c_str()) != 0) error = errno;
   if (error == 0) {
     SyncFolder(file.parent_path());
@@ -88,7 +100,7 @@ absl::Status ReplaceFile(const std::filesystem::path& file, std::string_view tex
     std::filesystem::create_directories(file.parent_path(), created);
     error = created.value();
   }
-  if (error == 0) error = WriteThroughDraft(file, text, options.mode);
+  if (error == 0) error = WriteThroughDraft(file, text, options);
   if (error == 0) return absl::OkStatus();
   return absl::UnavailableError(
       fmt::format("{}: cannot be written: {}", file.string(), SystemErrorText(error)));

@@ -24,6 +24,9 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file, std
 struct ReplaceOptions {
   bool create_folders = false;
   mode_t mode = 0600;  // of the new file, less the process's umask
+  // Where there is an old file: its mode, owner and group in place of that. A process that may not
+  // give the file away is refused.
+  bool like_old = false;
 };
 
 // Writes the text to a draft beside the file, syncs it, renames it over the file and syncs the

@@ -20,6 +20,8 @@ class LongWork {
   // For a thread that must not be held up: the work ends with an error once it takes longer than
   // such a thread may, to be done again on another.
   static LongWork Brief() { return LongWork(kBriefNs); }
+  // For work that may be left undone: it ends with an error once it took so long.
+  static LongWork Within(std::uint64_t ns) { return LongWork(ns); }
 
   // Counts work that was done, by its estimated nanoseconds, and asks when a piece is complete.
   absl::Status Did(std::uint64_t ns) {
@@ -31,10 +33,10 @@ class LongWork {
     done_ns_ = 0;
     if (go_on_) return go_on_();
     is_too_long_ = true;
-    return absl::DeadlineExceededError("too long for a thread that must not be held up");
+    return absl::DeadlineExceededError("takes longer than it may");
   }
 
-  // Whether brief work ended because it was not.
+  // Whether work of Brief or Within ended because it took too long.
   bool is_too_long() const { return is_too_long_; }
 
  private:

@@ -1,6 +1,7 @@
 #include "base/nearest_name.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -79,6 +80,20 @@ void NearestSearch::Consider(std::string_view name) {
   if (distance > most) return;
   near_ = name;
   near_distance_ = distance;
+}
+
+absl::Status NearestSearch::ConsiderText(std::string_view text, LongWork& work) {
+  // Of one text, and of one cell of the table of distances. Estimated.
+  constexpr std::uint64_t kTextNs = 10;
+  constexpr std::uint64_t kCellNs = 2;
+  const std::size_t shorter = std::min(wanted_.size(), text.size());
+  const std::size_t longer = std::max(wanted_.size(), text.size());
+  const std::size_t most = longer / 3;
+  const bool is_near = longer <= kTextBytesMax && longer - shorter <= most;
+  const std::uint64_t cells = is_near ? shorter * (2 * most + 1) : 0;
+  absl::Status status = work.Did(kTextNs + cells * kCellNs);
+  if (status.ok() && longer <= kTextBytesMax) Consider(text);
+  return status;
 }
 
 void NearestSearch::ConsiderContinuation(std::string_view name) {

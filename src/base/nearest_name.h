@@ -7,6 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/status/status.h>
+
+#include "base/long_work.h"
+
 namespace simile::base {
 
 // Measures how far apart two names are: how many single-byte insertions, deletions, replacements
@@ -34,6 +38,10 @@ class NearestSearch {
 
   // Cost: O(length * length / 3) at most.
   void Consider(std::string_view name);
+  // The same of one text of many. Looks at none of more than kTextBytesMax, nor for such a one.
+  // Errors: work's, before it looks.
+  absl::Status ConsiderText(std::string_view text, LongWork& work);
+  static constexpr std::size_t kTextBytesMax = 128;
   // By the second rule alone, for lists too long to measure distances. Cost: O(length of wanted).
   void ConsiderContinuation(std::string_view name);
   // Empty when no name came near.

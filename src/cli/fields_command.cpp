@@ -90,10 +90,9 @@ absl::Status NeitherNor(const Connection& connection, const std::string& name,
                         const absl::Status& no_field) {
   const absl::Status no_collection = connection.Get(name).status();
   if (!absl::IsNotFound(no_collection)) return no_field;
-  std::string_view message(no_field.message().data(), no_field.message().size());
-  message.remove_prefix(std::min(message.size(), message.find(": ") + 2));  // "FIELD: "
-  return base::WithMessage(no_collection,
-                           fmt::format("no collection {}, and {}", base::Quoted(name), message));
+  return base::WithMessage(
+      no_collection,
+      fmt::format("no collection {}, and {}", base::Quoted(name), std::string(no_field.message())));
 }
 
 int RunFields(FieldsFlags& flags) {

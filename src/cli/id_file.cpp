@@ -63,6 +63,9 @@ absl::StatusOr<Ids> ReadIdFile(const std::string& file, const Limits& limits) {
   const std::size_t begin = input->bytes.find_first_not_of(" \t\r\n");
   const bool is_json = begin != std::string::npos && input->bytes[begin] == '[';
   absl::StatusOr<Ids> ids = is_json ? FromJson(*input) : FromLines(input->bytes);
+  if (ids.ok() && ids->empty() && !is_json) {
+    return Refuse(*input, "is empty; [] allows no item");
+  }
   if (ids.ok() && ids->size() > limits.allowed_ids_max) {
     return Refuse(*input, fmt::format("holds {} ids; at most {}", base::Grouped(ids->size()),
                                       base::Grouped(limits.allowed_ids_max)));

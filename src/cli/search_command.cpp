@@ -42,6 +42,10 @@ absl::Status CheckDirections(const QueryVectors& vectors, const v1::Collection& 
 
 int RunSearch(const SearchFlags& flags) {
   const bool json = flags.query.client.json;
+  if (flags.vector == "-" && flags.query.allowed_file == "-") {
+    return Fail(absl::InvalidArgumentError("--vector and --allow cannot both read standard input"),
+                json);
+  }
   absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
   if (!options.ok()) return Fail(options.status(), json);
   absl::StatusOr<QueryVectors> vectors = ReadQueryVectors(*flags.vector, Limits{});

@@ -126,8 +126,7 @@ absl::StatusOr<std::optional<Start>> StartByItem(const Connection& connection,
     return by_id.status();
   }
   auto by_title = StartByTitle(connection, collection, options, *flags.item, flags);
-  if (!by_title.ok()) return by_id.status();
-  return by_title;
+  return absl::IsNotFound(by_title.status()) ? by_id.status() : by_title;
 }
 
 // "heat-1995"; "3 items"

@@ -15,10 +15,8 @@
 namespace simile::filter {
 namespace {
 
-// Of one filter, all its values together.
-constexpr std::size_t kNearKeywordsMax = 200'000;
-constexpr std::uint64_t kNearKeywordNs = 10;
-constexpr std::uint64_t kNearCellNs = 2;
+// Of one filter.
+constexpr std::size_t kSentencesMax = 3;
 
 // How the keywords of the field are compared; kNone where none is named by this expression.
 KeywordTest TestOf(const Expression& expression, const Field& field) {
@@ -48,6 +46,7 @@ class NearSearch {
     const KeywordTest test = TestOf(expression, *field);
     if (test == KeywordTest::kNone) return absl::OkStatus();
     for (const Literal& literal : expression.literals) {
+      if (sentences_.size() == kSentencesMax) return absl::OkStatus();
       const absl::StatusOr<std::string> nearest = NearestTo(literal.text, test, *column);
       if (!nearest.ok()) return nearest.status();
       if (nearest->empty()) continue;
@@ -61,8 +60,8 @@ class NearSearch {
   std::vector<std::string> TakeSentences() { return std::move(sentences_); }
 
  private:
-  // The nearest keyword to a text that no keyword passes with; empty when one passes, none is near,
-  // or there are more than may still be looked at.
+  // The nearest keyword to a text that no keyword passes with; empty when one passes or none is
+  // near.
   absl::StatusOr<std::string> NearestTo(const std::string& text, KeywordTest test,
                                         const KeywordColumn& column) {
     const std::string folded = FoldText(text);
@@ -71,23 +70,18 @@ class NearSearch {
       const KeywordColumn::Range range = column.FindFolded(folded);
       if (range.begin != range.end) return std::string();
     }
-    if (column.keyword_count() > keywords_left_) return std::string();
-    keywords_left_ -= column.keyword_count();
     base::NearestSearch search(text);
     for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
       if (test == KeywordTest::kPart && column.Contains(keyword, folded)) return std::string();
-      const std::string_view known = column.Text(keyword);
-      search.Consider(known);
-      const std::uint64_t cells = text.size() * known.size() / 3;
-      absl::Status status = work_.Did(kNearKeywordNs + cells * kNearCellNs);
-      if (!status.ok()) return status;
+      if (absl::Status looked = search.ConsiderText(column.Text(keyword), work_); !looked.ok()) {
+        return looked;
+      }
     }
     return std::string(search.found());
   }
 
   const PayloadView& payload_;
   base::LongWork& work_;
-  std::size_t keywords_left_ = kNearKeywordsMax;
   std::vector<std::string> sentences_;
 };
 

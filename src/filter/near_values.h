@@ -12,11 +12,11 @@
 namespace simile::filter {
 
 // Why no row passes a filter, where a keyword that it names is no row's: `no row has genres
-// "Westen"; did you mean "Western"?`, one sentence for each such keyword with a near one. Keywords
-// under NOT and != are left out.
+// "Westen"; did you mean "Western"?`, one sentence for each such keyword with a near one, three at
+// most. Keywords under NOT and != are left out.
 //   payload  its keywords are offered: REQUIRES: every row exists for the caller
 // Errors: work's. Cost: a distance to each keyword of the field for each keyword that the filter
-// names, up to 200,000 distances.
+// names, of at most 128 bytes each.
 absl::StatusOr<std::vector<std::string>> NearValues(const Expression& filter,
                                                     const PayloadView& payload,
                                                     base::LongWork& work);

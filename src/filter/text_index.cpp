@@ -162,25 +162,23 @@ absl::StatusOr<TextMatches> TextIndex::Find(const std::vector<std::string>& fiel
 absl::StatusOr<std::string> TextIndex::Nearest(const std::vector<std::string>& fields,
                                                std::string_view text, const RowMask* mask,
                                                base::LongWork& work) const {
-  constexpr std::size_t kRowsMax = 200'000;
-  constexpr std::uint64_t kValueNs = 10;
-  constexpr std::uint64_t kCellNs = 2;
+  constexpr std::uint64_t kRowNs = 1;  // that is passed over
   const std::string wanted = FoldText(text);
   base::NearestSearch search(wanted);
   for (const std::string& field : fields) {
     const auto position = std::find(fields_.begin(), fields_.end(), field);
     assert(position != fields_.end());
     const Column& column = columns_[static_cast<std::size_t>(position - fields_.begin())];
-    if (column.ends.size() > kRowsMax) continue;
     std::size_t begin = 0;
     for (std::size_t row = 0; row < column.ends.size(); begin = column.ends[row++]) {
-      if (mask != nullptr && !mask->Allows(static_cast<Row>(row))) continue;
+      if (mask != nullptr && !mask->Allows(static_cast<Row>(row))) {
+        if (absl::Status status = work.Did(kRowNs); !status.ok()) return status;
+        continue;
+      }
       std::string_view values(column.text.data() + begin, column.ends[row] - begin);
       while (!values.empty()) {
         const std::string_view value = values.substr(0, values.find(kValueEnd));
-        search.Consider(value);
-        const std::uint64_t cells = wanted.size() * value.size() / 3;
-        if (absl::Status status = work.Did(kValueNs + cells * kCellNs); !status.ok()) return status;
+        if (absl::Status looked = search.ConsiderText(value, work); !looked.ok()) return looked;
         values.remove_prefix(value.size() + 1);
       }
     }

@@ -118,6 +118,8 @@ absl::StatusOr<MaskPtr> AllowedRows(const ExistingItems& items, std::size_t row_
   if (!ids) return nullptr;
   std::vector<Row> rows;
   absl::Status status = AddRowsOf(items, {"options.allow_ids", "allow"}, *ids, work, rows, notes);
+  // Before the mask is made, combined with others, and counted.
+  if (status.ok()) status = work.Did(row_count / 16);
   if (!status.ok()) return status;
   auto mask = std::make_shared<RowMask>(row_count);
   for (const Row row : rows) mask->Allow(row);

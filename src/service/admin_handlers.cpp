@@ -13,13 +13,18 @@
 namespace simile::service {
 namespace {
 
-constexpr std::array<std::string_view, 18> kCapabilities = {
+constexpr std::array<std::string_view, 23> kCapabilities = {
+    "allow_ids",                   // SearchOptions.allow_ids
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
     "change_progress",             // Load, Reload and Rollback stream their progress
+    "describe_field",              // DescribeFieldsRequest.field
     "diagnose",                    // AdminService.Diagnose, if GetServerInfo has admin_allowed
     "error_details",               // google.rpc.Status with a reason on every error
     "expected_snapshot_id",        // on queries, look-ups and changes
+    "integer_groups",              // group_by of integers and lists of them
+    "list_filters",                // filters over lists of integers, numbers and booleans
     "list_pages",                  // ListCollections in pages
+    "nested_fields",               // fields inside objects: meta.year
     "notes",                       // what of an answer was cut, and what had no effect
     "page_tokens_across_servers",  // a token is good on any server with the content
     "partial",                     // on queries and Fetch

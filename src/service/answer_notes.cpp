@@ -137,7 +137,8 @@ std::string ShortageText(const query::QueryRequest& query, const ResultPage& pag
                   base::Grouped(query.k));
   if (all.count() == 0 && all.are_listed()) return begin + "options.allow_ids allows no row";
   if (page.filtered && page.rows_passing == 0 && all.count() > 0) {
-    return begin + "no row passes the filter";
+    return begin + (all.are_listed() ? "no row of options.allow_ids passes the filter"
+                                     : "no row passes the filter");
   }
   return begin +
          (query.group_by ? GroupShortageText(query, page, all) : HitShortageText(query, page, all));

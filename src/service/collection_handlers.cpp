@@ -176,8 +176,9 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
     }
   }
   if (!request.field().empty() && response.fields().empty()) {
-    return Refuse(FieldPath{"field"}, "{}",
-                  filter::UnknownField(request.collection(), request.field(), own->rows.fields()));
+    return base::Error(
+        base::ErrorReason::kUnknownPayloadField,
+        filter::UnknownField(request.collection(), request.field(), own->rows.fields()));
   }
   response.set_rows(RowCountOf(*own));
   response.set_snapshot_id(permitted->id());

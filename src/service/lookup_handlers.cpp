@@ -42,6 +42,8 @@ constexpr std::string_view kLookupRemedy =
 // What a call that is over has not reached.
 constexpr std::string_view kFetchStep = "the items were found";
 constexpr std::string_view kLookupStep = "the text was found";
+// What a search for a near text may take of a look-up that is answered without it, estimated.
+constexpr std::uint64_t kHintNs = 5'000'000;
 
 // What a request is answered from.
 struct Source {
@@ -201,10 +203,10 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   if (!found.ok()) return found.status();
   std::string nearest;
   if (found->match_count == 0) {
-    auto near = source->snapshot->text_index->Nearest(*fields, request.text(),
-                                                      source->items.mask().get(), work);
-    if (!near.ok()) return near.status();
-    nearest = *std::move(near);
+    base::LongWork of_hint = base::LongWork::Within(kHintNs);
+    nearest = source->snapshot->text_index
+                  ->Nearest(*fields, request.text(), source->items.mask().get(), of_hint)
+                  .value_or("");
   }
   return LookupReply(std::move(source->snapshot), std::move(source->shape), *std::move(found),
                      std::move(source->notes), options->reply_bytes_max,

@@ -1,6 +1,7 @@
 #include "base/atomic_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -45,6 +46,28 @@ TEST_F(AtomicFileTest, GivesTheFileItsModeLessTheUmask) {
   ASSERT_TRUE(ReplaceFile(file, "1\n", {.mode = 0666}).ok());
   EXPECT_EQ(mode(), 0644U);
   umask(umask_before);
+}
+
+TEST_F(AtomicFileTest, KeepsTheModeAndTheGroupOfTheOldFileOnRequest) {
+  const std::filesystem::path file = folder_ / "access.json";
+  const auto status = [&] {
+    struct stat found {};
+    EXPECT_EQ(stat(file.c_str(), &found), 0);
+    return found;
+  };
+  ASSERT_TRUE(ReplaceFile(file, "new", {.mode = 0600, .like_old = true}).ok());
+  EXPECT_EQ(status().st_mode & 0777U, 0600U) << "there was no old file";
+  ASSERT_EQ(chmod(file.c_str(), 0646), 0);
+  // Only root may give a file to another group of its choice.
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(file.c_str(), 12'345, 23'456), 0);
+  }
+  const struct stat old = status();
+  ASSERT_TRUE(ReplaceFile(file, "newer", {.mode = 0600, .like_old = true}).ok());
+  EXPECT_EQ(status().st_mode & 0777U, 0646U) << "whatever the umask";
+  EXPECT_EQ(status().st_uid, old.st_uid);
+  EXPECT_EQ(status().st_gid, old.st_gid);
+  EXPECT_EQ(*ReadWholeFile(file, 100), "newer");
 }
 
 TEST_F(AtomicFileTest, WritesIntoAFolderThatCannotBeRead) {

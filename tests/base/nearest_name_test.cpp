@@ -122,5 +122,20 @@ TEST(NearestSearchTest, FindsOnlyContinuationsOnRequest) {
   EXPECT_EQ(search.found(), "toy-story-1995");
 }
 
+TEST(NearestSearchTest, LooksAtNoLongTextAndNotBeyondItsWork) {
+  NearestSearch search("toy-story");
+  LongWork work = LongWork::Within(1'000'000);
+  EXPECT_TRUE(search.ConsiderText("toy-story" + std::string(200, 'x'), work).ok());
+  EXPECT_EQ(search.found(), "");
+  EXPECT_TRUE(search.ConsiderText("toy-stroy", work).ok());
+  EXPECT_EQ(search.found(), "toy-stroy");
+  LongWork none = LongWork::Within(0);
+  EXPECT_FALSE(search.ConsiderText("toy-story", none).ok());
+  EXPECT_EQ(search.found(), "toy-stroy") << "the text was not looked at";
+  NearestSearch of_long(std::string(200, 'x'));
+  EXPECT_TRUE(of_long.ConsiderText(std::string(200, 'x'), work).ok());
+  EXPECT_EQ(of_long.found(), "");
+}
+
 }  // namespace
 }  // namespace simile::base

@@ -55,7 +55,7 @@ class ServiceTest(unittest.TestCase):
 
     @unittest.skipUnless(check_files.compose_files and check_files.compose_files.CAN_MERGE, "needs docker-compose and yaml")
     def test_compose_serves_any_folder_under_any_name(self):
-        with unittest.mock.patch.dict(os.environ, {"DATA": "/srv/songs", "NAME": "songs"}):
+        with unittest.mock.patch.dict(os.environ, {"DATA": "/srv/songs", "COLLECTION": "songs"}):
             service = check_files.compose_files.merged(("compose.yaml",))["simile"]
         self.assertIn("songs=/data/songs", service["command"])
         self.assertIn("/srv/songs:/data/songs:ro", service["volumes"])

@@ -79,6 +79,19 @@ class AllowedIdsTest : public FilmsClientTest {
     }
   }
 
+  // Asks for the whole ranking, then for 20 hits of the list. Returns the latter, which are the
+  // ranking's first allowed ones.
+  template <class Request, class Call>
+  auto ExpectNarrowed(Request request, const std::vector<std::string>& allowed, const Call& call) {
+    request.mutable_options()->set_k(5'000);
+    const auto ranking = call(request);
+    Allow(allowed, *request.mutable_options());
+    request.mutable_options()->set_k(20);
+    auto response = call(request);
+    ExpectHits(response.results(0), FirstAllowed(ranking.results(0), allowed, 20));
+    return response;
+  }
+
   inline static std::unique_ptr<FilmsServer> server_;
   inline static std::vector<std::string> ids_;  // of all films but one
   std::mt19937 random_{20261128};
@@ -89,15 +102,9 @@ TEST_F(AllowedIdsTest, NarrowASearch) {
     const std::vector<std::string> allowed = Draw(count);
     for (const char* const filter : {"", "year >= 1990 AND NOT genres = Drama"}) {
       v1::SearchRequest request = Like(ids_[random_() % ids_.size()]);
-      request.mutable_options()->set_k(5'000);
       request.mutable_options()->set_filter(filter);
-      v1::SearchResponse ranking;
-      ASSERT_TRUE(client_.Search(request, ranking).ok());
-      Allow(allowed, *request.mutable_options());
-      request.mutable_options()->set_k(20);
-      v1::SearchResponse response;
-      ASSERT_TRUE(client_.Search(request, response).ok());
-      ExpectHits(response.results(0), FirstAllowed(ranking.results(0), allowed, 20));
+      const v1::SearchResponse response =
+          ExpectNarrowed(request, allowed, [this](const auto& each) { return Search(each); });
       EXPECT_TRUE(response.results(0).has_rows_passing());
       EXPECT_THAT(response.notes(), IsEmpty());
     }
@@ -110,18 +117,11 @@ TEST_F(AllowedIdsTest, NarrowRecommendationsAndColdStarts) {
     v1::RecommendRequest request;
     request.set_collection("films");
     request.add_user_ids(user);
-    request.mutable_options()->set_k(5'000);
     request.mutable_options()->set_exclude_seen(true);
     request.mutable_options()->mutable_payload()->set_selection(
         v1::PayloadSelector::SELECTION_NONE);
     request.mutable_options()->mutable_cold_start()->set_order(v1::ColdStart::ORDER_MOST_POPULAR);
-    v1::RecommendResponse ranking;
-    ASSERT_TRUE(client_.Recommend(request, ranking).ok());
-    Allow(allowed, *request.mutable_options());
-    request.mutable_options()->set_k(20);
-    v1::RecommendResponse response;
-    ASSERT_TRUE(client_.Recommend(request, response).ok());
-    ExpectHits(response.results(0), FirstAllowed(ranking.results(0), allowed, 20));
+    ExpectNarrowed(request, allowed, [this](const auto& each) { return Recommend(each); });
   }
 }
 
@@ -134,7 +134,7 @@ TEST_F(AllowedIdsTest, NarrowEachSearchOfAStream) {
     v1::SearchRequest& search = *requests[i].mutable_search();
     search = Like(ids_[i]);
     if (i % 2 == 0) Allow(allowed, *search.mutable_options());
-    ASSERT_TRUE(client_.Search(search, alone[i]).ok());
+    alone[i] = Search(search);
   }
   std::vector<v1::SearchStreamResponse> responses;
   ASSERT_TRUE(client_.SearchStream(requests, responses).ok());
@@ -148,8 +148,7 @@ TEST_F(AllowedIdsTest, NarrowEachSearchOfAStream) {
 TEST_F(AllowedIdsTest, CountTheIdsThatAreUnknown) {
   v1::SearchRequest request = Like("toy-story-1995");
   Allow({"heat-1995", "gone", "lost", "heat-1995"}, *request.mutable_options());
-  v1::SearchResponse response;
-  ASSERT_TRUE(client_.Search(request, response).ok());
+  const v1::SearchResponse response = Search(request);
   ASSERT_EQ(response.results(0).hits_size(), 1);
   EXPECT_EQ(response.results(0).hits(0).id(), "heat-1995");
   EXPECT_EQ(response.results(0).rows_passing(), 1U);
@@ -163,11 +162,18 @@ TEST_F(AllowedIdsTest, CountTheIdsThatAreUnknown) {
 TEST_F(AllowedIdsTest, AllowNothingWhenTheListIsEmpty) {
   v1::SearchRequest request = Like("toy-story-1995");
   request.mutable_options()->mutable_allow_ids();
-  v1::SearchResponse response;
-  ASSERT_TRUE(client_.Search(request, response).ok());
+  const v1::SearchResponse response = Search(request);
   EXPECT_EQ(response.results(0).hits_size(), 0);
   EXPECT_THAT(response.results(0).notes(),
               ElementsAre("0 hits, not 10: options.allow_ids allows no row"));
+}
+
+TEST_F(AllowedIdsTest, AreNamedBesideAFilterThatNoneOfThemPasses) {
+  v1::SearchRequest request = Like("toy-story-1995");
+  Allow({"heat-1995"}, *request.mutable_options());
+  request.mutable_options()->set_filter("genres = Animated");
+  EXPECT_THAT(Search(request).results(0).notes(),
+              ElementsAre("0 hits, not 10: no row of options.allow_ids passes the filter"));
 }
 
 TEST_F(AllowedIdsTest, AreRefusedBeyondTheLimit) {

@@ -221,9 +221,15 @@ absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next,
   if (!former.ok()) return former.status();
   const auto now = NearestOf(next, items.next, step);
   if (!now.ok()) return now.status();
-  double sum = 0;
-  for (std::size_t item = 0; item < count; ++item) sum += ShareKept((*former)[item], (*now)[item]);
-  return Overlap{count, sum / static_cast<double>(count)};
+  Overlap overlap;
+  for (std::size_t item = 0; item < count; ++item) {
+    // The sample of a small snapshot beside a large one may have no row.
+    if (step > 1 && (*former)[item].empty()) continue;
+    ++overlap.items;
+    overlap.share += ShareKept((*former)[item], (*now)[item]);
+  }
+  if (overlap.items > 0) overlap.share /= static_cast<double>(overlap.items);
+  return overlap;
 }
 
 absl::Status CheckOverlap(const Overlap& overlap, double minimum) {

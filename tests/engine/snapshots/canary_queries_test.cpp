@@ -317,5 +317,18 @@ TEST(OverlapTest, OfASampleIsAboutThatOfAllRows) {
   }
 }
 
+// Of two served rows none is in a sample of one id in 5,000.
+TEST(OverlapTest, ComparesNothingWhereTheSampleHasNoServedRow) {
+  std::vector<std::size_t> items(2);
+  std::iota(items.begin(), items.end(), 0);
+  const Snapshot served = SnapshotOf(DatasetOf(items, 0));
+  items.resize(5'000);
+  std::iota(items.begin(), items.end(), 0);
+  const auto overlap = OverlapOf(served, SnapshotOf(DatasetOf(items, 100)), 1);
+  ASSERT_TRUE(overlap.ok()) << overlap.status();
+  EXPECT_EQ(overlap->items, 0U);
+  EXPECT_FALSE(CheckOverlap(*overlap, 0.01).ok());
+}
+
 }  // namespace
 }  // namespace simile::engine
