@@ -44,7 +44,7 @@ std::string SeveralTypes(const FieldInfo& field) {
   }
   if (samples.size() < 2) {
     const ValueSample& lists = field.values.Of(ValueKind::kOther);
-    if (!lists.first_text.starts_with("a list")) return {};
+    if (lists.count == 0) return {};
     return fmt::format(
         "holds {} in row {}; filters can only ask whether a row has it, and compare "
         "the elements of a list of texts, of numbers or of booleans",
