@@ -76,6 +76,12 @@ class RowMask {
     }
     return count;
   }
+  // How many of these rows pass. Cost: O(rows).
+  std::size_t AllowedCount(std::span<const Row> rows) const {
+    std::size_t count = 0;
+    for (const Row row : rows) count += Allows(row) ? 1 : 0;
+    return count;
+  }
   // Calls visit(row) for every row of [begin, end) that passes, ascending.
   template <class Visit>
   void ForEachAllowed(Row begin, Row end, Visit visit) const {

@@ -38,7 +38,8 @@ class NearestSearch {
 
   // Cost: O(length * length / 3) at most.
   void Consider(std::string_view name);
-  // The same of one text of many. Looks at none of more than kTextBytesMax, nor for such a one.
+  // The same of one text of many. Skips a text of more than kTextBytesMax bytes, and every text
+  // where the mistyped one has more.
   // Errors: work's, before it looks.
   absl::Status ConsiderText(std::string_view text, LongWork& work);
   static constexpr std::size_t kTextBytesMax = 128;

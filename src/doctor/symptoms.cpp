@@ -48,8 +48,7 @@ constexpr SymptomRow kRows[] = {
     {Symptom::kNodeDenied, "node_denied", kFail, "{subject}: {detail}",
      "`ls -l {subject}` shows its group and mode: add the user to the group (in a container: "
      "--group-add), or let all use it (option NVreg_DeviceFileMode=0666 of the module nvidia). "
-     "Where "
-     "SELinux keeps a container out: `--security-opt label=disable`, or `setsebool -P "
+     "Where SELinux keeps a container out: `--security-opt label=disable`, or `setsebool -P "
      "container_use_devices on`"},
     {Symptom::kNodeDead, "node_dead", kFail, "{subject}: {detail}: no card answers behind it",
      "`dmesg | grep -i nvrm` says why; a card that is gone needs a reset or a reboot; a container "

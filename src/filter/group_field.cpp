@@ -60,12 +60,9 @@ void GroupField::GroupsOf(Row row, std::vector<std::uint32_t>& groups) const {
       if (const auto keyword = keywords_->Find(text)) groups.push_back(*keyword);
     });
   } else {
-    const auto add = [&](const PayloadValue& whole) {
+    ForEachElement(value, [&](const PayloadValue& whole) {
       if (const auto place = integers_->Find(*data::WholeOf(whole))) groups.push_back(*place);
-    };
-    const auto* const list = std::get_if<PayloadList>(&value.value);
-    if (list == nullptr) return add(value);
-    std::ranges::for_each(*list, add);
+    });
   }
   std::ranges::sort(groups);
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());

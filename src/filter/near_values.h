@@ -15,8 +15,8 @@ namespace simile::filter {
 // "Westen"; did you mean "Western"?`, one sentence for each such keyword with a near one, three at
 // most. Keywords under NOT and != are left out.
 //   payload  its keywords are offered: REQUIRES: every row exists for the caller
-// Errors: work's. Cost: a distance to each keyword of the field for each keyword that the filter
-// names, of at most 128 bytes each.
+// Errors: work's. Cost: as NearestSearch::ConsiderText, for each keyword that the filter names and
+// each keyword of its field.
 absl::StatusOr<std::vector<std::string>> NearValues(const Expression& filter,
                                                     const PayloadView& payload,
                                                     base::LongWork& work);

@@ -30,8 +30,7 @@ struct VisitedPlace {
 };
 
 // The values of a field that has an order, sorted, with their rows. A row of lists occurs once for
-// each of its distinct elements. Immutable once built; safe to
-// share.
+// each of its distinct elements. Immutable once built; safe to share.
 template <class Value>
 class OrderedColumn {
  public:

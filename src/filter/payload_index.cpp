@@ -21,14 +21,6 @@ void ForEachValue(const data::PayloadTable& payload, Visit visit) {
   }
 }
 
-// Calls visit(element) for each element of a list, or visit(value) for any other value.
-template <class Visit>
-void ForEachElement(const PayloadValue& value, Visit visit) {
-  const auto* const list = std::get_if<PayloadList>(&value.value);
-  if (list == nullptr) return visit(value);
-  for (const PayloadValue& element : *list) visit(element);
-}
-
 Number NumberOf(const PayloadValue& value) {
   const auto* const whole = std::get_if<std::int64_t>(&value.value);
   return whole != nullptr ? Number(*whole) : Number(std::get<double>(value.value));

@@ -14,6 +14,14 @@ namespace simile::filter {
 // REQUIRES: the separator is not empty.
 std::vector<std::string_view> SplitKeywords(std::string_view text, std::string_view separator);
 
+// Calls visit(element) for each element of a list, or visit(value) for any other value.
+template <class Visit>
+void ForEachElement(const PayloadValue& value, Visit visit) {
+  const auto* const list = std::get_if<PayloadList>(&value.value);
+  if (list == nullptr) return visit(value);
+  for (const PayloadValue& element : *list) visit(element);
+}
+
 // Calls visit(keyword) for each keyword of a value: the elements of a list, or a text, which the
 // field's separator cuts into several.
 // REQUIRES: the value is a text or a list of texts.

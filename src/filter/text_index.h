@@ -53,10 +53,9 @@ class TextIndex {
   absl::StatusOr<TextMatches> Find(const std::vector<std::string>& fields, std::string_view text,
                                    std::size_t limit, const RowMask* mask,
                                    base::LongWork& work) const;
-  // The folded value nearest to a text that Find finds in no row. Empty when no value is near, or
-  // there are too many values to compare.
+  // The folded value nearest to a text that Find finds in no row; empty when no value is near.
   //   mask  as Find's
-  // REQUIRES: as Find's. Errors: work's. Cost: a distance for each value.
+  // REQUIRES: as Find's. Errors: work's. Cost: as NearestSearch::ConsiderText for each value.
   absl::StatusOr<std::string> Nearest(const std::vector<std::string>& fields, std::string_view text,
                                       const RowMask* mask, base::LongWork& work) const;
   std::uint64_t bytes() const;

@@ -1,6 +1,5 @@
 #include "query/existing_items.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -105,9 +104,7 @@ std::span<const Row> ExistingItems::SeenBy(std::string_view user_id) const {
 }
 
 std::uint32_t ExistingItems::SeenCount(std::span<const Row> seen) const {
-  if (mask() == nullptr) return static_cast<std::uint32_t>(seen.size());
-  return static_cast<std::uint32_t>(
-      std::ranges::count_if(seen, [&](Row row) { return mask()->Allows(row); }));
+  return static_cast<std::uint32_t>(mask() == nullptr ? seen.size() : mask()->AllowedCount(seen));
 }
 
 absl::StatusOr<std::string> ExistingItems::ItemNotFoundText(std::string_view id, bool may_offer,

@@ -12,8 +12,8 @@ constexpr std::uint64_t kWordNs = 2;
 constexpr std::uint64_t kRowLookedAtNs = 2;
 constexpr std::uint64_t kRowReadNs = 300;
 
-// So many excluded rows are read one by one, where the mask of the grouped rows may be gone from
-// the cache: finding them again takes a look at all rows.
+// Up to this number of excluded rows are read one by one. The mask of the grouped rows may be gone
+// from the cache, and making it again takes a look at all rows.
 constexpr std::size_t kRowsReadMax = 16;
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "service/collection_message.h"
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string_view>
@@ -179,9 +178,8 @@ void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
 void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
                     v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
-  const auto exists = [&](Row row) { return rows == nullptr || rows->Allows(row); };
-  message.set_skipped_rows(
-      static_cast<std::uint64_t>(std::ranges::count_if(dataset.skipped_rows, exists)));
+  message.set_skipped_rows(rows == nullptr ? dataset.skipped_rows.size()
+                                           : rows->AllowedCount(dataset.skipped_rows));
   if (!dataset.notes.empty()) {
     message.add_notes(
         "notes of the load are left out: they may name rows or users that do not exist here");

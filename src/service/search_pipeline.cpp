@@ -70,18 +70,13 @@ class ExclusionCounts {
   std::uint64_t Of(const engine::ResolvedQuery& query) {
     const RowMask* const mask = query.mask.get();
     if (mask == nullptr) return query.excluded().size();
-    if (query.shared_excluded_rows == nullptr) return Count(query.excluded(), *mask);
+    if (query.shared_excluded_rows == nullptr) return mask->AllowedCount(query.excluded());
     const auto [known, is_new] = shared_.try_emplace(mask);
-    if (is_new) known->second = Count(query.excluded(), *mask);
+    if (is_new) known->second = mask->AllowedCount(query.excluded());
     return known->second;
   }
 
  private:
-  static std::uint64_t Count(std::span<const Row> rows, const RowMask& mask) {
-    return static_cast<std::uint64_t>(
-        std::ranges::count_if(rows, [&](Row row) { return mask.Allows(row); }));
-  }
-
   std::map<const RowMask*, std::uint64_t> shared_;  // of the list that queries share
 };
 
@@ -176,7 +171,7 @@ std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queri
 // bytes of the rest.
 std::uint64_t KeepForReply(ValidSearch& search) {
   search.exclude_ids = std::vector<std::string_view>();
-  if (search.allow_ids) search.allow_ids.emplace();  // that there is a list is known still
+  if (search.allow_ids) search.allow_ids.emplace();  // notes ask whether there was a list
   search.answer.expected_snapshot_id = {};
   search.answer.required_filter = {};
   search.answer.payload = nullptr;

@@ -20,10 +20,10 @@ inline std::uint64_t MayBeTaken(const HostMemory& memory) {
 }
 
 // The least of what the kernel calls available (MemAvailable) and what the memory limits of the
-// process's control group and its parents leave, versions 1 and 2; page cache counts as
-// free unless it is still to be written, whether or not it was used lately: the kernel gives up
-// both before a group runs out of memory. A container sees its own group at the top of the mount,
-// whatever path /proc names, so every parent of that path is read and missing ones are skipped.
+// process's control group and its parents leave, versions 1 and 2. Page cache counts as free unless
+// it is still to be written: the kernel drops clean cache, also cache that was used lately, before
+// a group runs out of memory. A container sees its own group at the top of the mount, whatever path
+// /proc names, so every parent of that path is read and missing ones are skipped.
 //   root  where /proc and /sys are found: "/" but in tests
 // Errors: kUnavailable without MemAvailable; those of ReadWholeFile.
 absl::StatusOr<HostMemory> ReadHostMemory(const std::filesystem::path& root = "/");
