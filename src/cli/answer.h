@@ -20,6 +20,7 @@ struct AnsweredQuery {
   std::optional<std::string> user_id;
   std::optional<std::string> vector_source;  // "query.npy", "standard input"
   std::uint64_t vector_row = 0;              // the vector's number in the source, from 0
+  std::optional<std::string> items_of;       // the collection of id, like and unlike
   std::vector<std::string> like;             // ids
   std::vector<std::string> unlike;
   std::optional<std::uint32_t> seen_count;    // items the user has seen, from Recommend

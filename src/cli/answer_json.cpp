@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 Json QueryJson(const AnsweredQuery& query) {
   Json json = Json::object();
   if (query.id) json["id"] = *query.id;
+  if (query.items_of) json["items_of"] = *query.items_of;
   if (query.user_id) json["user_id"] = *query.user_id;
   if (query.seen_count) json["seen_count"] = *query.seen_count;
   if (query.vector_source) {

@@ -29,6 +29,7 @@ constexpr std::string_view kSameFlags[] = {
     "--listen --host --hostname --bind --address --addr --interface --bind-address -H",
     "--port --listen-port --grpc-port -p",
     "--title --name --text --query --q --search --movie --film -t -q",
+    "--items-of --of --source --from-collection --query-collection --lookup-from",
     "--collection --index --table --dataset --collection-name --name --db --database --namespace",
     "--collection --data --folder --dir --directory --path --model --load -c",
     "--id --ids --item --items --item-id --item-ids --media-id --key --similar-to -i",

@@ -39,6 +39,8 @@ absl::Status CheckCombinations(const QueryFlags& flags) {
 
 void AddQueryFlags(Command& command, QueryFlags& flags) {
   command.Collection(flags.collection, "The collection to search (default: the server's only one)")
+      .Text("--items-of", flags.items_of, "COLLECTION",
+            "The collection that the items to compare with are of (default: the one to search)")
       .Number("-k", flags.k, "COUNT", "Hits wanted (default 10)")
       .Number("--offset", flags.offset, "COUNT", "Best hits to skip (default 0)")
       .Real("--score-threshold", flags.score_threshold, "SCORE",
@@ -107,6 +109,10 @@ absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
   return options;
 }
 
+std::string OfCollection(const std::optional<std::string>& items_of) {
+  return items_of ? " of " + *items_of : std::string();
+}
+
 absl::Status SetCollectionOptions(const QueryFlags& flags, const v1::Collection& collection,
                                   v1::SearchOptions& options) {
   absl::StatusOr<std::string> id = ExpectedSnapshotId(flags.expected_snapshot, collection);
@@ -124,19 +130,21 @@ void AddExampleFlags(Command& command, ExampleFlags& flags) {
       .Choices({"average-vector", "best-score", "sum-scores"})
       .Check([&flags] {
         v1::Query query;
-        return flags.given() ? TurnIntoExamples(flags, query) : absl::OkStatus();
+        return flags.given() ? TurnIntoExamples(flags, {}, query) : absl::OkStatus();
       });
 }
 
-absl::Status TurnIntoExamples(const ExampleFlags& flags, v1::Query& query) {
+absl::Status TurnIntoExamples(const ExampleFlags& flags, const std::optional<std::string>& items_of,
+                              v1::Query& query) {
   if (flags.like.empty() && flags.unlike.empty()) {
     return absl::InvalidArgumentError("--strategy needs --like or --unlike");
   }
   v1::Examples examples;
   if (query.has_id()) examples.add_positive()->set_id(query.id());
+  if (query.has_item()) *examples.add_positive()->mutable_item() = query.item();
   if (query.has_vector()) *examples.add_positive()->mutable_vector() = query.vector();
-  for (const std::string& id : flags.like) examples.add_positive()->set_id(id);
-  for (const std::string& id : flags.unlike) examples.add_negative()->set_id(id);
+  for (const std::string& id : flags.like) SetItem(items_of, id, *examples.add_positive());
+  for (const std::string& id : flags.unlike) SetItem(items_of, id, *examples.add_negative());
   const auto strategy = StrategyOf(flags, !examples.positive().empty());
   if (!strategy.ok()) return strategy.status();
   examples.set_strategy(*strategy);

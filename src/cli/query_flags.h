@@ -17,6 +17,7 @@ namespace simile::cli {
 struct QueryFlags {
   ClientFlags client;
   std::optional<std::string> collection;
+  std::optional<std::string> items_of;  // the collection that items are of; unset: `collection`
   std::optional<std::uint32_t> k;
   std::optional<std::uint32_t> offset;
   std::optional<double> score_threshold;
@@ -42,6 +43,18 @@ void AddQueryFlags(Command& command, QueryFlags& flags);
 // REQUIRES: the check of AddQueryFlags was made.
 absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
 
+// Names the item that a query, an example or a blend is about.
+//   items_of  QueryFlags::items_of
+template <class Target>
+void SetItem(const std::optional<std::string>& items_of, const std::string& id, Target& target) {
+  if (!items_of) return target.set_id(id);
+  target.mutable_item()->set_collection(*items_of);
+  target.mutable_item()->set_id(id);
+}
+
+// " of cvs"; empty where items are of the collection that is searched.
+std::string OfCollection(const std::optional<std::string>& items_of);
+
 // Sets what depends on the collection: what --expect-snapshot and --fields ask for.
 // Errors: those of ExpectedSnapshotId.
 absl::Status SetCollectionOptions(const QueryFlags& flags, const v1::Collection& collection,
@@ -62,8 +75,10 @@ struct ExampleFlags {
 void AddExampleFlags(Command& command, ExampleFlags& flags);
 
 // Replaces the query's target by examples: the target itself, --like and --unlike.
-//   query  its target is a vector, an id or unset
+//   items_of  QueryFlags::items_of
+//   query     its target is a vector, an item or unset
 // Errors: kInvalidArgument for an unknown strategy, or one without --like and --unlike.
-absl::Status TurnIntoExamples(const ExampleFlags& flags, v1::Query& query);
+absl::Status TurnIntoExamples(const ExampleFlags& flags, const std::optional<std::string>& items_of,
+                              v1::Query& query);
 
 }  // namespace simile::cli

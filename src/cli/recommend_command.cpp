@@ -51,6 +51,9 @@ absl::StatusOr<v1::SearchOptions> AllOptions(const RecommendFlags& flags) {
   if (flags.user_weight && !flags.like) {
     return absl::InvalidArgumentError("--user-weight needs --like ID");
   }
+  if (flags.query.items_of && !flags.like) {
+    return absl::InvalidArgumentError("--items-of needs --like ID");
+  }
   absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
   if (!options.ok()) return options;
   options->set_exclude_seen(flags.exclude_seen);
@@ -121,7 +124,7 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
   *request.mutable_options() = options;
   for (const std::string& user : flags.users) {
     v1::Blend& blend = *request.add_queries()->mutable_blend();
-    blend.set_id(*flags.like);
+    SetItem(flags.query.items_of, *flags.like, blend);
     blend.set_user_id(user);
     if (flags.user_weight) blend.set_user_weight(static_cast<float>(*flags.user_weight));
   }
@@ -132,8 +135,10 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
   for (int i = 0; i < response->results_size(); ++i) {
     const std::string& user = flags.users[static_cast<std::size_t>(i)];
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = fmt::format("for {}, like {}", user, *flags.like);
+    result.heading =
+        fmt::format("for {}, like {}{}", user, *flags.like, OfCollection(flags.query.items_of));
     result.user_id = user;
+    result.items_of = flags.query.items_of;
     result.like = {*flags.like};
     MoveResult(*response->mutable_results(i), result);
   }

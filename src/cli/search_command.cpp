@@ -69,7 +69,8 @@ int RunSearch(const SearchFlags& flags) {
     v1::Query& query = *request.add_queries();
     query.mutable_vector()->mutable_values()->Assign(row.begin(), row.end());
     if (!flags.examples.given()) continue;
-    if (absl::Status status = TurnIntoExamples(flags.examples, query); !status.ok())
+    if (absl::Status status = TurnIntoExamples(flags.examples, flags.query.items_of, query);
+        !status.ok())
       return Fail(status, json);
   }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
@@ -83,6 +84,7 @@ int RunSearch(const SearchFlags& flags) {
                                  several ? fmt::format(", row {}", i) : "");
     result.vector_source = vectors->source;
     result.vector_row = static_cast<std::uint64_t>(i);
+    result.items_of = flags.query.items_of;
     result.like = flags.examples.like;
     result.unlike = flags.examples.unlike;
     MoveResult(*response->mutable_results(i), result);
@@ -99,7 +101,12 @@ void AddSearchCommand(CommandLine& line) {
       .File("--vector", flags->vector, "FILE|NUMBERS|-",
             "One vector or several: .npy, or JSON lists of numbers; numbers themselves, 0.1,0.2; - "
             "reads JSON from standard input")
-      .Required();
+      .Required()
+      .Check([flags] {
+        return !flags->query.items_of || flags->examples.given()
+                   ? absl::OkStatus()
+                   : absl::InvalidArgumentError("--items-of needs --like or --unlike");
+      });
   AddExampleFlags(command, flags->examples);
   AddQueryFlags(command, flags->query);
   command

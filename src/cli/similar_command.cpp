@@ -134,9 +134,10 @@ std::string ExamplesText(const std::vector<std::string>& ids) {
   return ids.size() == 1 ? ids.front() : base::Counted(ids.size(), "item");
 }
 
-// "in films, like Toy Story (1995) and heat-1995, unlike 2 items"
+// "in films, like Toy Story (1995) and heat-1995, unlike 2 items"; "in jobs, like anna-7 of cvs"
 std::string HeadingOf(const std::string& collection, const Start* start,
-                      const ExampleFlags& examples) {
+                      const SimilarFlags& flags) {
+  const ExampleFlags& examples = flags.examples;
   std::string heading = fmt::format("in {}", collection);
   if (start != nullptr) heading += fmt::format(", like {}", start->label);
   if (!examples.like.empty()) {
@@ -145,7 +146,7 @@ std::string HeadingOf(const std::string& collection, const Start* start,
   }
   if (!examples.unlike.empty())
     heading += fmt::format(", unlike {}", ExamplesText(examples.unlike));
-  return heading;
+  return heading + OfCollection(flags.query.items_of);
 }
 
 //   starts  one query each; empty: one query for the examples alone
@@ -155,11 +156,13 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
   v1::SearchRequest request;
   request.set_collection(collection.name());
   *request.mutable_options() = options;
-  for (const Start& start : starts) request.add_queries()->set_id(start.id);
+  for (const Start& start : starts) {
+    SetItem(flags.query.items_of, start.id, *request.add_queries());
+  }
   if (starts.empty()) request.add_queries();
   if (flags.examples.given()) {
     for (v1::Query& query : *request.mutable_queries()) {
-      absl::Status status = TurnIntoExamples(flags.examples, query);
+      absl::Status status = TurnIntoExamples(flags.examples, flags.query.items_of, query);
       if (!status.ok()) return Fail(status, flags.query.client.json);
     }
   }
@@ -170,8 +173,9 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
   for (int i = 0; i < response->results_size(); ++i) {
     const Start* const start = starts.empty() ? nullptr : &starts[static_cast<std::size_t>(i)];
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = HeadingOf(collection.name(), start, flags.examples);
+    result.heading = HeadingOf(collection.name(), start, flags);
     if (start != nullptr) result.id = start->id;
+    result.items_of = flags.query.items_of;
     result.like = flags.examples.like;
     result.unlike = flags.examples.unlike;
     MoveResult(*response->mutable_results(i), result);
@@ -222,17 +226,20 @@ int RunSimilar(SimilarFlags& flags) {
   if (absl::Status set = SetCollectionOptions(flags.query, *collection, *options); !set.ok()) {
     return Fail(set, json);
   }
+  const auto source = flags.query.items_of ? connection.Get(*flags.query.items_of) : collection;
+  if (!source.ok()) return Fail(source.status(), json);
+  v1::SearchOptions of_source = *options;
+  if (flags.query.items_of) of_source.clear_expected_snapshot_id();
   if (!flags.ids.empty()) {
-    const auto starts = StartsById(connection, *collection, *options, flags.ids);
+    const auto starts = StartsById(connection, *source, of_source, flags.ids);
     if (!starts.ok()) return Fail(starts.status(), json);
     return SearchAround(connection, *collection, *options, *starts, flags);
   }
   if (!flags.title && !flags.item) {
     return SearchAround(connection, *collection, *options, {}, flags);
   }
-  const auto start = flags.title
-                         ? StartByTitle(connection, *collection, *options, *flags.title, flags)
-                         : StartByItem(connection, *collection, *options, flags);
+  const auto start = flags.title ? StartByTitle(connection, *source, of_source, *flags.title, flags)
+                                 : StartByItem(connection, *source, of_source, flags);
   if (!start.ok()) return Fail(start.status(), json);
   if (!start->has_value()) return kFailed;
   return SearchAround(connection, *collection, *options, {**start}, flags);

@@ -31,4 +31,9 @@ absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReaso
   return base::Error(reason, MessageAt(place, what), FieldAt(place, leaf));
 }
 
+absl::Status AtPlace(const Place& place, std::string_view leaf, const absl::Status& error) {
+  const std::string message = MessageAt(place, std::string(error.message()));
+  return base::WithField(base::WithMessage(error, message), FieldAt(place, leaf));
+}
+
 }  // namespace simile::query

@@ -25,5 +25,7 @@ struct Place {
 //   message  "queries[3]: examples.positive[0]: what"
 absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReason reason,
                      std::string_view what);
+// The same error as one of the field `leaf` of a place.
+absl::Status AtPlace(const Place& place, std::string_view leaf, const absl::Status& error);
 
 }  // namespace simile::query

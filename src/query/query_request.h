@@ -19,8 +19,15 @@ struct ByVector {
   std::string_view field = "vector";  // its name in the request, for errors; static storage
 };
 struct ByItem {
-  std::string id;  // its own row is left out of the answer
+  std::string id;                 // its own row is left out of the answer
+  std::string_view field = "id";  // as ByVector::field
 };
+// An item of another collection.
+struct ByOtherItem {
+  std::string collection;
+  std::string id;
+};
+using VectorOrItem = std::variant<ByVector, ByItem, ByOtherItem>;
 struct ByUser {
   std::string id;
   bool exclude_seen = false;           // leave out the rows the user has interacted with
@@ -29,7 +36,7 @@ struct ByUser {
 
 // An item or vector that rows are to be similar to, or dissimilar.
 struct Example {
-  std::variant<ByVector, ByItem> target;
+  VectorOrItem target;
   float weight = 1;  // multiplies its similarities; positive and finite
 };
 
@@ -45,7 +52,7 @@ struct ByExamples {
 // A target and a user's profile, added: (1 - user_weight) * target + user_weight * profile, both at
 // unit length for cosine.
 struct ByBlend {
-  std::variant<ByVector, ByItem> target;
+  VectorOrItem target;
   ByUser user;
   float user_weight = 0.5F;  // 0..1
 };
@@ -67,7 +74,7 @@ struct GroupRequest {
 // A validated query of a request, without protobuf. Its views are of the request, whose options'
 // texts all queries of a call may share.
 struct QueryRequest {
-  std::variant<ByVector, ByItem, ByUser, ByExamples, ByBlend> target;
+  std::variant<ByVector, ByItem, ByOtherItem, ByUser, ByExamples, ByBlend> target;
   std::uint32_t k = 10;
   std::uint32_t offset = 0;
   float score_threshold = -std::numeric_limits<float>::infinity();

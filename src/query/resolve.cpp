@@ -21,6 +21,7 @@
 #include "query/existing_items.h"
 #include "query/grouped_rows.h"
 #include "query/option_notes.h"
+#include "query/other_items.h"
 #include "query/place.h"
 #include "query/unknown_ids.h"
 #include "query/vector_builder.h"
@@ -219,26 +220,12 @@ class CallMasks {
 struct CallParts {
   const engine::Snapshot& snapshot;
   const ExistingItems& items;
+  OtherItems& others;
   const RowsPtr& shared_exclusions;
   CallMasks& masks;
   GroupedRows& grouped_rows;
   base::LongWork& work;
 };
-
-// Whether an error says that one query cannot be answered, so that others still can.
-bool IsOfOneQuery(const absl::Status& status) {
-  switch (base::ReasonOf(status)) {
-    case base::ErrorReason::kInvalidField:
-    case base::ErrorReason::kInvalidFilter:
-    case base::ErrorReason::kUnknownPayloadField:
-    case base::ErrorReason::kDimensionMismatch:
-    case base::ErrorReason::kItemNotFound:
-    case base::ErrorReason::kUserNotFound:
-      return !base::FieldOf(status).starts_with("options.");
-    default:
-      return false;
-  }
-}
 
 bool IsUnknownId(const absl::Status& status) {
   const base::ErrorReason reason = base::ReasonOf(status);
@@ -259,7 +246,7 @@ class Resolver {
         row_(row),
         query_(query),
         report_(report),
-        vectors_(call.snapshot, call.items, may_offer, call.work) {}
+        vectors_(call.snapshot, call.items, call.others, may_offer, call.work) {}
 
   absl::Status Resolve(const QueryRequest& request) {
     absl::Status status = ResolveFilter(request);
@@ -436,7 +423,8 @@ class CallResolver {
         options_(options),
         work_(work),
         task_(task),
-        report_(report) {}
+        report_(report),
+        others_(snapshot, options.others, work) {}
 
   absl::Status Resolve() {
     const auto items = ExistingItems::Create(snapshot_, options_.required_filters,
@@ -453,7 +441,8 @@ class CallResolver {
         SharedExclusions(*items, options_.exclude_ids, work_, report_.notes);
     if (!shared_exclusions.ok()) return shared_exclusions.status();
     GroupedRows grouped_rows(snapshot_);
-    status = ResolveEach({snapshot_, *items, *shared_exclusions, masks, grouped_rows, work_});
+    status =
+        ResolveEach({snapshot_, *items, others_, *shared_exclusions, masks, grouped_rows, work_});
     if (status.ok()) NoteColdStart();
     return status;
   }
@@ -467,12 +456,17 @@ class CallResolver {
             .part = {}};
   }
 
+  // Whether an error says that one query cannot be answered, so that others still can.
+  bool IsOfOneQuery(const absl::Status& error) const {
+    return base::FieldOf(error).starts_with(fmt::format("{}[", options_.list));
+  }
+
   // Refuses a query with its error, where the others are answered without it.
   // Errors: the error itself, where the call fails of it.
   absl::Status Refuse(std::size_t index, absl::Status error, const ExistingItems& items) {
     if (IsUnknownId(error)) {
       error = NameAllUnknown(error, options_.partial ? requests_.subspan(index, 1) : requests_,
-                             items, snapshot_.collection);
+                             items, others_, snapshot_.collection);
     }
     if (!options_.partial || !IsOfOneQuery(error)) return error;
     report_.queries[index] = {std::move(error), {}, 0};
@@ -495,7 +489,7 @@ class CallResolver {
   absl::Status ResolveEach(const CallParts& call) {
     absl::Status status = MakeSpace();
     if (!status.ok()) return status;
-    std::uint64_t offers_left = OffersMax(snapshot_);
+    std::uint64_t offers_left = OffersMax(snapshot_, options_.others);
     float* row = task_.vectors.row_count() == 0 ? nullptr : task_.vectors.MutableRow(0);
     std::size_t vector_count = 0;
     for (std::size_t index = 0; index < requests_.size(); ++index) {
@@ -566,6 +560,7 @@ class CallResolver {
   base::LongWork& work_;
   engine::SearchTask& task_;
   CallReport& report_;
+  OtherItems others_;
 };
 
 }  // namespace

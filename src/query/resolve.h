@@ -10,6 +10,7 @@
 #include "engine/snapshots/snapshot.h"
 #include "query/call_report.h"
 #include "query/existing_items.h"
+#include "query/other_items.h"
 #include "query/query_request.h"
 
 namespace simile::query {
@@ -21,7 +22,8 @@ struct CallOptions {
   // The items that may be returned, looked up once; unset: all.
   std::optional<std::span<const std::string_view>> allow_ids;
   RequiredFilters required_filters;
-  bool partial = false;  // a query that cannot be answered leaves the others their answers
+  OtherCollections others = {};  // every other collection whose items the queries name
+  bool partial = false;          // a query that cannot be answered leaves the others their answers
 };
 
 // Resolves ids to vectors and rows of one snapshot: fills the task's queries and vectors, and says
@@ -37,11 +39,11 @@ struct CallOptions {
 // Errors: ITEM_NOT_FOUND and USER_NOT_FOUND with the nearest known id, unless there is a required
 //         filter, or users that do not exist for the caller; with all unknown ids of the call where
 //         there are several; DIMENSION_MISMATCH; INVALID_FILTER;
-//         UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a non-finite number, a length outside
-//         2^-60..2^60 (0 is within for dot), an item that is not searchable, vectors that cancel
-//         each other out, or a field that cannot be grouped or ordered by; work's. Messages start
-//         with `queries[i]` when there is more than one query. After an error the task's queries
-//         are not to be used.
+//         OtherItems::Of's; UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a non-finite number, a length
+//         outside 2^-60..2^60 (0 is within for dot), an item that is not searchable, vectors that
+//         cancel each other out, or a field that cannot be grouped or ordered by; work's. Messages
+//         start with `queries[i]` when there is more than one query. After an error the task's
+//         queries are not to be used.
 // Cost: O(vectors * dim + exclusions * log), and evaluating the filters that are not cached.
 absl::Status ResolveQueries(const engine::Snapshot& snapshot,
                             std::span<const QueryRequest> requests, const CallOptions& options,

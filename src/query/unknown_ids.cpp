@@ -1,6 +1,7 @@
 #include "query/unknown_ids.h"
 
 #include <algorithm>
+#include <deque>
 #include <variant>
 
 #include <fmt/format.h>
@@ -17,8 +18,10 @@ constexpr std::uint64_t kOfferLooksMax = 4'000'000;
 // Adds the ids of a query that do not exist.
 class UnknownIdFinder {
  public:
-  UnknownIdFinder(const ExistingItems& items, UnknownIds& unknown)
-      : items_(items), unknown_(unknown) {}
+  //   names  keeps the texts of items of other collections as long as `unknown`
+  UnknownIdFinder(const ExistingItems& items, OtherItems& others, std::deque<std::string>& names,
+                  UnknownIds& unknown)
+      : items_(items), others_(others), names_(names), unknown_(unknown) {}
 
   void Find(const QueryRequest& request) {
     asks_cold_start_ = request.cold_start.has_value();
@@ -28,6 +31,13 @@ class UnknownIdFinder {
   void operator()(const ByVector&) const {}
   void operator()(const ByItem& item) const {
     if (!items_.Find(item.id)) unknown_.Add(UnknownIds::Kind::kItem, item.id);
+  }
+  // Of a collection that cannot be used nothing is known.
+  void operator()(const ByOtherItem& item) const {
+    const auto other = others_.Of({}, item.collection);
+    if (!other.ok() || (*other)->existing.Find(item.id)) return;
+    unknown_.Add(UnknownIds::Kind::kOtherItem,
+                 names_.emplace_back(fmt::format("{}/{}", item.collection, item.id)));
   }
   void operator()(const ByUser& user) const {
     if (!asks_cold_start_) AddUser(user);
@@ -50,6 +60,8 @@ class UnknownIdFinder {
   }
 
   const ExistingItems& items_;
+  OtherItems& others_;
+  std::deque<std::string>& names_;
   UnknownIds& unknown_;
   bool asks_cold_start_ = false;
 };
@@ -74,39 +86,49 @@ std::string NamedIdsText(std::span<const std::string_view> first, std::uint64_t 
 }
 
 std::string UnknownIds::KindsText() const {
-  const std::vector<std::string_view>& items = named_[static_cast<std::size_t>(Kind::kItem)];
-  const std::vector<std::string_view>& users = named_[static_cast<std::size_t>(Kind::kUser)];
-  const std::size_t more = count() - named_count_;  // told after the last id that is named
+  static constexpr std::array<std::string_view, 3> kOne = {"item", "user",
+                                                           "item of another collection"};
+  static constexpr std::array<std::string_view, 3> kSeveral = {"items", "users",
+                                                               "items of other collections"};
+  std::size_t unnamed = count() - named_count_;  // told after the last id that is named
   std::string text;
-  if (!items.empty()) {
-    text = fmt::format("item{} {}", items.size() == 1 ? "" : "s",
-                       NamedIdsText(items, items.size() + (users.empty() ? more : 0)));
-  }
-  if (!users.empty()) {
-    text += fmt::format("{}user{} {}", text.empty() ? "" : ", ", users.size() == 1 ? "" : "s",
-                        NamedIdsText(users, users.size() + more));
+  for (std::size_t kind = named_.size(); kind-- > 0;) {
+    const std::vector<std::string_view>& ids = named_[kind];
+    if (ids.empty()) continue;
+    text = fmt::format("{} {}{}{}", ids.size() == 1 ? kOne[kind] : kSeveral[kind],
+                       NamedIdsText(ids, ids.size() + unnamed), text.empty() ? "" : ", ", text);
+    unnamed = 0;
   }
   return text;
 }
 
 std::string UnknownIds::Text(std::string_view collection) const {
+  const bool of_others = !named_[static_cast<std::size_t>(Kind::kOtherItem)].empty();
   return fmt::format("{} {} not in {}: {}", base::Counted(count(), "id"),
-                     count() == 1 ? "is" : "are", collection, KindsText());
+                     count() == 1 ? "is" : "are", of_others ? "their collections" : collection,
+                     KindsText());
 }
 
 absl::Status NameAllUnknown(const absl::Status& first, std::span<const QueryRequest> requests,
-                            const ExistingItems& items, std::string_view collection) {
+                            const ExistingItems& items, OtherItems& others,
+                            std::string_view collection) {
+  std::deque<std::string> names;
   UnknownIds unknown;
-  UnknownIdFinder finder(items, unknown);
+  UnknownIdFinder finder(items, others, names, unknown);
   for (const QueryRequest& request : requests) finder.Find(request);
   if (unknown.count() <= 1) return first;
   return base::WithMessage(first, unknown.Text(collection));
 }
 
-std::uint64_t OffersMax(const engine::Snapshot& snapshot) {
-  const data::Dataset& dataset = *snapshot.dataset;
-  const std::uint64_t ids =
-      std::max<std::uint64_t>({1, dataset.ids.size(), dataset.profiles.ids.size()});
+std::uint64_t OffersMax(const engine::Snapshot& snapshot, const OtherCollections& others) {
+  const auto count_of = [](const engine::Snapshot& each) {
+    const data::Dataset& dataset = *each.dataset;
+    return std::max<std::uint64_t>(dataset.ids.size(), dataset.profiles.ids.size());
+  };
+  std::uint64_t ids = std::max<std::uint64_t>(1, count_of(snapshot));
+  for (const auto& [name, other] : others) {
+    if (other.ok()) ids = std::max(ids, count_of(*other->snapshot));
+  }
   return std::max<std::uint64_t>(1, kOfferLooksMax / ids);
 }
 

@@ -13,6 +13,7 @@
 #include <absl/status/status.h>
 
 #include "query/existing_items.h"
+#include "query/other_items.h"
 #include "query/query_request.h"
 
 namespace simile::query {
@@ -21,21 +22,23 @@ namespace simile::query {
 // how many more there are. Borrows the ids.
 class UnknownIds {
  public:
-  enum class Kind : std::uint8_t { kItem, kUser };
+  enum class Kind : std::uint8_t { kItem, kUser, kOtherItem };
 
+  //   id  of kOtherItem: "cvs/anna-7"
   void Add(Kind kind, std::string_view id);
   std::size_t count() const { return seen_.size(); }  // of different ids
 
-  // `items "zz", "yy", user "u", and 37 more`
+  // `items "zz", "yy", user "u", item of another collection "cvs/anna-7", and 37 more`
   std::string KindsText() const;
-  // `3 ids are not in films: items "zz", "yy", user "u"`
+  // `3 ids are not in films: items "zz", "yy", user "u"`; where an item of another collection is
+  // among them, `3 ids are not in their collections: ...`
   std::string Text(std::string_view collection) const;
 
   static constexpr std::size_t kNamedMax = 20;
 
  private:
   std::set<std::pair<Kind, std::string_view>> seen_;
-  std::array<std::vector<std::string_view>, 2> named_;  // by kind, in the order of the request
+  std::array<std::vector<std::string_view>, 3> named_;  // by kind, in the order of the request
   std::size_t named_count_ = 0;
 };
 
@@ -48,10 +51,12 @@ std::string NamedIdsText(std::span<const std::string_view> first, std::uint64_t 
 //   first     ITEM_NOT_FOUND or USER_NOT_FOUND of one of the requests
 //   requests  all of the call, or the one query
 absl::Status NameAllUnknown(const absl::Status& first, std::span<const QueryRequest> requests,
-                            const ExistingItems& items, std::string_view collection);
+                            const ExistingItems& items, OtherItems& others,
+                            std::string_view collection);
 
 // For how many unknown ids a call that goes on after them is offered the nearest known one, which
 // takes a look at every id: all, in a collection of some thousand ids; at least one.
-std::uint64_t OffersMax(const engine::Snapshot& snapshot);
+//   others  whose items the call's queries name
+std::uint64_t OffersMax(const engine::Snapshot& snapshot, const OtherCollections& others);
 
 }  // namespace simile::query

@@ -68,27 +68,43 @@ absl::Status VectorBuilder::WriteAsStored(const Place& place, const ByVector& ta
   return absl::OkStatus();
 }
 
-absl::Status VectorBuilder::Build(const Place& place, const ByItem& target, float* row,
-                                  std::vector<Row>& excluded) const {
-  const std::optional<Row> item = items_.Find(target.id);
+absl::StatusOr<Row> VectorBuilder::WriteItem(const Place& place, std::string_view field,
+                                             const engine::Snapshot& snapshot,
+                                             const ExistingItems& items, std::string_view id,
+                                             float* row) const {
+  const std::optional<Row> item = items.Find(id);
   if (!item) {
-    return NotFound(place, "id", ErrorReason::kItemNotFound,
-                    items_.ItemNotFoundText(target.id, may_offer_, work_));
+    return NotFound(place, field, ErrorReason::kItemNotFound,
+                    items.ItemNotFoundText(id, may_offer_, work_));
   }
-  if (snapshot_.searchable != nullptr && !snapshot_.searchable->Allows(*item)) {
+  if (snapshot.searchable != nullptr && !snapshot.searchable->Allows(*item)) {
     return ErrorAt(
-        place, "id", ErrorReason::kInvalidField,
+        place, field, ErrorReason::kInvalidField,
         fmt::format("item {} of {} has a vector of zeros, which is like nothing (on_zero_row: "
                     "skip)",
-                    base::Quoted(target.id), snapshot_.collection));
+                    base::Quoted(id), snapshot.collection));
   }
-  Copy(snapshot_.dataset->vectors.view(), *item, row);
-  excluded.push_back(*item);
-  return absl::OkStatus();
+  Copy(snapshot.dataset->vectors.view(), *item, row);
+  return *item;
 }
 
-absl::Status VectorBuilder::Build(const Place& place, const std::variant<ByVector, ByItem>& target,
-                                  float* row, std::vector<Row>& excluded) const {
+absl::Status VectorBuilder::Build(const Place& place, const ByItem& target, float* row,
+                                  std::vector<Row>& excluded) const {
+  const auto item = WriteItem(place, target.field, snapshot_, items_, target.id, row);
+  if (item.ok()) excluded.push_back(*item);
+  return item.status();
+}
+
+absl::Status VectorBuilder::Build(const Place& place, const ByOtherItem& target, float* row,
+                                  std::vector<Row>&) const {
+  const auto other = others_.Of(place, target.collection);
+  if (!other.ok()) return other.status();
+  return WriteItem(place, "item.id", (*other)->snapshot, (*other)->existing, target.id, row)
+      .status();
+}
+
+absl::Status VectorBuilder::Build(const Place& place, const VectorOrItem& target, float* row,
+                                  std::vector<Row>& excluded) const {
   return std::visit([&](const auto& each) { return Build(place, each, row, excluded); }, target);
 }
 

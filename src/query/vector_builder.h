@@ -11,30 +11,33 @@
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
 #include "query/existing_items.h"
+#include "query/other_items.h"
 #include "query/place.h"
 #include "query/query_request.h"
 
 namespace simile::query {
 
 // Turns what a query names into vectors that a snapshot can be searched with: brought to unit
-// length for cosine, as given for dot and when marked as stored. Borrows the snapshot, the items
-// and the work.
+// length for cosine, as given for dot and when marked as stored. Borrows what it is made from.
 class VectorBuilder {
  public:
   //   may_offer  whether errors offer the nearest id to an unknown one
-  VectorBuilder(const engine::Snapshot& snapshot, const ExistingItems& items, bool may_offer,
-                base::LongWork& work)
-      : snapshot_(snapshot), items_(items), may_offer_(may_offer), work_(work) {}
+  VectorBuilder(const engine::Snapshot& snapshot, const ExistingItems& items, OtherItems& others,
+                bool may_offer, base::LongWork& work)
+      : snapshot_(snapshot), items_(items), others_(others), may_offer_(may_offer), work_(work) {}
 
   // Each writes one padded row and may add rows to exclude.
   // Errors: DIMENSION_MISMATCH; INVALID_FIELD for a number that is not finite, a length outside
   //         2^-60..2^60 (0 is within for dot), one of a vector marked as stored that is not 1, or
-  //         an item that is not searchable; ITEM_NOT_FOUND and USER_NOT_FOUND; work's.
+  //         an item that is not searchable; ITEM_NOT_FOUND and USER_NOT_FOUND; OtherItems::Of's;
+  //         work's.
   absl::Status Build(const Place& place, const ByVector& target, float* row,
                      std::vector<Row>& excluded) const;
   absl::Status Build(const Place& place, const ByItem& target, float* row,
                      std::vector<Row>& excluded) const;
-  absl::Status Build(const Place& place, const std::variant<ByVector, ByItem>& target, float* row,
+  absl::Status Build(const Place& place, const ByOtherItem& target, float* row,
+                     std::vector<Row>& excluded) const;
+  absl::Status Build(const Place& place, const VectorOrItem& target, float* row,
                      std::vector<Row>& excluded) const;
   absl::Status Build(const Place& place, const ByUser& target, float* row,
                      std::vector<Row>& excluded) const;
@@ -47,6 +50,11 @@ class VectorBuilder {
                       float* row) const;
 
  private:
+  // Writes the vector of an item. Returns its row.
+  //   field  of the request, for errors
+  absl::StatusOr<Row> WriteItem(const Place& place, std::string_view field,
+                                const engine::Snapshot& snapshot, const ExistingItems& items,
+                                std::string_view id, float* row) const;
   // ITEM_NOT_FOUND or USER_NOT_FOUND.
   //   text  of the message, or the error of what should find it
   static absl::Status NotFound(const Place& place, std::string_view field, base::ErrorReason reason,
@@ -64,6 +72,7 @@ class VectorBuilder {
 
   const engine::Snapshot& snapshot_;
   const ExistingItems& items_;
+  OtherItems& others_;
   const bool may_offer_;
   base::LongWork& work_;
 };

@@ -18,6 +18,7 @@ constexpr std::pair<const char*, Member> kMembers[] = {
     {"excluded_ids_max", &Limits::excluded_ids_max},
     {"exclusions_per_call_max", &Limits::exclusions_per_call_max},
     {"allowed_ids_max", &Limits::allowed_ids_max},
+    {"item_collections_per_call_max", &Limits::item_collections_per_call_max},
     {"payload_fields_max", &Limits::payload_fields_max},
     {"filter_bytes_max", &Limits::filter_bytes_max},
     {"filters_per_call_max", &Limits::filters_per_call_max},

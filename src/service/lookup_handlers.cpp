@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<FetchedItem>> FindItems(const Source& source, Call& c
   std::vector<FetchedItem> items;
   items.reserve(static_cast<std::size_t>(request.ids_size()));
   const std::vector<int> unknown = UnknownPlaces(source, request, items);
-  std::uint64_t offers_left = query::OffersMax(*source.snapshot);
+  std::uint64_t offers_left = query::OffersMax(*source.snapshot, {});
   for (const int index : unknown) {
     const bool may_offer = request.partial() ? offers_left > 0 : unknown.size() == 1;
     if (offers_left > 0) --offers_left;

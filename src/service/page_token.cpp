@@ -12,19 +12,21 @@ namespace simile::service {
 namespace {
 
 // A token is base64 (web-safe, without padding) of these bytes; numbers are little-endian:
-//    0  format, 1
+//    0  format: 2 with snapshots of items, else 1
 //    1  snapshot id, 16 bytes
 //   17  page
 //   25  request hash
-//   33  checksum: StableHash::Digest64 of all bytes before
+//   33  ids of the snapshots of items, 16 bytes each; zeros for an empty one
+//       checksum: StableHash::Digest64 of all bytes before
 // Every format ends with such a checksum, so that a damaged token is told from one of another
 // format.
 constexpr std::uint8_t kTokenFormat = 1;
+constexpr std::uint8_t kItemsTokenFormat = 2;
 constexpr std::size_t kIdBytes = 16;
 constexpr std::size_t kIdAt = 1;
 constexpr std::size_t kPageAt = kIdAt + kIdBytes;
 constexpr std::size_t kRequestAt = kPageAt + sizeof(std::uint64_t);
-constexpr std::size_t kChecksumAt = kRequestAt + sizeof(std::uint64_t);
+constexpr std::size_t kItemsAt = kRequestAt + sizeof(std::uint64_t);
 
 void AppendNumber(std::uint64_t number, std::string& bytes) {
   const auto little_endian = base::LittleEndian(number);
@@ -37,6 +39,21 @@ std::uint64_t NumberAt(std::string_view bytes, std::size_t begin) {
     number = number << 8 | static_cast<unsigned char>(bytes[begin + i]);
   }
   return number;
+}
+
+void AppendId(const std::string& id, std::string& bytes) {
+  bytes += id.empty() ? std::string(kIdBytes, '\0') : std::string(absl::HexStringToBytes(id));
+}
+
+std::string IdAt(const std::string& bytes, std::size_t begin) {
+  const std::string id = bytes.substr(begin, kIdBytes);
+  return id == std::string(kIdBytes, '\0') ? std::string() : absl::BytesToHexString(id);
+}
+
+// Whether a token of this format may have so many bytes of snapshots of items.
+bool IsKnownFormat(std::uint8_t format, std::size_t item_bytes) {
+  if (format == kTokenFormat) return item_bytes == 0;
+  return format == kItemsTokenFormat && item_bytes > 0 && item_bytes % kIdBytes == 0;
 }
 
 std::uint64_t Checksum(std::string_view bytes) {
@@ -67,11 +84,13 @@ std::string WholeToken(std::string_view text) {
 }  // namespace
 
 std::string WritePageToken(const PageToken& token) {
-  std::string bytes(1, static_cast<char>(kTokenFormat));
-  bytes += absl::HexStringToBytes(token.snapshot_id);
+  const bool has_items = !token.item_snapshot_ids.empty();
+  std::string bytes(1, static_cast<char>(has_items ? kItemsTokenFormat : kTokenFormat));
+  AppendId(token.snapshot_id, bytes);
   assert(bytes.size() == kPageAt);
   AppendNumber(token.page, bytes);
   AppendNumber(token.request_hash, bytes);
+  for (const std::string& id : token.item_snapshot_ids) AppendId(id, bytes);
   AppendNumber(Checksum(bytes), bytes);
   return absl::WebSafeBase64Escape(bytes);
 }
@@ -83,15 +102,21 @@ absl::StatusOr<PageToken> ReadPageToken(std::string_view text) {
         "options.page_token: not a page token; send an answer's next_page_token unchanged, or "
         "leave it out for the first page");
   }
-  if (static_cast<std::uint8_t>(bytes[0]) != kTokenFormat ||
-      bytes.size() != kChecksumAt + sizeof(std::uint64_t)) {
+  constexpr std::size_t kBytesMin = kItemsAt + sizeof(std::uint64_t);
+  if (bytes.size() < kBytesMin ||
+      !IsKnownFormat(static_cast<std::uint8_t>(bytes[0]), bytes.size() - kBytesMin)) {
     return RefuseToken(
         "options.page_token: a server of another version wrote it, in a format that this one does "
         "not read; start again with the first page");
   }
-  return PageToken{.snapshot_id = absl::BytesToHexString(bytes.substr(kIdAt, kIdBytes)),
-                   .page = NumberAt(bytes, kPageAt),
-                   .request_hash = NumberAt(bytes, kRequestAt)};
+  PageToken token{.snapshot_id = IdAt(bytes, kIdAt),
+                  .page = NumberAt(bytes, kPageAt),
+                  .request_hash = NumberAt(bytes, kRequestAt)};
+  const std::size_t checksum_at = bytes.size() - sizeof(std::uint64_t);
+  for (std::size_t at = kItemsAt; at < checksum_at; at += kIdBytes) {
+    token.item_snapshot_ids.push_back(IdAt(bytes, at));
+  }
+  return token;
 }
 
 }  // namespace simile::service

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
@@ -14,6 +15,9 @@ struct PageToken {
   std::string snapshot_id;         // Snapshot::id: 32 lower-case hex digits
   std::uint64_t page = 0;          // pages before this one, from 1
   std::uint64_t request_hash = 0;  // HashRequest
+  // Of the other collections whose items the queries name, in the order of the request; empty for
+  // one that had no content on the first page.
+  std::vector<std::string> item_snapshot_ids = {};
 
   friend bool operator==(const PageToken&, const PageToken&) = default;
 };

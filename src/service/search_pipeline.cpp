@@ -216,6 +216,8 @@ struct SearchPipeline::Pending {
   Method method;
   std::optional<PermittedSnapshot> pinned;
   engine::SnapshotPtr snapshot;  // of pinned: the task searches the rows that pass its filters
+  // [search.item_collections]: nothing where there is no content that the call may use
+  std::vector<std::optional<PermittedSnapshot>> item_snapshots;
   RowShape shape;
   std::vector<ResultPage> pages;              // [queries]
   std::string next_page_token;                // empty: no next page, or none was asked for
@@ -232,8 +234,19 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
                          Method method) const {
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&]() -> absl::Status {
-    const auto pending = std::make_shared<Pending>(Pending{
-        std::move(collection), std::move(search), method, {}, nullptr, {}, {}, {}, {}, {}, {}, {}});
+    const auto pending = std::make_shared<Pending>(Pending{std::move(collection),
+                                                           std::move(search),
+                                                           method,
+                                                           {},
+                                                           nullptr,
+                                                           {},
+                                                           {},
+                                                           {},
+                                                           {},
+                                                           {},
+                                                           {},
+                                                           {},
+                                                           {}});
     const auto submitted = Submit(call, pending);
     if (!submitted.ok() || *submitted) return submitted.status();
     const auto resolve = [this, &call, pending] {
@@ -264,6 +277,8 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   const auto filtered = pending->pinned->RowsThatPass(search.answer.required_filter);
   pending->snapshot = filtered.snapshot;
   const engine::Snapshot& snapshot = *pending->snapshot;
+  auto others = PinAllItems(call, *pending);
+  if (!others.ok()) return others.status();
 
   auto task = std::make_unique<engine::SearchTask>();
   task->snapshot = pending->snapshot;
@@ -274,7 +289,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
   const query::CallOptions options{PathOf(pending->method), search.exclude_ids, search.allow_ids,
-                                   filtered.filters, search.partial};
+                                   filtered.filters,        *std::move(others), search.partial};
   query::CallReport report = search.report;  // a worker may have to begin anew
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
@@ -346,6 +361,48 @@ absl::StatusOr<PermittedSnapshot> SearchPipeline::Pin(const PermittedCollection&
   return pinned;
 }
 
+absl::StatusOr<PermittedSnapshot> SearchPipeline::PinItems(Call& call, const ValidSearch& search,
+                                                           std::size_t index) const {
+  const std::string& name = search.item_collections[index];
+  const auto collection = call.access().Permit(name);
+  if (!collection.ok()) return collection.status();
+  if (!search.paging.token) return parts_.snapshots.Pin(*collection);
+  const std::string& id = search.paging.token->item_snapshot_ids[index];
+  if (!id.empty()) return parts_.snapshots.PinContent(*collection, id);
+  return base::Error(
+      base::ErrorReason::kCollectionNotFound,
+      fmt::format("{} had no content when the first page was answered", base::Quoted(name)));
+}
+
+absl::StatusOr<query::OtherCollections> SearchPipeline::PinAllItems(Call& call,
+                                                                    Pending& pending) const {
+  const ValidSearch& search = pending.search;
+  const std::vector<std::string>& names = search.item_collections;
+  const std::optional<PageToken>& token = search.paging.token;
+  if (token && token->item_snapshot_ids.size() != names.size()) {
+    return base::Error(base::ErrorReason::kInvalidPageToken,
+                       "options.page_token: not a token of this request; start again with the "
+                       "first page",
+                       "options.page_token");
+  }
+  query::OtherCollections others;
+  pending.item_snapshots.assign(names.size(), std::nullopt);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto pinned = PinItems(call, search, i);
+    if (!pinned.ok()) {
+      if (base::ReasonOf(pinned.status()) == base::ErrorReason::kPageSnapshotGone) {
+        return pinned.status();
+      }
+      others.emplace(names[i], pinned.status());
+      continue;
+    }
+    const PermittedSnapshot& kept = pending.item_snapshots[i].emplace(*std::move(pinned));
+    const auto filtered = kept.RowsThatPass(search.answer.required_filter);
+    others.emplace(names[i], query::OtherCollection{filtered.snapshot.get(), filtered.filters});
+  }
+  return others;
+}
+
 absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                                                        const engine::SearchAnswer& answer,
                                                        Pending& pending) const {
@@ -375,6 +432,7 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                    .shape = pending.shape,
                    .pages = pending.pages,
                    .receipt = answer.receipt,
+                   .item_snapshots = pending.item_snapshots,
                    .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,
                    .sees_all_rows = pending.collection.sees_all_rows(),
                    .sees_all_collections = pending.collection.sees_all_collections(),
@@ -387,6 +445,9 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
   if (!fits.ok()) return fits;
   if (!pending.next_page_token.empty()) {
     parts_.snapshots.Lease(*pending.pinned, parts_.limits.page_lease);
+    for (const auto& of_items : pending.item_snapshots) {
+      if (of_items) parts_.snapshots.Lease(*of_items, parts_.limits.page_lease);
+    }
   }
   parts_.metrics.RecordAnswer(call.method(), answer.results.size(), answer.receipt.cost);
   parts_.metrics.CountFailedQueries(call.method(), pending.pages.size() - answer.results.size());
@@ -432,9 +493,13 @@ std::string SearchPipeline::NextPageToken(const Pending& pending) const {
     if (!CheckReach({}, skipped, query, parts_.limits).ok()) return {};
   }
   if (!any_full) return {};
-  return WritePageToken({.snapshot_id = pending.snapshot->id,
-                         .page = paging.token ? paging.token->page + 1 : 1,
-                         .request_hash = paging.request_hash});
+  PageToken token{.snapshot_id = pending.snapshot->id,
+                  .page = paging.token ? paging.token->page + 1 : 1,
+                  .request_hash = paging.request_hash};
+  for (const auto& of_items : pending.item_snapshots) {
+    token.item_snapshot_ids.push_back(of_items ? of_items->id() : std::string());
+  }
+  return WritePageToken(token);
 }
 
 absl::Status SearchPipeline::WithDeadline(const absl::Status& status, const Call& call) const {

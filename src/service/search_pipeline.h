@@ -10,6 +10,7 @@
 #include "base/long_work.h"
 #include "engine/queue/executor.h"
 #include "observe/metrics.h"
+#include "query/other_items.h"
 #include "service/call.h"
 #include "service/resolve_workers.h"
 #include "service/search_reply.h"
@@ -47,6 +48,13 @@ class SearchPipeline {
   struct Pending;
   absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection,
                                         const ValidSearch& search) const;
+  // The content of another collection whose items the queries name: that which the page token
+  // names, where there is one.
+  absl::StatusOr<PermittedSnapshot> PinItems(Call& call, const ValidSearch& search,
+                                             std::size_t index) const;
+  // The same of all of them, with why the call may not use one, or why it has no content.
+  // Errors: INVALID_PAGE_TOKEN, PAGE_SNAPSHOT_GONE.
+  absl::StatusOr<query::OtherCollections> PinAllItems(Call& call, Pending& pending) const;
   // False when that takes longer than an I/O thread may: to be called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
   // What each row of the answer has.

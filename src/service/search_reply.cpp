@@ -115,7 +115,18 @@ class ResponseEncoder {
     out_.Text(Receipt::kSnapshotIdFieldNumber, parts_.snapshot.id);
     out_.Number(Receipt::kExactFieldNumber, 1);
     out_.Number(Receipt::kTotalUsFieldNumber, parts_.total_us);
+    for (const auto& of_items : parts_.item_snapshots) {
+      if (of_items) EncodeItemSnapshot(*of_items);
+    }
     if (!parts_.brief_receipt) EncodeReceiptDetail();
+  }
+
+  void EncodeItemSnapshot(const PermittedSnapshot& snapshot) {
+    out_.Message(v1::Receipt::kItemSnapshotsFieldNumber, [&] {
+      out_.Text(v1::ItemSnapshot::kCollectionFieldNumber, snapshot.collection().name());
+      out_.Text(v1::ItemSnapshot::kSnapshotIdFieldNumber, snapshot.id());
+      out_.Number(v1::ItemSnapshot::kSnapshotVersionFieldNumber, snapshot.version());
+    });
   }
 
   void EncodeReceiptDetail() {

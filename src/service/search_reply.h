@@ -13,6 +13,7 @@
 #include "query/query_request.h"
 #include "service/encoded_reply.h"
 #include "service/row_encoding.h"
+#include "service/served_snapshots.h"
 #include "simile/hits.h"
 
 namespace simile::service {
@@ -50,6 +51,8 @@ class SearchReply final : public EncodedReply {
     const RowShape& shape;
     std::span<const ResultPage> pages;  // [queries]
     const observe::Receipt& receipt;
+    // Of other collections whose items the queries name; nothing where one has no content.
+    std::span<const std::optional<PermittedSnapshot>> item_snapshots = {};
     bool brief_receipt = false;
     bool sees_all_rows = true;         // else the receipt has no figure that grows with all rows
     bool sees_all_collections = true;  // else the receipt has no device memory

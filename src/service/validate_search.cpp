@@ -235,10 +235,11 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
 
 //   past_reach  set to the error of a page beyond the query's bounds
 absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v1::Query& from,
-                                                  const v1::SearchOptions& options,
+                                                  const v1::SearchRequest& request,
                                                   const query::QueryRequest& defaults,
                                                   const Paging& paging, const Limits& limits,
                                                   absl::Status& past_reach) {
+  const v1::SearchOptions& options = request.options();
   absl::Status status = CheckSharedFields(path, from, limits);
   if (!status.ok()) return status;
   query::QueryRequest query = defaults;
@@ -254,7 +255,7 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
   if (status.ok()) status = SetOffset(path, paging, limits, query, past_reach);
   if (!status.ok()) return status;
   const bool exclude_seen = from.has_exclude_seen() ? from.exclude_seen() : options.exclude_seen();
-  status = SetTarget(path, from, exclude_seen, limits, query);
+  status = SetTarget(path, from, request.collection(), exclude_seen, limits, query);
   if (!status.ok()) return status;
   return query;
 }
@@ -339,6 +340,36 @@ absl::Status RefuseQuery(absl::Status error, const FieldPath& path, int index, V
   return absl::OkStatus();
 }
 
+// Calls visit(item) for each item of another collection that a query names.
+template <class Visit>
+void ForEachOtherItem(const query::QueryRequest& query, Visit visit) {
+  const auto visit_one = [&](const auto& target) {
+    if (const auto* const item = std::get_if<query::ByOtherItem>(&target)) visit(*item);
+  };
+  visit_one(query.target);
+  if (const auto* const blend = std::get_if<query::ByBlend>(&query.target)) {
+    visit_one(blend->target);
+  } else if (const auto* const examples = std::get_if<query::ByExamples>(&query.target)) {
+    for (const query::Example& example : examples->positive) visit_one(example.target);
+    for (const query::Example& example : examples->negative) visit_one(example.target);
+  }
+}
+
+// Adds the other collections whose items a query names.
+absl::Status AddItemCollections(const query::QueryRequest& query, const Limits& limits,
+                                std::vector<std::string>& collections) {
+  ForEachOtherItem(query, [&](const query::ByOtherItem& item) {
+    if (collections.size() <= limits.item_collections_per_call_max &&
+        std::ranges::find(collections, item.collection) == collections.end()) {
+      collections.push_back(item.collection);
+    }
+  });
+  if (collections.size() <= limits.item_collections_per_call_max) return absl::OkStatus();
+  return Refuse({"queries"},
+                "they name items of more than {} other collections; send them in several calls",
+                base::Grouped(limits.item_collections_per_call_max));
+}
+
 // An option that every query replaces by its own has no effect.
 struct SharedOption {
   std::string_view name;
@@ -402,7 +433,7 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   for (int index = 0; index < request.queries_size(); ++index) {
     const FieldPath path = PathOf("queries", index, valid->partial);
     absl::Status past_reach;
-    auto query = ValidateQuery(path, request.queries(index), options, *defaults, valid->paging,
+    auto query = ValidateQuery(path, request.queries(index), request, *defaults, valid->paging,
                                limits, past_reach);
     if (query.ok() && !past_reach.ok()) {
       if (!valid->partial) return past_reach;
@@ -417,6 +448,8 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
       continue;
     }
     valid->queries.push_back(*std::move(query));
+    absl::Status named = AddItemCollections(valid->queries.back(), limits, valid->item_collections);
+    if (!named.ok()) return named;
     filters.insert(valid->queries.back().filter);
     if (filters.size() > limits.filters_per_call_max) {
       const FieldPath own{"queries", nullptr, index};

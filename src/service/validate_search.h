@@ -44,6 +44,8 @@ struct ValidSearch {
   bool partial = false;  // a query that cannot be answered leaves the others their answers
   std::vector<std::string_view> exclude_ids;               // of every query; views of the request
   std::optional<std::vector<std::string_view>> allow_ids;  // the same; unset allows all items
+  // Other collections whose items the queries name, each once, in the order of the request.
+  std::vector<std::string> item_collections;
   AnswerOptions answer;
   ReceiptDetail receipt = ReceiptDetail::kFull;
   engine::Priority priority = engine::Priority::kOnline;

@@ -5,8 +5,10 @@
 #include <variant>
 
 #include <absl/status/statusor.h>
+#include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "service/collection_name.h"
 #include "service/packed_vector.h"
 #include "service/refuse.h"
 #include "service/validate_fields.h"
@@ -40,25 +42,44 @@ absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::Packed
   return query::ByVector{*std::move(values), from.as_stored(), kPackedVector};
 }
 
+// What targets are read with.
+struct Rules {
+  std::string_view collection;  // that is searched
+  const Limits& limits;
+};
+
+absl::StatusOr<query::VectorOrItem> ItemOf(const FieldPath& path, const v1::CollectionItem& from,
+                                           const Rules& rules) {
+  const FieldPath item{"item", &path};
+  const FieldPath collection{"collection", &item};
+  absl::Status status =
+      CheckCollectionName(fmt::format("{}", collection), from.collection(), rules.limits);
+  if (status.ok()) status = CheckId({"id", &item}, from.id(), rules.limits);
+  if (!status.ok()) return status;
+  if (from.collection() == rules.collection) return query::ByItem{from.id(), "item.id"};
+  return query::ByOtherItem{from.collection(), from.id()};
+}
+
 // The vector or item of a query, an example or a blend.
-//   Message  one with vector, packed_vector and id
+//   Message  one with vector, packed_vector, id and item
 template <class Message>
-absl::StatusOr<std::variant<query::ByVector, query::ByItem>> VectorOrItem(const FieldPath& path,
-                                                                          const Message& from,
-                                                                          const Limits& limits) {
+absl::StatusOr<query::VectorOrItem> VectorOrItemOf(const FieldPath& path, const Message& from,
+                                                   const Rules& rules) {
+  const Limits& limits = rules.limits;
   if (from.has_vector()) return VectorOf(path, from.vector(), limits);
   if (from.has_packed_vector()) return VectorOf(path, from.packed_vector(), limits);
-  if (!from.has_id()) return Refuse(path, "no target; set vector, packed_vector or id");
+  if (from.has_item()) return ItemOf(path, from.item(), rules);
+  if (!from.has_id()) return Refuse(path, "no target; set vector, packed_vector, id or item");
   if (absl::Status status = CheckId({"id", &path}, from.id(), limits); !status.ok()) return status;
   return query::ByItem{from.id()};
 }
 
 absl::Status AddExamples(const FieldPath& path,
                          const google::protobuf::RepeatedPtrField<v1::Example>& from,
-                         const Limits& limits, std::vector<query::Example>& examples) {
+                         const Rules& rules, std::vector<query::Example>& examples) {
   for (int index = 0; index < from.size(); ++index) {
     const FieldPath place{path.name, path.parent, index};
-    auto target = VectorOrItem(place, from[index], limits);
+    auto target = VectorOrItemOf(place, from[index], rules);
     if (!target.ok()) return target.status();
     const float weight = from[index].has_weight() ? from[index].weight() : 1;
     if (!(weight > 0 && weight <= kWeightMax)) {  // NaN fails both
@@ -72,7 +93,8 @@ absl::Status AddExamples(const FieldPath& path,
 }
 
 absl::StatusOr<query::ByExamples> ExamplesOf(const FieldPath& path, const v1::Examples& from,
-                                             const Limits& limits) {
+                                             const Rules& rules) {
+  const Limits& limits = rules.limits;
   const auto count = static_cast<std::uint32_t>(from.positive_size() + from.negative_size());
   if (count == 0) return Refuse(path, "none; give positive examples, negative ones, or both");
   if (count > limits.examples_max) {
@@ -98,20 +120,19 @@ absl::StatusOr<query::ByExamples> ExamplesOf(const FieldPath& path, const v1::Ex
       return RefuseEnum({"strategy", &path}, from.strategy(),
                         "STRATEGY_AVERAGE_VECTOR, STRATEGY_BEST_SCORE or STRATEGY_SUM_SCORES");
   }
-  absl::Status status =
-      AddExamples({"positive", &path}, from.positive(), limits, examples.positive);
+  absl::Status status = AddExamples({"positive", &path}, from.positive(), rules, examples.positive);
   if (status.ok()) {
-    status = AddExamples({"negative", &path}, from.negative(), limits, examples.negative);
+    status = AddExamples({"negative", &path}, from.negative(), rules, examples.negative);
   }
   if (!status.ok()) return status;
   return examples;
 }
 
 absl::StatusOr<query::ByBlend> BlendOf(const FieldPath& path, const v1::Blend& from,
-                                       bool exclude_seen, const Limits& limits) {
-  auto target = VectorOrItem(path, from, limits);
+                                       bool exclude_seen, const Rules& rules) {
+  auto target = VectorOrItemOf(path, from, rules);
   if (!target.ok()) return target.status();
-  absl::Status status = CheckId({"user_id", &path}, from.user_id(), limits);
+  absl::Status status = CheckId({"user_id", &path}, from.user_id(), rules.limits);
   if (!status.ok()) return status;
   const float user_weight = from.has_user_weight() ? from.user_weight() : 0.5F;
   if (!(user_weight >= 0 && user_weight <= 1)) {
@@ -123,19 +144,21 @@ absl::StatusOr<query::ByBlend> BlendOf(const FieldPath& path, const v1::Blend& f
 
 }  // namespace
 
-absl::Status SetTarget(const FieldPath& path, const v1::Query& from, bool exclude_seen,
-                       const Limits& limits, query::QueryRequest& query) {
+absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string_view collection,
+                       bool exclude_seen, const Limits& limits, query::QueryRequest& query) {
+  const Rules rules{collection, limits};
   switch (from.target_case()) {
     case v1::Query::kVector:
     case v1::Query::kPackedVector:
-    case v1::Query::kId: {
-      auto target = VectorOrItem(path, from, limits);
+    case v1::Query::kId:
+    case v1::Query::kItem: {
+      auto target = VectorOrItemOf(path, from, rules);
       if (!target.ok()) return target.status();
       std::visit([&](auto& each) { query.target = std::move(each); }, *target);
       break;
     }
     case v1::Query::kExamples: {
-      auto examples = ExamplesOf({"examples", &path}, from.examples(), limits);
+      auto examples = ExamplesOf({"examples", &path}, from.examples(), rules);
       if (!examples.ok()) return examples.status();
       query.target = *std::move(examples);
       break;
@@ -147,13 +170,14 @@ absl::Status SetTarget(const FieldPath& path, const v1::Query& from, bool exclud
       return absl::OkStatus();
     }
     case v1::Query::kBlend: {
-      auto blend = BlendOf({"blend", &path}, from.blend(), exclude_seen, limits);
+      auto blend = BlendOf({"blend", &path}, from.blend(), exclude_seen, rules);
       if (!blend.ok()) return blend.status();
       query.target = *std::move(blend);
       return absl::OkStatus();
     }
     case v1::Query::TARGET_NOT_SET:
-      return Refuse(path, "no target; set vector, packed_vector, id, user_id, examples or blend");
+      return Refuse(path,
+                    "no target; set vector, packed_vector, id, item, user_id, examples or blend");
   }
   if (from.exclude_seen()) {
     return Refuse({"exclude_seen", &path}, "only queries by user_id or blend have seen anything");

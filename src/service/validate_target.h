@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include <absl/status/status.h>
 
 #include "query/query_request.h"
@@ -14,9 +16,10 @@ namespace simile::service {
 
 // Sets the query's target: vector, item, user, examples or blend.
 //   path          "queries[3]"
+//   collection    that is searched
 //   exclude_seen  for a target with a user
 // Errors: INVALID_FIELD. Pure; O(size of the query).
-absl::Status SetTarget(const FieldPath& path, const v1::Query& from, bool exclude_seen,
-                       const Limits& limits, query::QueryRequest& query);
+absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string_view collection,
+                       bool exclude_seen, const Limits& limits, query::QueryRequest& query);
 
 }  // namespace simile::service

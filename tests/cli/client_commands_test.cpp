@@ -12,6 +12,7 @@ namespace simile::cli {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -112,10 +113,9 @@ TEST_F(ClientCommandsTest, FieldsListsTheValuesOfOne) {
   EXPECT_THAT(run.printed, testing::EndsWith("\n  and 39 more; --values shows more\n"));
   EXPECT_THAT(Run({"fields", "genres"}).printed, HasSubstr("\n  Western "));
   EXPECT_EQ(RunJson({"fields", "films", "genres"})["fields"].size(), 1U);
-  EXPECT_EQ(
-      Run({"fields", "films", "genre"}).errors,
-      "error: FIELD: films has no field \"genre\". Did you mean \"genres\"? Fields: cast, genres, "
-      "media_id, title, year.\n");
+  EXPECT_EQ(Run({"fields", "films", "genre"}).errors,
+            "error: films has no field \"genre\". Did you mean \"genres\"? Fields: cast, genres, "
+            "media_id, title, year.\n");
 }
 
 TEST_F(ClientCommandsTest, OffersTheValueThatAFilterMayMean) {
@@ -151,6 +151,40 @@ TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
   EXPECT_EQ(answer["receipt"]["backend"], "cpu");
   EXPECT_EQ(answer["receipt"]["snapshot_id"].get<std::string>().size(), 32U);
   EXPECT_EQ(answer["receipt"]["rows_scanned"], 10'000);
+}
+
+TEST_F(ClientCommandsTest, ComparesWithItemsOfAnotherCollection) {
+  ASSERT_EQ(Run({"load", "books", "films"}).exit_code, 0);
+  // Nothing is left out: the item is not one of the collection that is searched.
+  const std::vector<std::string> by_id = {"similar", "films", "--id",       "heat-1995",
+                                          "-k",      "1",     "--items-of", "books"};
+  EXPECT_THAT(Run(by_id).printed, StartsWith("in films, like Heat (1995) of books\n"
+                                             "  1  1.0000  heat-1995  Heat  1995"));
+  const json answer = RunJson(by_id);
+  EXPECT_EQ(answer["results"][0]["query"], json({{"id", "heat-1995"}, {"items_of", "books"}}));
+  EXPECT_EQ(answer["receipt"]["item_snapshots"],
+            json::array({{{"collection", "books"},
+                          {"snapshot_id", answer["receipt"]["snapshot_id"]},
+                          {"snapshot_version", 1}}}));
+  EXPECT_THAT(
+      Run({"similar", "films", "--title", "Toy Story", "-k", "1", "--items-of", "books"}).printed,
+      StartsWith("in films, like Toy Story (1995), toy-story-1995 of books\n"
+                 "  1  1.0000  toy-story-1995"));
+  EXPECT_THAT(Run({"similar", "films", "--like", "heat-1995", "-k", "1", "--items-of", "books",
+                   "--receipt"})
+                  .printed,
+              AllOf(StartsWith("in films, like heat-1995 of books\n  1  1.0000  heat-1995"),
+                    HasSubstr("items of books")));
+  EXPECT_THAT(Run({"recommend", "films", "--user", "user_00042", "--like", "heat-1995",
+                   "--user-weight", "0", "-k", "1", "--items-of", "books"})
+                  .printed,
+              StartsWith("for user_00042, like heat-1995 of books\n  1  1.0000  heat-1995"));
+  EXPECT_THAT(Run({"similar", "films", "--id", "heat-1995", "--items-of", "book"}).errors,
+              HasSubstr("Did you mean \"books\"?"));
+  EXPECT_EQ(Run({"recommend", "films", "--user", "user_00042", "--items-of", "books"}).errors,
+            "error: --items-of needs --like ID\n");
+  EXPECT_EQ(Run({"search", "films", "--vector", "1,2", "--items-of", "books"}).errors,
+            "error: --items-of needs --like or --unlike\n");
 }
 
 TEST_F(ClientCommandsTest, RecommendLeavesOutSeenItems) {

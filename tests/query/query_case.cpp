@@ -81,7 +81,7 @@ ByItem DrawItem(const data::Dataset& dataset, SeededRandom& random) {
   return {std::to_string(row)};
 }
 
-std::variant<ByVector, ByItem> DrawTarget(const data::Dataset& dataset, SeededRandom& random) {
+VectorOrItem DrawTarget(const data::Dataset& dataset, SeededRandom& random) {
   if (random.OneIn(4)) return ByVector{RandomVector(dataset.vectors.dim(), random)};
   return DrawItem(dataset, random);
 }

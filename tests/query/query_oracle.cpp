@@ -57,7 +57,7 @@ std::set<Row> ExcludedRows(const data::Dataset& dataset, const QueryRequest& req
   const auto exclude_id = [&](const std::string& id) {
     if (const auto row = dataset.ids.Find(id)) excluded.insert(*row);
   };
-  const auto exclude_target = [&](const std::variant<ByVector, ByItem>& target) {
+  const auto exclude_target = [&](const VectorOrItem& target) {
     if (const auto* const item = std::get_if<ByItem>(&target)) exclude_id(item->id);
   };
   const auto exclude_seen = [&](const ByUser& user) {

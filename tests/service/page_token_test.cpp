@@ -46,6 +46,16 @@ TEST(PageTokenTest, ReadsWhatItWrote) {
   EXPECT_EQ(*read, kToken);
 }
 
+TEST(PageTokenTest, KeepsTheSnapshotsOfItems) {
+  PageToken token = kToken;
+  token.item_snapshot_ids = {"ffffffffffffffff0000000000000001", "",
+                             "00112233445566778899aabbccddeeff"};
+  EXPECT_EQ(ReadPageToken(WritePageToken(token)).value(), token);
+  // Without them it is one that servers know which have no items of other collections.
+  token.item_snapshot_ids.clear();
+  EXPECT_EQ(WritePageToken(token), kTokenText);
+}
+
 TEST(PageTokenTest, HasTheSameTextInEveryBuild) {
   EXPECT_EQ(WritePageToken(kToken), kTokenText);
   EXPECT_EQ(ReadPageToken(kTokenText).value(), kToken);

@@ -91,7 +91,7 @@ TEST(CountUnknownFieldsTest, FindsThemInMessagesAndGroups) {
   };
   const Case cases[] = {
       {"empty ones", Text({0x7A, 0, 0x7A, 0}), 2},
-      {"of a nested message", Text({kQueries, 4, 0x7A, 0, 0x7A, 0, 0x7A, 0}), 3},
+      {"of a nested message", Text({kQueries, 9, 0xA2, 6, 0, 0xA2, 6, 0, 0xA2, 6, 0}), 3},
       {"a known field as another type", Text({kQueriesAsNumber, 5}), 1},
       {"groups in a group", Text({0x7B, 0x7B, 0x78, 1, 0x7C, 0x7C}), 3},
   };

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "base/long_work.h"
+#include "engine/snapshots/snapshot.h"
+#include "query/existing_items.h"
+#include "query/place.h"
+
+namespace simile::query {
+
+// Another collection than the one that is searched, whose items the queries of a call name.
+struct OtherCollection {
+  const engine::Snapshot* snapshot;
+  RequiredFilters filters;  // its own of the caller, and that of the request
+};
+
+// By name. An error says why the call may not use the collection, or why it has no content.
+using OtherCollections = std::map<std::string, absl::StatusOr<OtherCollection>, std::less<>>;
+
+// The items of other collections that exist for a call. What hides items of a collection is
+// evaluated when the first of them is asked for. Borrows what it is made from.
+class OtherItems {
+ public:
+  OtherItems(const engine::Snapshot& searched, const OtherCollections& collections,
+             base::LongWork& work)
+      : searched_(searched), collections_(collections), work_(work) {}
+
+  struct Items {
+    const engine::Snapshot& snapshot;
+    ExistingItems existing;
+  };
+  // REQUIRES: the collection is one of those given.
+  // Errors: of the place's "item.collection": DIMENSION_MISMATCH; INVALID_FIELD for another metric;
+  //         the error of the collection; PERMISSION_DENIED when the caller's filter does not fit
+  //         it. Of the call: INVALID_FILTER, "options.required_filter, ..."; work's.
+  absl::StatusOr<const Items*> Of(const Place& place, std::string_view collection);
+
+  // As query::OffersMax, for the ids of all these collections.
+  std::uint64_t OffersMax() const;
+
+ private:
+  // Errors: DIMENSION_MISMATCH; INVALID_FIELD.
+  absl::Status CheckComparable(const engine::Snapshot& other) const;
+
+  const engine::Snapshot& searched_;
+  const OtherCollections& collections_;
+  base::LongWork& work_;
+  std::map<std::string_view, Items> opened_;
+};
+
+}  // namespace simile::query
