@@ -381,7 +381,8 @@ std::string AccessEntryText(const Principal& principal) {
   return entry.dump(2);
 }
 
-absl::Status AddToAccessFile(const std::filesystem::path& file, const Principal& principal) {
+absl::StatusOr<bool> AddToAccessFile(const std::filesystem::path& file, const Principal& principal,
+                                     bool has_rights) {
   const std::string file_name = file.string();
   const auto text = base::ReadWholeFile(file, kFileBytesMax);
   if (!text.ok())
@@ -395,18 +396,35 @@ absl::Status AddToAccessFile(const std::filesystem::path& file, const Principal&
       return principals.status();
     }
   }
-  root[kPrincipals].push_back(nlohmann::ordered_json::parse(AccessEntryText(principal)));
+  auto& principals = root[kPrincipals];
+  const auto entry = nlohmann::ordered_json::parse(AccessEntryText(principal));
+  const auto known = std::ranges::find_if(
+      principals, [&](const auto& each) { return each["name"] == principal.name; });
+  const bool is_known = known != principals.end();
+  if (is_known && has_rights) {
+    return Refuse(
+        fmt::format("{}: {} is there already, with its own role, collections and end; "
+                    "leave out --role, --collection and --expires to add a token to it",
+                    file_name, principal.name));
+  }
+  if (is_known) {
+    auto& hashes = (*known)["token_sha256"];
+    if (hashes.is_string()) hashes = {hashes};
+    hashes.push_back(entry["token_sha256"][0]);
+  } else {
+    principals.push_back(entry);
+  }
   const std::string added = root.dump(2) + '\n';
   if (added.size() > kFileBytesMax) {
     return Refuse(
         fmt::format("{}: it would hold over {}", file_name, base::BytesText(kFileBytesMax)));
   }
-  if (auto principals = ReadPrincipals(added, file_name); !principals.ok()) {
-    return principals.status();
-  }
+  if (auto read = ReadPrincipals(added, file_name); !read.ok()) return read.status();
   std::error_code error;
   const std::filesystem::path target = std::filesystem::weakly_canonical(file, error);
-  return base::ReplaceFile(error ? file : target, added, {.like_old = true});
+  const absl::Status replaced = base::ReplaceFile(error ? file : target, added, {.like_old = true});
+  if (!replaced.ok()) return replaced;
+  return is_known;
 }
 
 }  // namespace simile::app

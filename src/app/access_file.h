@@ -23,10 +23,14 @@ absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> ReadAccessFile(
 std::string AccessEntryText(const service::Principal& principal);
 
 // Adds the entry to that file, which is made if there is none, and replaced in one step: a server
-// that runs reads the old text or the new one. A link is followed; the file's mode, owner and
-// group are kept.
-// Errors: those of ReadAccessFile, of the file as it is and as it would be; those of ReplaceFile.
-absl::Status AddToAccessFile(const std::filesystem::path& file,
-                             const service::Principal& principal);
+// that runs reads the old text or the new one. Where the file has a principal of this name, adds
+// the token to that, whose other tokens and rights stay. A link is followed; the file's mode, owner
+// and group are kept. Returns whether there was such a principal.
+//   has_rights  the principal's role, collections or end are asked for, and no others will do
+// Errors: those of ReadAccessFile, of the file as it is and as it would be; a principal of this
+// name
+//         where has_rights; those of ReplaceFile.
+absl::StatusOr<bool> AddToAccessFile(const std::filesystem::path& file,
+                                     const service::Principal& principal, bool has_rights);
 
 }  // namespace simile::app

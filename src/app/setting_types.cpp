@@ -10,13 +10,14 @@
 namespace simile::app {
 
 absl::StatusOr<std::uint64_t> ParseWholeNumber(std::string_view text, std::uint64_t min,
-                                               std::uint64_t max) {
+                                               std::uint64_t max, std::string_view unit) {
   std::uint64_t number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < min || number > max) {
-    return absl::InvalidArgumentError(
-        fmt::format("\"{}\" is not a whole number from {} to {}", text, min, max));
+    return absl::InvalidArgumentError(fmt::format("\"{}\" is not a whole number{}{} from {} to {}",
+                                                  text, unit.empty() ? "" : " of ", unit, min,
+                                                  max));
   }
   return number;
 }
@@ -139,7 +140,7 @@ Setting Mebibytes(const SettingName& name, std::uint64_t min, std::uint64_t max,
   constexpr unsigned kShift = 20;
   Setting setting = WholeNumber(name, min, max, member);
   setting.set = [min, max, member](const std::vector<std::string>& values, Config& config) {
-    const absl::StatusOr<std::uint64_t> number = ParseWholeNumber(values.front(), min, max);
+    const absl::StatusOr<std::uint64_t> number = ParseWholeNumber(values.front(), min, max, "MiB");
     if (number.ok()) Member(config, member) = *number << kShift;
     return number.status();
   };

@@ -28,9 +28,10 @@ struct SettingName {
 template <typename Value>
 using Values = std::vector<std::pair<std::string, Value>>;
 
-// Errors: kInvalidArgument, `"2x" is not a whole number from 1 to 9`.
+// Errors: kInvalidArgument, `"2s" is not a whole number of ms from 1 to 9`.
+//   unit  empty for none
 absl::StatusOr<std::uint64_t> ParseWholeNumber(std::string_view text, std::uint64_t min,
-                                               std::uint64_t max);
+                                               std::uint64_t max, std::string_view unit);
 // Errors: kInvalidArgument, `"2x" is not a number from 0.05 to 1`.
 absl::StatusOr<double> ParseNumber(std::string_view text, double min, double max);
 // Errors: kInvalidArgument, `"maybe" is neither true nor false`. Takes 1, 0, yes, no, on and off.
@@ -104,8 +105,9 @@ Setting WholeNumber(const SettingName& name, std::uint64_t min, std::uint64_t ma
                     T Owner::*member) {
   Setting setting = MakeSetting(name, std::to_string(min) + " to " + std::to_string(max),
                                 SettingKind::kWholeNumber);
-  setting.set = [min, max, member](const std::vector<std::string>& values, Config& config) {
-    const absl::StatusOr<std::uint64_t> number = ParseWholeNumber(values.front(), min, max);
+  setting.set = [min, max, member, unit = name.unit](const std::vector<std::string>& values,
+                                                     Config& config) {
+    const absl::StatusOr<std::uint64_t> number = ParseWholeNumber(values.front(), min, max, unit);
     if (number.ok()) Member(config, member) = static_cast<T>(*number);
     return number.status();
   };

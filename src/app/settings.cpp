@@ -82,9 +82,9 @@ std::vector<Setting> MakeSettings() {
               "Accept Load, Reload, Rollback and Unload over the wire."},
              "true", &Config::changes_allowed),
       Switch({"collections.required", "--skip-failed-collections", "",
-              "Start only when every collection of collections.serve loads. Without it, a "
-              "collection that does not load is NOT_SERVING under its name, the others serve, "
-              "and SIGHUP tries it again."},
+              "What a start does where a collection of collections.serve does not load. true: the "
+              "start fails. false, --skip-failed-collections: the collection is NOT_SERVING under "
+              "its name, the others serve, and SIGHUP tries it again."},
              "false", &Config::collections_required),
       Number({"collections.min_overlap", "", "",
               "The least share of the answers that must stay at a reload, SIGHUP's too: of the "

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -304,6 +306,11 @@ observe::ScrapeSources App::Sources() {
 }
 
 absl::Status App::LoadCollections(const Loaded& loaded) {
+  std::error_code unknown;
+  if (!config_.data_root.empty() && !std::filesystem::is_directory(config_.data_root, unknown)) {
+    log_.Warn("collections.data_root does not exist: loads from it fail until it does",
+              {{"folder", config_.data_root.string()}});
+  }
   absl::Status last_error;
   bool serves_any = config_.collections.empty();
   for (const CollectionConfig& collection : config_.collections) {

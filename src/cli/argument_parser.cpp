@@ -46,10 +46,13 @@ class LineParser {
     bool flags_ended = false;
     while (next_ < texts_.size()) {
       const std::string& text = texts_[next_++];
+      const bool is_positional = !text.starts_with('-') || text == "-";
+      if (!is_positional) value_of_ = nullptr;
       if (!flags_ended && text == "--") {
         flags_ended = true;
       } else if (flags_ended || !text.starts_with('-') || text == "-") {
         positionals_.push_back(text);
+        meant_.push_back(flags_ended || value_of_ == nullptr ? "" : MeantWithValue(text));
       } else {
         const FlagToken token = TakeApart(command_, text);
         if (IsHelp(token.name)) return ParsedLine::kAsksForHelp;
@@ -73,6 +76,8 @@ class LineParser {
         return absl::InvalidArgumentError(
             fmt::format("{} needs a value: {}", flag->name, FlagText(*flag)));
       }
+      value_of_ = flag;
+      value_ = *value;
       return Store(*flag, *value);
     }
     const bool truth_follows =
@@ -81,6 +86,12 @@ class LineParser {
       return absl::InvalidArgumentError(fmt::format("{} takes no value", flag->name));
     }
     return Store(*flag, "");
+  }
+
+  // `--title "Toy Story"`: the flag before a text, with the text as a part of its value.
+  std::string MeantWithValue(const std::string& text) {
+    value_ += (value_of_->values == Values::kList ? "," : " ") + text;
+    return fmt::format("{} {}", value_of_->name, ShellWord(value_));
   }
 
   // The text after a flag, unless that is a flag of this command itself.
@@ -129,10 +140,12 @@ class LineParser {
 
   absl::Status PlacePositionals() {
     std::size_t place = LeavesOutCollection() ? 1 : 0;
-    for (const std::string& text : positionals_) {
+    for (std::size_t i = 0; i < positionals_.size(); ++i) {
+      const std::string& text = positionals_[i];
       if (place == places_.size()) return OneTooMany(text);
       const Argument& argument = *places_[place];
       if (absl::Status status = Store(argument, text); !status.ok()) return status;
+      if (argument.store_meant && !meant_[i].empty()) argument.store_meant(meant_[i]);
       if (argument.values != Values::kRepeated) ++place;
     }
     return absl::OkStatus();
@@ -156,8 +169,9 @@ class LineParser {
       return fmt::format("Join several values by commas: {} A,B", argument.name);
     }
     for (const Argument& argument : command_.arguments) {
-      // Where items are compared, a stray text is most often a title.
-      const bool awaited = argument.is_flag() && (argument.required || argument.name == "--title");
+      // Where items are compared, a stray text is most often a title; of a reload, a folder.
+      const bool awaited = argument.is_flag() && (argument.required || argument.name == "--title" ||
+                                                  argument.name == "--folder");
       if (!awaited || given_.contains(&argument)) continue;
       return AwaitedAdvice(argument, text);
     }
@@ -188,6 +202,9 @@ class LineParser {
   std::size_t next_ = 0;
   std::vector<const Argument*> places_;  // of positional arguments
   std::vector<std::string> positionals_;
+  std::vector<std::string> meant_;  // [positionals]: MeantWithValue, where a flag's value precedes
+  const Argument* value_of_ = nullptr;  // the flag whose value precedes; null where none does
+  std::string value_;                   // that value, with the positionals after it
   std::set<const Argument*> given_;
   std::string collection_;  // by its flag
 };

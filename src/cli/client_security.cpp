@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/loopback.h"
+#include "base/message_text.h"
 #include "cli/environment.h"
 
 namespace simile::cli {
@@ -39,15 +40,36 @@ absl::StatusOr<std::string> Read(const Source& source) {
       text.ok() ? "no such file, or an empty one" : std::string(text.status().message())));
 }
 
+// What a PEM file holds, by the end of the line that begins it.
+constexpr std::string_view kCertificate = " CERTIFICATE-----";
+constexpr std::string_view kPrivateKey = " PRIVATE KEY-----";
+
+// The kinds of the parts of a PEM file, `PRIVATE KEY, CERTIFICATE`.
+std::string KindsOf(std::string_view text) {
+  constexpr std::string_view kBegin = "-----BEGIN ";
+  std::string kinds;
+  for (std::size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, at)) {
+    at += kBegin.size();
+    const std::string_view kind = text.substr(at, text.find("-----", at) - at);
+    kinds.append(kinds.empty() ? "" : ", ").append(kind);
+  }
+  return kinds;
+}
+
 // Reads a PEM file into `text` if there is one.
-absl::Status ReadPem(const std::optional<Source>& source, std::string& text) {
+//   wanted  kCertificate or kPrivateKey, one of which it must hold
+absl::Status ReadPem(const std::optional<Source>& source, std::string_view wanted,
+                     std::string& text) {
   if (!source) return absl::OkStatus();
   auto read = Read(*source);
   if (!read.ok()) return read.status();
-  if (read->find("-----BEGIN ") == std::string::npos) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}{}: not a PEM file; such a file has a line -----BEGIN ...", source->origin,
-                    source->file));
+  // `-----BEGIN PRIVATE KEY-----`, `-----BEGIN EC PRIVATE KEY-----`
+  if (read->find(wanted) == std::string::npos) {
+    const std::string kinds = KindsOf(*read);
+    return absl::InvalidArgumentError(fmt::format(
+        "{}{}: {}; a PEM file of {} has a line -----BEGIN{}", source->origin, source->file,
+        kinds.empty() ? "not a PEM file" : "it holds " + base::Quoted(kinds),
+        wanted == kCertificate ? "certificates" : "a private key", wanted));
   }
   text = *std::move(read);
   return absl::OkStatus();
@@ -90,9 +112,10 @@ absl::StatusOr<ClientSecurity> ReadClientSecurity(const SecurityFlags& flags,
                                                   const std::string& address) {
   ClientSecurity security;
   const auto ca = SourceOf(flags.ca, "--ca", "SIMILE_CA");
-  absl::Status status = ReadPem(ca, security.ca);
-  if (status.ok()) status = ReadPem(SourceOf(flags.certificate, "--cert"), security.certificate);
-  if (status.ok()) status = ReadPem(SourceOf(flags.key, "--key"), security.key);
+  absl::Status status = ReadPem(ca, kCertificate, security.ca);
+  if (status.ok())
+    status = ReadPem(SourceOf(flags.certificate, "--cert"), kCertificate, security.certificate);
+  if (status.ok()) status = ReadPem(SourceOf(flags.key, "--key"), kPrivateKey, security.key);
   if (!status.ok()) return status;
   if (flags.certificate.has_value() != flags.key.has_value()) {
     return absl::InvalidArgumentError("--cert and --key go together: give both, or neither");

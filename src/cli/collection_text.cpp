@@ -177,6 +177,10 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
   if (any_folder) columns.push_back({"folder", Align::kLeft, true});
   columns.push_back({"backend", Align::kLeft, true});
   Table table(std::move(columns));
+  // A caller that is bound to some collections gets the reason with each of these alone.
+  const bool bound = listed.backend().reason().empty() && !listed.collections().empty() &&
+                     listed.collections(0).backend().kind() == listed.backend().kind();
+  const v1::BackendStatus& server = bound ? listed.collections(0).backend() : listed.backend();
   for (const v1::Collection& collection : listed.collections()) {
     std::vector<std::string> cells{collection.name(), StateText(collection)};
     // Nothing is known of a collection before its first load.
@@ -190,7 +194,7 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
     if (any_on_device) add(base::BytesText(collection.bytes().device()));
     add(SnapshotText(collection.snapshot_version(), collection.snapshot_id()));
     if (any_folder) cells.push_back(collection.folder());
-    add(BackendCell(collection, listed.backend()));
+    add(BackendCell(collection, server));
     table.AddRow(std::move(cells));
   }
   std::string text = table.Render(terminal, 0);
@@ -199,7 +203,7 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
     text += fmt::format("{} did not load: {}\n", Printable(collection.name()),
                         Printable(collection.load_error()));
   }
-  return text + Dim(Printable(BackendText(listed.backend())), terminal) + '\n';
+  return text + Dim(Printable(BackendText(server)), terminal) + '\n';
 }
 
 std::string NotesText(const v1::Collection& collection) {

@@ -40,6 +40,9 @@ struct Argument {
   // Keeps a text of the command line; "" for a switch. Returns what is wrong with it: empty for
   // nothing.
   std::function<std::string(const std::string& text)> store;
+  // Of an argument without a flag: keeps what its text was probably meant as, because it follows
+  // the value of a flag. Empty for arguments that have no use for it.
+  std::function<void(std::string meant)> store_meant = {};
   bool required = false;
   PathKind paths = PathKind::kNone;
   std::vector<std::string> choices;  // for completion; another text may be right too
@@ -57,6 +60,9 @@ struct CommandSpec {
   std::deque<Argument> arguments;
   // kCollectionFlag or kCollectionArgument, once parsing found the collection there.
   std::string_view collection_given_as = kCollectionFlag;
+  // `--title "Toy Story"`, where `--title Toy Story` makes Story the collection; empty where the
+  // argument follows no value of a flag.
+  std::string collection_meant;
   // What is wrong with the arguments together. Called after parsing, in their order.
   std::vector<std::function<absl::Status()>> checks;
   std::function<int()> run;  // returns the exit code

@@ -227,7 +227,16 @@ struct Connection::Channel {
         WithDetails(absl::Status(static_cast<absl::StatusCode>(status.error_code()), message),
                     status.error_details());
     if (command == nullptr) return error;
-    return InFlags(error, command->name, command->collection_given_as);
+    return WithMeant(InFlags(error, command->name, command->collection_given_as));
+  }
+
+  // The error of an unknown collection, with what was meant by a text that was taken for its name.
+  absl::Status WithMeant(const absl::Status& error) const {
+    const bool unknown =
+        DetailsOf(error).reason == base::InfoOf(base::ErrorReason::kCollectionNotFound).name;
+    if (!unknown || command->collection_meant.empty()) return error;
+    return WithAdvice(error, fmt::format("The text alone names the collection. Did you mean {}?",
+                                         command->collection_meant));
   }
 
   const std::string address;

@@ -85,7 +85,7 @@ std::string Shortened(std::string_view text, std::size_t width) {
 
 std::string ShellWord(const std::string& text) {
   constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+@%";
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,/:=+@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
   // Double quotes where they need no escapes, because titles hold apostrophes.
   if (text.find_first_of("\"\\$`!") == std::string::npos) return fmt::format("\"{}\"", text);

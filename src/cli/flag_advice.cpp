@@ -113,6 +113,12 @@ struct FlagElsewhere {
 constexpr FlagElsewhere kFlagsElsewhere[] = {
     {"serve", "--metric --distance --similarity",
      "the metric is set in FOLDER/collection.json: {\"metric\": VALUE}"},
+    {"search", "--id --ids --item --items --item-id --item-ids -i",
+     "say simile similar --id VALUE"},
+    {"search", "--title --name --text --query --q", "say simile similar --title VALUE"},
+    {"search", "--user --users --user-id --user-ids --uid -u", "say simile recommend --user VALUE"},
+    {"similar", "--exclude-seen --skip-seen --hide-seen --unseen",
+     "items have seen nothing; say simile recommend --user ID --exclude-seen"},
     {"similar", "--user --users --user-id --user-ids --uid -u",
      "say simile recommend --user VALUE"},
     {"recommend", "--id --ids --item --items --item-id --item-ids -i",

@@ -190,9 +190,10 @@ absl::Status CheckTarget(const SimilarFlags& flags) {
     return absl::InvalidArgumentError("--id and --title cannot be combined; give one");
   }
   if (flags.item && (by_id || by_title)) {
-    return absl::InvalidArgumentError(fmt::format("{} and {} both name an item; give one",
-                                                  base::Quoted(*flags.item),
-                                                  by_id ? "--id" : "--title"));
+    return absl::InvalidArgumentError(
+        fmt::format("{} and {} both name an item; give one{}", base::Quoted(*flags.item),
+                    by_id ? "--id" : "--title",
+                    by_id ? ". Join several ids by commas" : ". Write a title in quotes"));
   }
   if (flags.field && !by_title && !flags.item) {
     return absl::InvalidArgumentError("--field says where to look for --title; give both");

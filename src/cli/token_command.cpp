@@ -84,9 +84,12 @@ int PrintToken(const TokenFlags& flags) {
   principal.token_hashes.push_back(service::HashToken(*token));
   principal.collections = flags.collections;
   if (flags.expires) principal.expires_at = *app::ReadExpiry(*flags.expires);
+  bool is_further = false;
   if (flags.add_to) {
-    const absl::Status added = app::AddToAccessFile(*flags.add_to, principal);
-    if (!added.ok()) return Fail(added, flags.json);
+    const bool has_rights = flags.role || !flags.collections.empty() || flags.expires;
+    const auto added = app::AddToAccessFile(*flags.add_to, principal, has_rights);
+    if (!added.ok()) return Fail(added.status(), flags.json);
+    is_further = *added;
   }
   const std::string entry = app::AccessEntryText(principal);
   if (flags.json) {
@@ -104,6 +107,12 @@ int PrintToken(const TokenFlags& flags) {
     fmt::print(
         "{} holds its hash. A server whose server.access_file it is takes it within a second.\n",
         Printable(*flags.add_to));
+    if (is_further) {
+      fmt::print(
+          "Earlier tokens of {} stay valid: take their hashes out once its callers have this "
+          "one.\n",
+          principal.name);
+    }
     return kSucceeded;
   }
   fmt::print(
@@ -130,7 +139,8 @@ void AddTokenCommand(CommandLine& line) {
             "The only collections it may use (default all)")
       .Text("--expires", flags->expires, "TIME", "When the access ends (default never)")
       .File("--add", flags->add_to, "FILE",
-            "Add the entry to this access file, which is made if there is none")
+            "Add the entry to this access file, which is made if there is none; a name that it has "
+            "gets a further token")
       .Switch("--json", flags->json, "Print JSON for programs")
       .Check([flags] { return CheckTokenFlags(*flags); })
       .Run([flags] { return PrintToken(*flags); });

@@ -1,22 +1,57 @@
 #include "data/jsonl_reader.h"
 
+#include <filesystem>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/collection_parts.h"
 #include "data/json_value.h"
+#include "data/objects_form.h"
 #include "data/text_shape.h"
 
 namespace simile::data {
 
 namespace {
 
+bool BeginsObject(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t\r");
+  return begin != line.npos && line[begin] == '{';
+}
+
 // Whether a line that is no object begins as one and does not end as one.
 bool LacksItsEnd(std::string_view line) {
-  const std::size_t begin = line.find_first_not_of(" \t\r");
   const std::size_t last = line.find_last_not_of(" \t\r,");
-  return begin != line.npos && last != line.npos && line[begin] == '{' && line[last] != '}';
+  return BeginsObject(line) && line[last] != '}';
+}
+
+// Refuses a file of another format, and says what writes its objects one a line. That never writes
+// into the file that it reads.
+//   ending   of the names of such files: ".csv"
+//   command  what writes `to`, given the names
+absl::Status RefuseFormat(
+    const BufferedReader& in, std::string_view what, std::string_view ending,
+    const std::function<std::string(const std::string& from, const std::string& to)>& command) {
+  constexpr std::string_view kEndingOfLines = ".jsonl";
+  const std::string& name = in.display_name();
+  const bool is_named_lines = name.ends_with(kEndingOfLines);
+  const std::string other =
+      std::filesystem::path(name).replace_extension(is_named_lines ? ending : kEndingOfLines);
+  const std::string how =
+      is_named_lines
+          ? fmt::format("`mv {} {}` and then {} write them", name, other, command(other, name))
+          : fmt::format("{} writes them; name {} in {}", command(name, other), other,
+                        kCollectionJson);
+  return Refuse(in, fmt::format("{}; one JSON object a line is needed, as {}", what, how));
+}
+
+// How pandas is told what stands between the names of a table's first line.
+std::string_view SeparatorOption(std::string_view begin) {
+  const std::string_view line = begin.substr(0, begin.find('\n'));
+  if (line.find('\t') != line.npos) return ", sep=\"\\t\"";
+  return line.find(',') == line.npos ? ", sep=\";\"" : "";
 }
 
 }  // namespace
@@ -29,8 +64,19 @@ JsonlReader::JsonlReader(BufferedReader& in, const Limits& limits)
 
 absl::StatusOr<bool> JsonlReader::Next(PayloadObject& object) {
   if (count_ == 0) {
-    if (absl::Status status = CheckBegin(); !status.ok()) return status;
+    if (absl::Status status = CheckBegin(); !status.ok()) {
+      is_refused_ = true;
+      return status;
+    }
   }
+  absl::StatusOr<bool> found = ReadObject(object);
+  if (found.ok() || count_ > 1) return found;
+  absl::Status error = ErrorOfFile(found.status());
+  is_refused_ = error != found.status();
+  return error;
+}
+
+absl::StatusOr<bool> JsonlReader::ReadObject(PayloadObject& object) {
   absl::StatusOr<bool> found = ReadLine();
   if (!found.ok() || !*found) return found;
   json_.Begin(text_, line_);
@@ -39,7 +85,7 @@ absl::StatusOr<bool> JsonlReader::Next(PayloadObject& object) {
     object = *std::move(read);
     return true;
   }
-  if (!json_.is_at_end()) return read.status();
+  if (!json_.is_at_end() || !BeginsObject(text_)) return read.status();
   const std::uint64_t first = line_;
   const absl::StatusOr<std::uint64_t> more = SkipRestOfObject();
   if (!more.ok()) return more.status();
@@ -101,6 +147,10 @@ std::string JsonlReader::BlankLinesText() const {
                      base::Grouped(first_blank_line_));
 }
 
+void JsonlReader::NoteForm(std::vector<std::string>& notes) const {
+  if (!form_error_.ok()) notes.emplace_back(form_error_.message());
+}
+
 void JsonlReader::NoteBlankLines(std::vector<std::string>& notes) const {
   if (blank_lines_ == 0) return;
   notes.push_back(fmt::format("{}: {}", in_.display_name(), BlankLinesText()));
@@ -110,28 +160,26 @@ absl::Status JsonlReader::CheckBegin() {
   if (absl::Status status = in_.SkipByteOrderMark(); !status.ok()) return status;
   const absl::StatusOr<std::string_view> begin = in_.Peek();
   if (!begin.ok()) return begin.status();
-  const auto refuse = [&](std::string_view what, std::string_view filter) {
-    return Refuse(
-        in_, fmt::format("{0}; one object a line is needed, as `jq -c '{1}' {2} > new.jsonl && mv "
-                         "new.jsonl {2}` writes them",
-                         what, filter, in_.display_name()));
-  };
-  const TextShape shape = TextShapeOf(*begin);
-  switch (shape) {
-    case TextShape::kList:
-      return refuse("is one list of objects", ".[]");
-    case TextShape::kIndented:
-      return refuse("looks indented, an object over several lines", ".");
-    case TextShape::kTable:
-      return Refuse(in_, fmt::format("looks like CSV; one JSON object a line is needed, as "
-                                     "pandas.read_csv(...).to_json({}, orient=\"records\", "
-                                     "lines=True) writes them",
-                                     base::Quoted(in_.display_name())));
-    case TextShape::kEmpty:
-      return absl::OkStatus();  // no objects
-    default:
-      return CheckHoldsData(in_, shape);
+  if (const ObjectsForm* const form = FindObjectsForm(*begin)) {
+    form_error_ = RefuseFormat(in_, form->what, ".json",
+                               [form](const std::string& from, const std::string& to) {
+                                 return JqCommand(*form, from, to);
+                               });
+    return absl::OkStatus();
   }
+  const TextShape shape = TextShapeOf(*begin);
+  if (shape == TextShape::kTable) {
+    return RefuseFormat(in_, "looks like CSV", ".csv",
+                        [&begin](const std::string& from, const std::string& to) {
+                          return PandasCommand("csv", from, to, SeparatorOption(*begin));
+                        });
+  }
+  // An empty file has no objects.
+  return shape == TextShape::kEmpty ? absl::OkStatus() : CheckHoldsData(in_, shape);
+}
+
+absl::Status JsonlReader::ErrorOfFile(absl::Status error) const {
+  return form_error_.ok() || !absl::IsInvalidArgument(error) ? error : form_error_;
 }
 
 absl::Status JsonlReader::ErrorAtLine(std::string_view what) const {

@@ -44,6 +44,12 @@ class PayloadReading {
         faults_(in.display_name()) {}
 
   absl::StatusOr<PayloadFile> Read() && {
+    if (absl::Status status = ReadLines(); !status.ok()) return lines_.ErrorOfFile(status);
+    return std::move(file_);
+  }
+
+ private:
+  absl::Status ReadLines() {
     file_.id_field = rules_.id_field;
     while (true) {
       const absl::StatusOr<bool> found = lines_.Next(object_);
@@ -61,7 +67,6 @@ class PayloadReading {
     return Finish();
   }
 
- private:
   std::uint64_t row() const { return lines_.count() - 1; }
 
   // Refuses the last line when the file has too many lines. Faults of earlier lines are reported
@@ -134,17 +139,19 @@ class PayloadReading {
     }
   }
 
-  absl::StatusOr<PayloadFile> Finish() {
+  absl::Status Finish() {
     if (rules_.expected && lines_.count() != rules_.expected->count) {
       return WrongCount(in_, lines_.count(), *rules_.expected, lines_.BlankLinesText());
     }
     file_.notes = std::move(missed_).Notes(in_.display_name());
     lines_.NoteBlankLines(file_.notes);
+    // Where nothing says how many rows there are, a single line may be meant.
+    if (!rules_.expected) lines_.NoteForm(file_.notes);
     file_.ids = ids_ ? std::move(*ids_).Build() : IdIndex::OfRowNumbers(lines_.count());
     absl::Status chosen = table_.ChooseTypes(rules_.fields, in_.display_name(), file_.notes);
     if (!chosen.ok()) return chosen;
     file_.table = std::move(table_).Build();
-    return std::move(file_);
+    return absl::OkStatus();
   }
 
   BufferedReader& in_;

@@ -46,14 +46,8 @@ TextShape TextShapeOf(std::string_view begin) {
   if (IsTable(begin)) return TextShape::kTable;
   begin = text;
   if (begin.empty()) return TextShape::kOther;
-  const std::string_view rest = begin.substr(1);
-  if (begin.front() == '[') {
-    return Without(rest, kBlanks).starts_with('{') ? TextShape::kList : TextShape::kOther;
-  }
-  if (begin.front() == '{') {
-    return Without(rest, " \t\r").starts_with('\n') ? TextShape::kIndented : TextShape::kOther;
-  }
-  if (begin.front() == '"') return TextShape::kOther;  // JSON as far as it goes
+  constexpr std::string_view kBeginsJson = "[{\"";
+  if (kBeginsJson.find(begin.front()) != kBeginsJson.npos) return TextShape::kOther;
   const std::string_view more = begin.substr(std::min(begin.find('\n'), begin.size()));
   return Without(more, kBlanks).empty() ? TextShape::kOther : TextShape::kLines;
 }

@@ -12,10 +12,8 @@ namespace simile::data {
 // What a file looks like that should hold JSON or numbers, so that a file of another kind is
 // refused by its kind rather than by its first byte.
 enum class TextShape : std::uint8_t {
-  kList,      // `[` and then an object
-  kIndented,  // `{` alone on its line
-  kTable,     // a first line of names between commas, semicolons or tabs
-  kLines,     // several lines, of which the first begins no list, object or string
+  kTable,  // a first line of names between commas, semicolons or tabs
+  kLines,  // several lines, of which the first begins no list, object or string
   kUtf16,
   kGzip,
   kGitLfs,

@@ -174,9 +174,11 @@ absl::StatusOr<std::vector<std::string>> FieldsToSearch(const Source& source,
   const engine::Snapshot& snapshot = *source.snapshot;
   std::vector<std::string> fields = LookupFieldsOf(snapshot, source.items.fields());
   if (fields.empty()) {
-    return Refuse({"field"},
-                  "{} has no field to search; its collection.json may name some as lookup_fields",
-                  snapshot.collection);
+    return base::Error(base::ErrorReason::kInvalidField,
+                       fmt::format("{} has no field of texts to search; its collection.json may "
+                                   "name some as lookup_fields",
+                                   snapshot.collection),
+                       "field");
   }
   if (wanted.empty()) return fields;
   if (std::find(fields.begin(), fields.end(), wanted) != fields.end()) {

@@ -213,7 +213,7 @@ TEST_F(ConfigReadTest, TheBatchOfAModelLowersNoBatch) {
   EXPECT_EQ(from_file("256"), 256U);
   EXPECT_EQ(from_file("257"), 257U);
   EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"INFERENCE_BATCH_SIZE", "0"}}, .flags = {}}),
-            "INFERENCE_BATCH_SIZE: \"0\" is not a whole number from 1 to 65536");
+            "INFERENCE_BATCH_SIZE: \"0\" is not a whole number of queries from 1 to 65536");
 }
 
 TEST_F(ConfigReadTest, KeepsVariablesOfOtherProgramsInTheOrderOfTheirRows) {
@@ -255,8 +255,9 @@ TEST_F(ConfigReadTest, NamesFlagVariableOrFileOfAWrongValueAndItsRange) {
   EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"USE_GPU", "maybe"}}, .flags = {}}),
             "USE_GPU: \"maybe\" is neither true nor false");
   const std::string out_of_range = FileError(R"({"limits": {"k_max": 0}})");
-  EXPECT_THAT(out_of_range, HasSubstr("limits.k_max: \"0\" is not a whole number from 1 to 10000 "
-                                      "(from file "));
+  EXPECT_THAT(out_of_range,
+              HasSubstr("limits.k_max: \"0\" is not a whole number of hits from 1 to 10000 "
+                        "(from file "));
 }
 
 TEST_F(ConfigReadTest, RefusesUnknownNamesWithTheNearest) {

@@ -153,6 +153,31 @@ TEST_F(ClientCommandsTest, SimilarAnswersSeveralIdsInJson) {
   EXPECT_EQ(answer["receipt"]["rows_scanned"], 10'000);
 }
 
+TEST_F(ClientCommandsTest, SaysThatATextWithoutQuotesNamesTheCollection) {
+  const struct {
+    std::vector<std::string> arguments;
+    std::string meant;
+  } cases[] = {
+      {{"similar", "--title", "Toy", "Story"}, "--title \"Toy Story\""},
+      {{"similar", "--id", "heat-1995", "alien-1979"}, "--id heat-1995,alien-1979"},
+      {{"recommend", "-k", "2", "--user", "user_00042", "user_00007"},
+       "--user user_00042,user_00007"},
+      {{"fetch", "--id", "heat-1995", "alien-1979"}, "--id heat-1995,alien-1979"},
+      {{"similar", "--id", "heat-1995", "--fields", "title,year", "genres"},
+       "--fields title,year,genres"},
+      {{"similar", "--id", "heat-1995", "--filter", "year >=", "1990"},
+       "--filter \"year >= 1990\""},
+  };
+  for (const auto& each : cases) {
+    SCOPED_TRACE(each.meant);
+    const ProgramRun run = Run(each.arguments);
+    EXPECT_NE(run.exit_code, 0);
+    EXPECT_THAT(run.errors, HasSubstr("The text alone names the collection. Did you mean " +
+                                      each.meant + "?\n"));
+  }
+  EXPECT_THAT(Run({"similar", "flims", "--id", "heat-1995"}).errors, Not(HasSubstr("text alone")));
+}
+
 TEST_F(ClientCommandsTest, ComparesWithItemsOfAnotherCollection) {
   ASSERT_EQ(Run({"load", "books", "films"}).exit_code, 0);
   // Nothing is left out: the item is not one of the collection that is searched.

@@ -180,7 +180,12 @@ class MovedSettingsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as home:
             port = steady_port()
             variables = environment(home, SIMILE_SERVER_PORT=str(port), SIMILE_LIMITS_CONNECTIONS_PER_PEER_MAX="1")
-            with serving(self.folder / "c", home, variables), socket.create_connection(("127.0.0.1", port)):
+            with serving(self.folder / "c", home, variables), contextlib.ExitStack() as held:
+                def is_full():
+                    # While the server still counts the last client, it refuses this connection, too.
+                    held.enter_context(socket.create_connection(("127.0.0.1", port)))
+                    return run(["health"], variables).returncode == 2
+                await_true(is_full, PATIENCE_SECONDS, "a server that is full")
                 for flags in [], ["--tls"]:
                     refused = run(["health", *flags], variables)
                     self.assertEqual(refused.returncode, 2)
