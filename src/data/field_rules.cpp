@@ -12,6 +12,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "data/id_fields.h"
 
 namespace simile::data {
 namespace {
@@ -257,15 +258,36 @@ class Chooser {
                           First(local)));
     }
     const bool is_text = field.type == FieldType::kKeyword || field.type == FieldType::kKeywords;
-    const ValueSample& bars = values.with_bar();
-    if (is_text && !is_declared && field.separator.empty() && bars.count > 0 &&
-        10 * bars.count >= values.texts()) {
+    if (is_text && !is_declared && field.separator.empty()) AddTextNotes(field);
+  }
+
+  // What texts may hold, of a field of texts that collection.json does not name.
+  void AddTextNotes(const FieldInfo& field) {
+    const FieldValues& values = field.values;
+    const auto add = [&](const ValueSample& texts, std::string_view one, std::string_view many,
+                         std::string_view advice) {
       AddNote(field.name,
-              fmt::format("is of type {}; {}{}; if the bar separates keywords, add "
-                          "\"separators\": {{{}: \"|\"}} to collection.json",
-                          NameOf(field.type),
-                          Share(bars.count, values.count(), "holds a bar", "hold a bar"),
-                          First(bars), base::Quoted(field.name)));
+              fmt::format("is of type {}; {}{}; {}", NameOf(field.type),
+                          Share(texts.count, values.count(), one, many), First(texts), advice));
+    };
+    const ValueSample& bars = values.with_bar();
+    if (bars.count > 0 && 10 * bars.count >= values.texts()) {
+      add(bars, "holds a bar", "hold a bar",
+          fmt::format("if the bar separates keywords, add \"separators\": {{{}: \"|\"}} to "
+                      "collection.json",
+                      base::Quoted(field.name)));
+    }
+    const auto are_nearly_all = [&values](const ValueSample& texts) {
+      return texts.count > 0 && 10 * texts.count >= 9 * values.count();
+    };
+    // Nobody compares ids as numbers.
+    if (are_nearly_all(values.number_texts()) && !IsNamedAsId(field.name)) {
+      add(values.number_texts(), "is a number as text", "are numbers as text",
+          "write them without quotes to compare them as numbers");
+    }
+    if (are_nearly_all(values.list_texts())) {
+      add(values.list_texts(), "is a list as text", "are lists as text",
+          "write them as JSON lists to compare their elements");
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 #include <variant>
 
 #include <fmt/format.h>
@@ -11,6 +13,8 @@
 
 namespace simile::data {
 namespace {
+
+constexpr std::string_view kDigits = "0123456789";
 
 // What is in a list: `a list of integers`, `a list with a string and an integer`.
 std::string TextOfList(const PayloadList& list) {
@@ -30,6 +34,23 @@ std::string TextOfList(const PayloadList& list) {
     return fmt::format("a list with {} and {}", Describe(list.front()), Describe(element));
   }
   return fmt::format("a list of {}", kElements[first]);
+}
+
+// Whether a text would be a number of JSON: "30", "-4.5". "007" would be none.
+bool IsNumber(std::string_view text) {
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  const std::size_t end_of_digits = std::min(text.find_first_not_of(kDigits, first), text.size());
+  if (end_of_digits <= first || (text[first] == '0' && end_of_digits > first + 1)) return false;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Whether a text looks like a list that JSON or Python wrote: "[]", "['rock']", "[1, 2]".
+bool IsListAsText(std::string_view text) {
+  constexpr std::string_view kOthers = "]\"'[{-";
+  return text.starts_with('[') && text.ends_with(']') && text.size() > 1 &&
+         (kDigits.find(text[1]) != kDigits.npos || kOthers.find(text[1]) != kOthers.npos);
 }
 
 // A value for a message: a text or a number as written, else what it is.
@@ -67,7 +88,10 @@ void ValueSample::Add(const ValueSample& other) {
 void FieldValues::Add(Row row, const PayloadValue& value) {
   kinds_[static_cast<std::size_t>(KindOf(value))].Add(row, value);
   const auto* const text = std::get_if<std::string>(&value.value);
-  if (text != nullptr && text->find('|') != std::string::npos) with_bar_.Add(row, value);
+  if (text == nullptr) return;
+  if (text->find('|') != std::string::npos) with_bar_.Add(row, value);
+  if (IsNumber(*text)) number_texts_.Add(row, value);
+  if (IsListAsText(*text)) list_texts_.Add(row, value);
 }
 
 std::uint64_t FieldValues::count() const {

@@ -38,6 +38,9 @@ class FieldValues {
   const ValueSample& Of(ValueKind kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
   // Texts that hold a bar, which may separate keywords.
   const ValueSample& with_bar() const { return with_bar_; }
+  // Texts that are numbers ("4.5"), and texts that are lists ("['rock']").
+  const ValueSample& number_texts() const { return number_texts_; }
+  const ValueSample& list_texts() const { return list_texts_; }
 
   // The type that at least nine in ten values have; kOther when no type has nine in ten, or there
   // is no value. Integers and numbers count together. A single value counts as a list of one value.
@@ -55,6 +58,8 @@ class FieldValues {
 
   std::array<ValueSample, kValueKindCount> kinds_;
   ValueSample with_bar_;
+  ValueSample number_texts_;
+  ValueSample list_texts_;
 };
 
 }  // namespace simile::data

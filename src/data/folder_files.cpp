@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -12,8 +13,12 @@
 
 #include "base/message_text.h"
 #include "base/utf8.h"
+#include "data/buffered_reader.h"
 #include "data/collection_parts.h"
 #include "data/folder.h"
+#include "data/interactions_reader.h"
+#include "data/jsonl_reader.h"
+#include "data/objects_form.h"
 #include "data/plan.h"
 #include "data/vector_format.h"
 
@@ -119,10 +124,52 @@ std::string_view NounOf(FileRole role) {
   return "users";
 }
 
-// How a file of another format becomes the payload: `; pandas.read_csv(...)...`. Empty for formats
-// that need more than one line.
-std::string PayloadAdvice(const std::string& name) {
-  const std::string_view usual = PartOf(FileRole::kPayload).names.front();
+// Looks into a few unread files of a folder. Opens no links and nothing but regular files.
+class Glances {
+ public:
+  Glances(const Folder& folder, const Limits& limits) : folder_(folder), limits_(limits) {}
+
+  // The first bytes of a file, after a byte order mark; empty where they cannot be read.
+  std::string BeginOf(const std::string& display_name) {
+    const std::unique_ptr<ByteSource> source = Open(display_name);
+    if (source == nullptr) return {};
+    BufferedReader in(*source);
+    if (!in.SkipByteOrderMark().ok()) return {};
+    return std::string(in.Peek().value_or(std::string_view()));
+  }
+  // The object of its first line; empty likewise.
+  PayloadObject FirstObject(const std::string& display_name) {
+    const std::unique_ptr<ByteSource> source = Open(display_name);
+    return source == nullptr ? PayloadObject() : FirstObjectOf(*source, limits_);
+  }
+
+ private:
+  static constexpr int kGlancesMax = 16;
+
+  // Null where it cannot be opened, or too many were.
+  std::unique_ptr<ByteSource> Open(const std::string& display_name) {
+    if (count_ == kGlancesMax || folder_.BytesOf(display_name) == 0) return nullptr;
+    ++count_;
+    absl::StatusOr<std::unique_ptr<FileSource>> source = folder_.OpenFile(display_name);
+    return source.ok() ? *std::move(source) : nullptr;
+  }
+
+  const Folder& folder_;
+  const Limits& limits_;
+  int count_ = 0;
+};
+
+// How a file of JSON becomes one of lines, by its first bytes. Empty where these do not tell.
+std::string JsonAdvice(std::string_view begin, const std::string& name, std::string_view usual) {
+  if (HoldsLinesOfObjects(begin)) return fmt::format("; `mv {} {}`", name, usual);
+  const ObjectsForm* const form = FindObjectsForm(begin);
+  return form == nullptr ? std::string() : fmt::format("; {}", JqCommand(*form, name, usual));
+}
+
+// How a file of another format becomes a part that is read from lines: `; pandas.read_csv(...)...`.
+// Empty for formats that need more than one line.
+std::string LinesAdvice(const CollectionPart& part, const std::string& name, Glances& glances) {
+  const std::string_view usual = part.names.front();
   const bool is_plain = std::ranges::all_of(name, [](char letter) {
     return absl::ascii_isalnum(static_cast<unsigned char>(letter)) ||
            std::string_view("._-/").find(letter) != std::string_view::npos;
@@ -130,12 +177,12 @@ std::string PayloadAdvice(const std::string& name) {
   if (name.ends_with(".jsonl")) return fmt::format("; rename it to {}", usual);
   if (!is_plain) return {};
   if (name.ends_with(".jsonl.gz")) return fmt::format("; `gunzip {}`", name);
-  if (name.ends_with(".json")) return fmt::format("; `jq -c '.[]' {} > {}`", name, usual);
+  if (name.ends_with(".json") || name.ends_with(".ndjson")) {
+    return JsonAdvice(glances.BeginOf(name), name, usual);
+  }
   for (const char* const format : {"csv", "parquet"}) {
     if (!name.ends_with(fmt::format(".{}", format))) continue;
-    return fmt::format(
-        "; pandas.read_{}(\"{}\").to_json(\"{}\", orient=\"records\", lines=True) writes {}",
-        format, name, usual, usual);
+    return fmt::format("; {} writes {}", PandasCommand(format, name, usual), usual);
   }
   return {};
 }
@@ -147,7 +194,17 @@ struct Unread {
   const CollectionPart* absent = nullptr;  // the part that it looks like, which is not there
 };
 
-Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files) {
+// The part that a .jsonl of another name probably is; null for none.
+const CollectionPart* PartOfLines(const std::string& name, const CollectionFiles& files,
+                                  Glances& glances) {
+  if (files.interactions.empty() && LooksLikeInteraction(glances.FirstObject(name))) {
+    return &PartOf(FileRole::kInteractions);
+  }
+  // A lone .jsonl is the payload more often than not.
+  return files.payload.empty() ? &PartOf(FileRole::kPayload) : nullptr;
+}
+
+Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files, Glances& glances) {
   const std::string& name = entry.display_name;
   if (entry.is_folder) return {"of the subfolders only media/ and users/ are looked into"};
   const std::string_view last = LastPart(name);
@@ -155,10 +212,7 @@ Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files) {
     return {fmt::format("settings are read from {} in the folder itself", kCollectionJson), true};
   }
   const CollectionPart* part = PartLike(name);
-  // A lone .jsonl is the payload more often than not.
-  if (part == nullptr && files.payload.empty() && last.ends_with(".jsonl")) {
-    part = &PartOf(FileRole::kPayload);
-  }
+  if (part == nullptr && last.ends_with(".jsonl")) part = PartOfLines(name, files, glances);
   if (part == nullptr) return {"no part of a collection has this name"};
   const std::string& read = files.*part->member;
   const std::vector<std::string> usual = UsualNames(*part);
@@ -201,26 +255,29 @@ bool Holds(const FolderEntry& entry, const std::vector<std::string>& paths) {
 }
 
 // Once for each noun: without ids, users' vectors are not read either.
-void AddLeftOut(const CollectionPart& part, const std::string& name, FolderListing& listing) {
+void AddLeftOut(const CollectionPart& part, const std::string& name, Glances& glances,
+                FolderListing& listing) {
   const std::string_view noun = NounOf(part.role);
   const bool is_told = std::ranges::any_of(
       listing.left_out, [noun](const std::string& told) { return told.starts_with(noun); });
   if (is_told) return;
+  const bool has_lines = HasEndingOf(PartOf(FileRole::kPayload), part.names.front());
   listing.left_out.push_back(
       fmt::format("{}: {} is not read{}", noun, name,
-                  part.role == FileRole::kPayload ? PayloadAdvice(name) : std::string()));
+                  has_lines ? LinesAdvice(part, name, glances) : std::string()));
 }
 
 void AddUnread(const Folder& folder, const Entries& entries, const CollectionFiles& files,
                const Limits& limits, FolderListing& listing) {
   const std::vector<std::string> read = PathsOf(listing.files);
+  Glances glances(folder, limits);
   std::size_t more = 0;
   for (const FolderEntry& entry : entries.all) {
     if (Holds(entry, read)) continue;
-    Unread unread = WhyUnread(entry, files);
+    Unread unread = WhyUnread(entry, files, glances);
     const std::string name =
         fmt::format("{}{}", TextOf(entry.display_name), entry.is_folder ? "/" : "");
-    if (unread.absent != nullptr) AddLeftOut(*unread.absent, name, listing);
+    if (unread.absent != nullptr) AddLeftOut(*unread.absent, name, glances, listing);
     if (unread.is_surprising) {
       if (listing.notes.size() < kNotesMax) {
         listing.notes.push_back(fmt::format("{}: not read: {}", name, unread.reason));

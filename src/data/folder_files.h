@@ -40,7 +40,8 @@ struct FolderListing {
 };
 
 //   fingerprint  of the files that are read
-// Unread files are not opened. Cost: the names of the folder, at most 100,000 of each folder.
+// Of unread files at most 16 are opened, to see what they hold: no links, and no pipes or devices.
+// Cost: the names of the folder, at most 100,000 of each folder.
 // Errors: as Folder::List.
 absl::StatusOr<FolderListing> ListFolder(const Folder& folder, const CollectionFiles& files,
                                          const FolderFingerprint& fingerprint,

@@ -25,7 +25,18 @@ bool HasValue(const PayloadObject& line, std::string_view field) {
   return value != nullptr && !std::holds_alternative<std::monostate>(value->value);
 }
 
-// Whether people name a field of ids so: `_id`, `movieId`, `product_id`, `asin`.
+// A hash of a string or an integer; 0 for any other value.
+std::uint64_t HashOfId(const PayloadValue* value) {
+  if (value == nullptr) return 0;
+  if (const auto* const text = std::get_if<std::string>(&value->value)) {
+    return text->empty() ? 0 : absl::HashOf(absl::string_view(*text));
+  }
+  const auto whole = WholeOf(*value);
+  return whole ? absl::HashOf(*whole) : 0;
+}
+
+}  // namespace
+
 bool IsNamedAsId(std::string_view name) {
   constexpr auto kWords = std::to_array<std::string_view>(
       {"id", "asin", "uuid", "guid", "isbn", "isbn13", "ean", "gtin", "sku", "doi", "key", "slug"});
@@ -38,18 +49,6 @@ bool IsNamedAsId(std::string_view name) {
       name.ends_with("Id") || (name.ends_with("ID") && !absl::ascii_isupper(before));
   return is_word || is_camel;
 }
-
-// A hash of a string or an integer; 0 for any other value.
-std::uint64_t HashOfId(const PayloadValue* value) {
-  if (value == nullptr) return 0;
-  if (const auto* const text = std::get_if<std::string>(&value->value)) {
-    return text->empty() ? 0 : absl::HashOf(absl::string_view(*text));
-  }
-  const auto whole = WholeOf(*value);
-  return whole ? absl::HashOf(*whole) : 0;
-}
-
-}  // namespace
 
 std::string IdFieldOf(const PayloadObject& first_line) {
   for (const std::string_view field : kUsual) {

@@ -13,6 +13,9 @@ namespace simile::data {
 // the line has none of them, or null there: then ids are row numbers.
 std::string IdFieldOf(const PayloadObject& first_line);
 
+// Whether people name a field of ids so: `_id`, `movieId`, `product_id`, `asin`.
+bool IsNamedAsId(std::string_view name);
+
 // Looks, in a payload whose ids are row numbers, for the field that its owner may have meant.
 class MissedIdField {
  public:

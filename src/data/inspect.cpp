@@ -73,6 +73,9 @@ absl::Status InspectVectors(BufferedReader& in, const Limits& limits, bool quick
   AddCount(inspection, "rows", layout->row_count);
   AddCount(inspection, "dimensions", layout->dim);
   AddText(inspection, "type", std::string(ElementName(layout->type)));
+  if (const std::string note = TransposedNote(*layout); !note.empty()) {
+    inspection.notes.push_back(fmt::format("{}: {}", in.display_name(), note));
+  }
   if (quick) {
     inspection.unchecked.emplace_back("the rows");
     return absl::OkStatus();
@@ -108,6 +111,9 @@ absl::Status InspectInteractions(BufferedReader& in, const Limits& limits, Inspe
   });
   if (!status.ok()) return status;
   AddCount(inspection, "lines", reader.lines().count());
+  if (const std::string no_users = reader.NoUsersText(); !no_users.empty()) {
+    inspection.notes.push_back(fmt::format("{}: {}", in.display_name(), no_users));
+  }
   reader.lines().NoteBlankLines(inspection.notes);
   const auto add = [&](const char* key, const Interaction& line) {
     inspection.facts.push_back(
@@ -235,11 +241,7 @@ absl::StatusOr<bool> LooksLikeInteractions(const Folder& folder, const std::stri
   }
   const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(display_name);
   if (!source.ok()) return source.status();
-  BufferedReader in(**source);
-  JsonlReader lines(in, limits);
-  PayloadObject object;
-  const absl::StatusOr<bool> found = lines.Next(object);
-  return found.ok() && *found && FindMember(object, "user_id") != nullptr;
+  return FindMember(FirstObjectOf(**source, limits), "user_id") != nullptr;
 }
 
 // Inspects a file by the ending of its name. No kind is found for one that is not read here.

@@ -1,14 +1,17 @@
 #include "data/interactions_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 #include <variant>
 
+#include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
 #include "data/fault_list.h"
+#include "data/id_fields.h"
 #include "data/id_rules.h"
 #include "data/json_value.h"
 
@@ -27,12 +30,14 @@ class CountedLines {
     if (!id.empty()) first_ += fmt::format(", {}", base::Quoted(id));
   }
   std::uint64_t count() const { return count_; }
+  //   more  what else the note says; may be empty
   void AppendNote(std::string_view display_name, std::uint64_t line_count,
-                  std::vector<std::string>& notes) const {
+                  std::vector<std::string>& notes, std::string_view more = "") const {
     if (count_ == 0) return;
-    notes.push_back(fmt::format("{}: {} of {} {} (first: {})", display_name, base::Grouped(count_),
-                                base::Counted(line_count, "line"), count_ == 1 ? one_ : many_,
-                                first_));
+    notes.push_back(fmt::format("{}: {} of {} {} (first: {}){}{}", display_name,
+                                base::Grouped(count_), base::Counted(line_count, "line"),
+                                count_ == 1 ? one_ : many_, first_, more.empty() ? "" : "; ",
+                                more));
   }
 
  private:
@@ -41,6 +46,20 @@ class CountedLines {
   std::uint64_t count_ = 0;
   std::string first_;
 };
+
+constexpr std::string_view kUserField = "user_id";
+
+// `line 1 has "user", "ts"`.
+std::string MembersText(const PayloadObject& object, std::uint64_t line) {
+  constexpr std::size_t kNamedMax = 8;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object) {
+    if (names.size() == kNamedMax) break;
+    names.push_back(base::Quoted(name));
+  }
+  return fmt::format("line {} has {}{}", line, fmt::join(names, ", "),
+                     object.size() > kNamedMax ? ", ..." : "");
+}
 
 // The member of a line; null also where its value is.
 const PayloadValue* FindValue(const PayloadObject& object, std::string_view field) {
@@ -77,9 +96,11 @@ absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
   absl::StatusOr<bool> found = lines_.Next(object);
   if (!found.ok() || !*found) return found;
   absl::StatusOr<std::string> user = std::string();
-  const PayloadValue* const user_value = FindValue(object, "user_id");
+  if (first_members_.empty()) first_members_ = MembersText(object, lines_.line());
+  has_users_ = has_users_ || FindMember(object, kUserField) != nullptr;
+  const PayloadValue* const user_value = FindValue(object, kUserField);
   if (user_value != nullptr && *user_value != PayloadValue{std::string()}) {
-    user = ReadId(*user_value, "user_id");
+    user = ReadId(*user_value, kUserField);
   }
   if (!user.ok()) return user.status();
   const auto item_field = std::ranges::find_if(item_fields_, [&object](const std::string& field) {
@@ -92,6 +113,11 @@ absl::StatusOr<bool> InteractionsReader::Next(Interaction& interaction) {
   if (!item.ok()) return item.status();
   interaction = {.user_id = *std::move(user), .item_id = *std::move(item)};
   return true;
+}
+
+std::string InteractionsReader::NoUsersText() const {
+  if (has_users_ || first_members_.empty()) return {};
+  return fmt::format("no line has {}; {}", base::Quoted(kUserField), first_members_);
 }
 
 absl::Status InteractionsReader::ReadAll(const std::function<void(const Interaction&)>& each) {
@@ -107,7 +133,28 @@ absl::Status InteractionsReader::ReadAll(const std::function<void(const Interact
     if (!faults.Add(found.status())) return found.status();
     if (!lines_.can_go_on()) break;
   }
-  return faults.ToStatus();
+  return lines_.ErrorOfFile(faults.ToStatus());
+}
+
+bool LooksLikeInteraction(const PayloadObject& line) {
+  constexpr auto kUsers = std::to_array<std::string_view>(
+      {"user_id", "userid", "user", "uid", "visitor_id", "visitorid", "customer_id", "customerid"});
+  constexpr auto kItems = std::to_array<std::string_view>({"item", "media", "product"});
+  bool has_user = false;
+  bool has_item = false;
+  for (const auto& [name, value] : line) {
+    const bool is_id = std::holds_alternative<std::string>(value.value) ||
+                       std::holds_alternative<std::int64_t>(value.value);
+    const std::string lower = absl::AsciiStrToLower(name);
+    if (!is_id || lower == "id") continue;
+    if (std::ranges::find(kUsers, std::string_view(lower)) != kUsers.end()) {
+      has_user = true;
+    } else if (IsNamedAsId(name) ||
+               std::ranges::find(kItems, std::string_view(lower)) != kItems.end()) {
+      has_item = true;
+    }
+  }
+  return has_user && has_item;
 }
 
 namespace {
@@ -136,7 +183,8 @@ class InteractionCounts {
     }
   }
 
-  Interactions Build(const JsonlReader& lines, std::string_view display_name) && {
+  Interactions Build(const InteractionsReader& reader, std::string_view display_name) && {
+    const JsonlReader& lines = reader.lines();
     Interactions built;
     built.seen = SeenSets::FromPairs(users_.size(), std::move(pairs_));
     built.visitor_ids = std::move(visitor_ids_).Build();
@@ -148,9 +196,10 @@ class InteractionCounts {
     const bool has_users = users_.size() > 0;
     if (!has_users) used_ = visitors_.count() + nobodys_.count();
     built.all_unknown = lines.count() > 0 && used_ == 0;
-    if (has_users) {
+    const std::string no_users = reader.NoUsersText();
+    if (has_users || (!no_users.empty() && nobodys_.count() > 0)) {
       visitors_.AppendNote(display_name, lines.count(), built.notes);
-      nobodys_.AppendNote(display_name, lines.count(), built.notes);
+      nobodys_.AppendNote(display_name, lines.count(), built.notes, no_users);
     } else if (lines.count() > 0) {
       built.notes.push_back(fmt::format(
           "{}: counts for popularity and for exclude_seen, since the collection has no vectors of "
@@ -190,7 +239,7 @@ absl::StatusOr<Interactions> ReadInteractions(BufferedReader& in, const IdIndex&
   const absl::Status status = reader.ReadAll(
       [&](const Interaction& interaction) { counts.Add(interaction, reader.lines().line()); });
   if (!status.ok()) return status;
-  return std::move(counts).Build(reader.lines(), in.display_name());
+  return std::move(counts).Build(reader, in.display_name());
 }
 
 }  // namespace simile::data

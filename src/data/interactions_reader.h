@@ -39,6 +39,9 @@ class InteractionsReader {
   // Errors: Next's, all faults of the content together (FaultList).
   absl::Status ReadAll(const std::function<void(const Interaction&)>& each);
   const JsonlReader& lines() const { return lines_; }
+  // `no line has "user_id"; line 1 has "user", "recipe_id"`. Empty when some line has it, be it
+  // null, or when there is no line.
+  std::string NoUsersText() const;
 
  private:
   std::string Needed() const;  // the members that every line has
@@ -48,7 +51,13 @@ class InteractionsReader {
   const Limits& limits_;
   JsonlReader lines_;
   std::vector<std::string> item_fields_;
+  bool has_users_ = false;     // some line has a `user_id`
+  std::string first_members_;  // what the first line has
 };
+
+// Whether an object is probably a line of interactions, under the names that people give: it has a
+// user and an item. Its own `id` is none of them: then a user has made the thing.
+bool LooksLikeInteraction(const PayloadObject& line);
 
 struct Interactions {
   SeenSets seen;  // by user row

@@ -1,5 +1,7 @@
 #include "data/jsonl_reader.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -27,6 +29,13 @@ bool LacksItsEnd(std::string_view line) {
   return BeginsObject(line) && line[last] != '}';
 }
 
+// Whether the first line that is not blank may be an object.
+bool MayBeLine(std::string_view begin, std::size_t bytes_max) {
+  begin.remove_prefix(std::min(begin.find_first_not_of(" \t\r\n"), begin.size()));
+  const std::string_view line = begin.substr(0, begin.find('\n'));
+  return line.size() <= bytes_max && BeginsObject(line) && !LacksItsEnd(line);
+}
+
 // Refuses a file of another format, and says what writes its objects one a line. That never writes
 // into the file that it reads.
 //   ending   of the names of such files: ".csv"
@@ -47,7 +56,7 @@ absl::Status RefuseFormat(
   return Refuse(in, fmt::format("{}; one JSON object a line is needed, as {}", what, how));
 }
 
-// How pandas is told what stands between the names of a table's first line.
+// How pandas is told the separator of a table.
 std::string_view SeparatorOption(std::string_view begin) {
   const std::string_view line = begin.substr(0, begin.find('\n'));
   if (line.find('\t') != line.npos) return ", sep=\"\\t\"";
@@ -64,19 +73,8 @@ JsonlReader::JsonlReader(BufferedReader& in, const Limits& limits)
 
 absl::StatusOr<bool> JsonlReader::Next(PayloadObject& object) {
   if (count_ == 0) {
-    if (absl::Status status = CheckBegin(); !status.ok()) {
-      is_refused_ = true;
-      return status;
-    }
+    if (absl::Status status = CheckBegin(); !status.ok()) return status;
   }
-  absl::StatusOr<bool> found = ReadObject(object);
-  if (found.ok() || count_ > 1) return found;
-  absl::Status error = ErrorOfFile(found.status());
-  is_refused_ = error != found.status();
-  return error;
-}
-
-absl::StatusOr<bool> JsonlReader::ReadObject(PayloadObject& object) {
   absl::StatusOr<bool> found = ReadLine();
   if (!found.ok() || !*found) return found;
   json_.Begin(text_, line_);
@@ -165,7 +163,7 @@ absl::Status JsonlReader::CheckBegin() {
                                [form](const std::string& from, const std::string& to) {
                                  return JqCommand(*form, from, to);
                                });
-    return absl::OkStatus();
+    return MayBeLine(*begin, line_bytes_max_) ? absl::OkStatus() : form_error_;
   }
   const TextShape shape = TextShapeOf(*begin);
   if (shape == TextShape::kTable) {
@@ -185,6 +183,13 @@ absl::Status JsonlReader::ErrorOfFile(absl::Status error) const {
 absl::Status JsonlReader::ErrorAtLine(std::string_view what) const {
   return absl::InvalidArgumentError(
       fmt::format("{}: line {}: {}", in_.display_name(), line_, what));
+}
+
+PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits) {
+  BufferedReader in(source);
+  PayloadObject object;
+  const absl::StatusOr<bool> found = JsonlReader(in, limits).Next(object);
+  return found.ok() && *found ? std::move(object) : PayloadObject();
 }
 
 }  // namespace simile::data

@@ -28,7 +28,7 @@ class JsonlReader {
   // object, unless can_go_on() says otherwise; the stream's own.
   absl::StatusOr<bool> Next(PayloadObject& object);
   // False when the file as a whole was refused: it is a list, a table, compressed.
-  bool can_go_on() const { return !is_refused_; }
+  bool can_go_on() const { return count_ > 0; }
   // The error of a whole file that holds its objects in another form (FindObjectsForm), where there
   // is one, else the error given. A single line can be of such a form and right.
   absl::Status ErrorOfFile(absl::Status error) const;
@@ -49,25 +49,26 @@ class JsonlReader {
   void NoteForm(std::vector<std::string>& notes) const;
 
  private:
-  // Next, but for the checks of the whole file.
-  absl::StatusOr<bool> ReadObject(PayloadObject& object);
   // Reads the next line that is not blank into text_.
   absl::StatusOr<bool> ReadLine();
   // Moves past the lines that do not begin an object. Returns how many.
   absl::StatusOr<std::uint64_t> SkipRestOfObject();
-  // Moves past a byte order mark. Refuses what is no JSON, and finds the form of what is.
+  // Moves past a byte order mark. Refuses what is no JSON, and JSON whose first line is no object:
+  // a list, or an object that is indented.
   absl::Status CheckBegin();
 
   BufferedReader& in_;
   JsonReader json_;
   const std::size_t line_bytes_max_;
   std::string text_;
-  absl::Status form_error_;  // why the form of the file is wrong, if it is no single line
-  bool is_refused_ = false;
+  absl::Status form_error_;  // if a file of a single line is not meant so
   std::uint64_t line_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t blank_lines_ = 0;  // before the last object
   std::uint64_t first_blank_line_ = 0;
 };
+
+// The object of a file's first line; empty where it has none that can be read.
+PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits);
 
 }  // namespace simile::data

@@ -319,6 +319,11 @@ class Loader {
     base::ReturnFreedMemory();
     const VectorRules rules{.metric = files_.metric, .on_zero_row = files_.on_zero_row};
     absl::Status status = LoadMatrix(vectors_, layout_, rules, dataset_.vectors, vector_facts_);
+    if (payload_.reader == nullptr && user_vectors_.reader == nullptr) {
+      if (const std::string note = TransposedNote(layout_); !note.empty()) {
+        dataset_.notes.push_back(fmt::format("{}: {}", files_.vectors, note));
+      }
+    }
     // Lengths are measured in double; normalizing rounds every number to fp32.
     constexpr double kRounding = 1.0 + 0x1p-20;
     const double longest = files_.metric == Metric::kCosine ? 1.0 : vector_facts_.longest;

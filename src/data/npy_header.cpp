@@ -39,6 +39,36 @@ std::string_view GuessFormat(std::string_view start) {
   return "";
 }
 
+// The field of a structured type that holds a vector of floats in each record: `v` of
+// [('id', '<i8'), ('v', '<f4', (384,))]. Empty for none.
+std::string_view FieldOfVectors(std::string_view descr) {
+  constexpr std::string_view kBegin = "('";
+  constexpr std::string_view kNext = "', '";
+  for (std::size_t at = descr.find(kBegin); at != descr.npos;) {
+    const std::size_t next = descr.find(kBegin, at + kBegin.size());
+    const std::string_view field = descr.substr(at + kBegin.size(), next - at - kBegin.size());
+    const std::size_t end = field.find(kNext);
+    if (end != field.npos) {
+      const std::string_view type = field.substr(end + kNext.size());
+      const bool has_axes = type.find("', (") != type.npos;
+      if (has_axes && type.substr(1).starts_with('f')) return field.substr(0, end);
+    }
+    at = next;
+  }
+  return {};
+}
+
+// How the records of a structured type become vectors. Each of its floats may be a dimension.
+std::string SaveRecordsSo(std::string_view descr) {
+  const std::string_view field = FieldOfVectors(descr);
+  if (field.empty()) {
+    return "save the fields that are floats as columns, with np.save(file, np.stack([x[name] for "
+           "name in x.dtype.names if x.dtype[name].kind == \"f\"], axis=1).astype(np.float32))";
+  }
+  return fmt::format("save one field, with np.save(file, x[{}].astype(np.float32))",
+                     base::Quoted(field));
+}
+
 // Reads magic, version, length and the text of the dictionary.
 absl::StatusOr<std::string> ReadHeaderText(BufferedReader& in, const Limits& limits) {
   if (in.size() == 0) return Refuse(in, fmt::format("is empty; {}", kSaveSo));
@@ -68,11 +98,12 @@ absl::StatusOr<std::string> ReadHeaderText(BufferedReader& in, const Limits& lim
 // Refuses a type that is not served, and says which are.
 absl::Status RefuseType(const BufferedReader& in, std::string_view descr) {
   if (descr.starts_with('[')) {
-    return Refuse(in, fmt::format("holds records (a structured type); {}", kSaveSo));
+    return Refuse(in, fmt::format("holds records (a structured type); {}", SaveRecordsSo(descr)));
   }
   if (descr == "|O") {
     return Refuse(in,
-                  fmt::format("holds pickled Python objects, which are never read; {}", kSaveSo));
+                  "holds pickled Python objects, which are never read; save with np.save(file, "
+                  "np.stack(x).astype(np.float32))");
   }
   if (descr.starts_with('>')) {
     return Refuse(in,

@@ -22,10 +22,10 @@ constexpr ObjectsForm kColumns = {
     "(first(.[]) | keys_unsorted[]) as $i | map_values(.[$i])"};
 constexpr ObjectsForm kIndented = {"looks indented, an object over several lines", "."};
 
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kWhiteSpace = " \t\r\n";
 
 std::string_view WithoutBlanks(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
   return text;
 }
 
@@ -93,7 +93,7 @@ const ObjectsForm* FormOfOne(const Outline& outline) {
 bool HoldsLinesOfObjects(std::string_view begin) {
   const std::string_view text = WithoutBlanks(begin);
   const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::size_t last = text.substr(0, end).find_last_not_of(kBlanks);
+  const std::size_t last = text.substr(0, end).find_last_not_of(kWhiteSpace);
   return text.starts_with('{') && text[last] == '}' &&
          WithoutBlanks(text.substr(end)).starts_with('{');
 }

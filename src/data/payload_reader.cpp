@@ -13,6 +13,7 @@
 #include "data/id_rules.h"
 #include "data/json_value.h"
 #include "data/jsonl_reader.h"
+#include "data/vector_layout.h"
 
 namespace simile::data {
 namespace {
@@ -171,8 +172,7 @@ class PayloadReading {
 }  // namespace
 
 std::string ExpectedRows::WhyNot(std::uint64_t found) const {
-  constexpr std::uint64_t kDimMin = 16;  // fewer are as many as the rows by chance
-  if (found != dim || dim < kDimMin) {
+  if (found != dim || dim < kTransposedDimMin) {
     return fmt::format("{} has {}", said_by, base::Counted(count, "row"));
   }
   return fmt::format("{} has {} of {}, so it looks transposed: save the array's transpose, array.T",

@@ -5,6 +5,13 @@
 #include "base/message_text.h"
 
 namespace simile::data {
+namespace {
+
+constexpr std::string_view kIfTransposed =
+    "if it is transposed, save the array's transpose, array.T";
+
+}  // namespace
+
 absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType type,
                                       std::span<const std::uint64_t> shape, const Limits& limits) {
   const auto refuse = [&](std::string_view why) {
@@ -28,10 +35,16 @@ absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType
         "holds more than the {} dimensions a vector may have; reduce them, by PCA for example, or "
         "keep the first ones where the model allows it (Matryoshka){}",
         base::Grouped(limits.dim_max),
-        may_be_transposed ? "; if it is transposed, save the array's transpose, array.T" : ""));
+        may_be_transposed ? fmt::format("; {}", kIfTransposed) : std::string()));
   }
   return VectorLayout{
       .type = type, .row_count = shape[0], .dim = static_cast<std::uint32_t>(shape[1])};
+}
+
+std::string TransposedNote(const VectorLayout& layout) {
+  if (layout.dim < kTransposedDimMin || layout.dim <= layout.row_count) return {};
+  return fmt::format("more dimensions ({}) than rows ({}): {}", base::Grouped(layout.dim),
+                     base::Grouped(layout.row_count), kIfTransposed);
 }
 
 std::string ShapeText(std::span<const std::uint64_t> shape) {

@@ -28,6 +28,13 @@ struct VectorLayout {
 absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType type,
                                       std::span<const std::uint64_t> shape, const Limits& limits);
 
+// A note about vectors where no other file says how many rows there are: `more dimensions (500)
+// than rows (32): if it is transposed, ...`. Empty for vectors that show no sign of it.
+std::string TransposedNote(const VectorLayout& layout);
+
+// Fewer dimensions than this are as many as the rows, or more, by chance.
+inline constexpr std::uint32_t kTransposedDimMin = 16;
+
 // A shape as Python writes it: (5000, 384).
 std::string ShapeText(std::span<const std::uint64_t> shape);
 

@@ -164,6 +164,41 @@ TEST(FieldRulesTest, SaysWhichSettingSeparatesTextsWithBars) {
   EXPECT_THAT(separated.notes, IsEmpty());
 }
 
+TEST(FieldRulesTest, SaysWhatTextsAreThatHoldNumbersOrLists) {
+  const auto note = [](const char* what) {
+    return fmt::format("m.jsonl: \"f\" is of type keyword; {}", what);
+  };
+  EXPECT_THAT(Choose({Text("30"), Text("-4.5e3"), 20}).notes,
+              ElementsAre(note("100 of its 100 values are numbers as text, the first is \"30\" in "
+                               "row 0; write them without quotes to compare them as numbers")));
+  EXPECT_THAT(Choose({Text("0.5"), Text("N/A"), 10}).notes,
+              ElementsAre(note("90 of its 100 values are numbers as text, the first is \"0.5\" in "
+                               "row 0; write them without quotes to compare them as numbers")));
+  for (const char* const list : {"[\"rock\"]", "['rock', 'folk']", "[]", "[1, 2]", "[{'id': 1}]"}) {
+    EXPECT_THAT(Choose({Text("['a']"), Text(list), 43}).notes,
+                ElementsAre(note("100 of its 100 values are lists as text, the first is "
+                                 "\"['a']\" in row 0; write them as JSON lists to compare "
+                                 "their elements")));
+  }
+  for (const char* const text : {"", "-", "007", "1,5", "30 min", "1995-06", "0x1F", "+5", "inf",
+                                 ".5", "[REC]", "[", "[1, 2] x"}) {
+    EXPECT_THAT(Choose({Text(text), Text(text)}).notes, IsEmpty()) << text;
+  }
+  EXPECT_THAT(Choose({Text("30"), Text("N/A"), 11}).notes, IsEmpty());
+  FieldRules declared;
+  declared.declared = {{"f", FieldType::kKeyword}};
+  EXPECT_THAT(Choose({Text("30"), Text("30")}, declared).notes, IsEmpty());
+}
+
+TEST(FieldRulesTest, AsksForNoNumbersInAFieldOfIds) {
+  FieldInfo field;
+  field.name = "recipe_id";
+  for (Row row = 0; row < 100; ++row) field.values.Add(row, Text("12"));
+  std::vector<std::string> notes;
+  ASSERT_EQ(ChooseFieldTypes({}, "m.jsonl", {&field, 1}, notes), absl::OkStatus());
+  EXPECT_THAT(notes, IsEmpty());
+}
+
 TEST(FieldRulesTest, KeepsTheSeparatorThatIsServed) {
   FieldRules rules;
   rules.kept = {{{"f", FieldType::kKeywords, "|", true}}, false};

@@ -20,6 +20,7 @@ namespace simile::data {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class FolderFilesTest : public testing::Test {
@@ -106,6 +107,63 @@ TEST_F(FolderFilesTest, TellsEachPartThatIsLeftOutOnce) {
   misspelt.Write("metdata.jsonl", "{}\n{}\n");
   EXPECT_THAT(PlanDataset(misspelt.path(), Limits{})->listing.left_out,
               ElementsAre("payload: metdata.jsonl is not read; rename it to metadata.jsonl"));
+}
+
+TEST_F(FolderFilesTest, SaysByItsBytesHowAFileOfJsonBecomesThePayload) {
+  struct Case {
+    const char* name;
+    const char* text;
+    const char* advice;
+  };
+  for (const Case& each : {
+           Case{"metadata.json", "{\"id\": 1}\n{\"id\": 2}\n",
+                "; `mv metadata.json metadata.jsonl`"},
+           Case{"metadata.ndjson", "\xEF\xBB\xBF{\"id\": 1}\r\n\r\n{\"id\": 2}\r\n",
+                "; `mv metadata.ndjson metadata.jsonl`"},
+           Case{"metadata.json", "[{\"id\": 1},\n{\"id\": 2}]",
+                "; `jq -c '.[]' metadata.json > metadata.jsonl`"},
+           Case{"metadata.json", R"({"r1": {"t": 1}, "r2": {"t": 2}})",
+                "; `jq -c 'to_entries[] | {id: .key} + .value' metadata.json > metadata.jsonl`"},
+           Case{"metadata.json", R"({"id": {"0": "a", "1": "b"}})",
+                "; `jq -c '(first(.[]) | keys_unsorted[]) as $i | map_values(.[$i])' metadata.json "
+                "> metadata.jsonl`"},
+           Case{"metadata.json", "[\"a\", \"b\"]", ""},
+           Case{"metadata.json", R"({"columns": ["id"], "data": [["a"], ["b"]]})", ""},
+       }) {
+    const ScratchFolder folder;
+    folder.Write("content_vectors.npy", NpyFile({1, 0, 0, 1}, 2));
+    folder.Write(each.name, each.text);
+    EXPECT_THAT(PlanDataset(folder.path(), Limits{})->listing.left_out,
+                ElementsAre(fmt::format("payload: {} is not read{}", each.name, each.advice)));
+  }
+}
+
+TEST_F(FolderFilesTest, KnowsInteractionsUnderAnotherNameByTheirFirstLine) {
+  const std::string advice =
+      "interactions are read from interactions.jsonl, one JSON object a line; "
+      "rename it, or name it in collection.json: {\"interactions\": "
+      "\"clicks.jsonl\"}";
+  for (const char* const line :
+       {R"({"user": "u1", "recipe_id": "r1", "ts": 1})", R"({"user_id": 7, "item_id": 9})",
+        R"({"userId": 7, "movieId": 9})", R"({"item": "a", "uid": "b"})"}) {
+    folder_.Write("clicks.jsonl", line);
+    EXPECT_THAT(Unread(), ElementsAre("clicks.jsonl: " + advice)) << line;
+    EXPECT_THAT(Listing().left_out, ElementsAre("interactions: clicks.jsonl is not read; rename it "
+                                                "to interactions.jsonl"));
+  }
+  for (const char* const line :
+       {R"({"id": 1, "user_id": 7, "title": "Sofa"})", R"({"user": {"name": "a"}, "post_id": 1})",
+        R"({"user": "a", "text": "b"})", R"({"recipe_id": 1, "title": "a"})", "user,item"}) {
+    folder_.Write("clicks.jsonl", line);
+    EXPECT_THAT(Listing().left_out,
+                ElementsAre("payload: clicks.jsonl is not read; rename it to metadata.jsonl"));
+  }
+  folder_.Write("metadata.jsonl", "{}\n{}\n");
+  EXPECT_THAT(Listing().left_out, IsEmpty());
+  folder_.Write("clicks.jsonl", R"({"user_id": 7, "item_id": 9})");
+  EXPECT_THAT(Unread(), ElementsAre("clicks.jsonl: " + advice));
+  folder_.Write("interactions.jsonl", "");
+  EXPECT_THAT(Unread(), ElementsAre("clicks.jsonl: no part of a collection has this name"));
 }
 
 TEST_F(FolderFilesTest, NamesTheFileThatMayBeTheUsersOtherPart) {
@@ -200,12 +258,16 @@ TEST_F(FolderFilesTest, ShowsANameOfAnyBytesAsText) {
               ElementsAre("a\uFFFD\uFFFD[31m.txt: no part of a collection has this name"));
 }
 
-TEST_F(FolderFilesTest, OpensNoUnreadFile) {
+TEST_F(FolderFilesTest, OpensNoUnreadLinkAndNoPipe) {
   const std::filesystem::path secret = folder_.path() / "secret.jsonl";
-  std::filesystem::create_symlink("/etc/passwd", secret);
+  const ScratchFolder elsewhere;
+  elsewhere.Write("clicks", R"({"user_id": 7, "item_id": 9})");
+  std::filesystem::create_symlink(elsewhere.path() / "clicks", secret);
   std::filesystem::create_symlink("/", folder_.path() / "root");
-  ASSERT_EQ(mkfifo((folder_.path() / "metadata.csv").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((folder_.path() / "metadata.json").c_str(), 0600), 0);
   const FolderListing listing = Listing();
+  EXPECT_THAT(listing.left_out, ElementsAre("payload: metadata.json is not read"));
+  for (const std::string& note : listing.notes) EXPECT_THAT(note, HasSubstr("payload is read"));
   EXPECT_EQ(listing.unread_files, 3U);
   for (const FolderFile& file : listing.files) {
     EXPECT_EQ(file.bytes > 0, file.role.has_value()) << file.display_name;

@@ -13,6 +13,7 @@ namespace simile::data {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::IsEmpty;
 
 absl::StatusOr<Interactions> Read(std::string_view text, const std::string& id_field) {
@@ -78,6 +79,28 @@ TEST(ReadInteractionsTest, CountsVisitorsAndKeepsWhatTheyHaveSeen) {
                           "for popularity and for exclude_seen (first: line 2, \"guest\")",
                           "interactions.jsonl: 3 of 7 lines name no user and count for popularity "
                           "alone (first: line 4)"));
+}
+
+TEST(ReadInteractionsTest, SaysWhatTheLinesHaveWhereNoneHasAUser) {
+  const std::string lines =
+      "{\"user\":\"u1\",\"id\":\"a\",\"ts\":1}\n{\"user\":\"u2\",\"id\":\"b\"}\n";
+  const std::string note =
+      "interactions.jsonl: 2 of 2 lines name no user and count for popularity alone (first: line "
+      "1); no line has \"user_id\"; line 1 has \"user\", \"id\", \"ts\"";
+  EXPECT_THAT(Read(lines, "")->notes, ElementsAre(note));
+  EXPECT_THAT(Read(lines + "{\"user_id\":null,\"id\":\"a\"}\n", "")->notes,
+              ElementsAre("interactions.jsonl: 3 of 3 lines name no user and count for popularity "
+                          "alone (first: line 1)"));
+  MemorySource source("interactions.jsonl", lines);
+  BufferedReader in(source);
+  EXPECT_THAT(
+      ReadInteractions(in, IdIndex(), IndexOf({"a", "b"}), "", Keep::kRows, Limits{})->notes,
+      ElementsAre(note));
+  EXPECT_THAT(Read("{\"id\":\"a\",\"1\":1,\"2\":1,\"3\":1,\"4\":1,\"5\":1,\"6\":1,\"7\":1,"
+                   "\"8\":1}\n",
+                   "")
+                  ->notes,
+              ElementsAre(EndsWith("\"6\", \"7\", ...")));
 }
 
 TEST(ReadInteractionsTest, KeepsWhatVisitorsHaveSeenWithoutUsers) {

@@ -91,16 +91,104 @@ TEST_F(LeftFolderTest, PandasLines) {
 }
 
 TEST_F(LeftFolderTest, PandasInOtherShapes) {
-  EXPECT_THAT(Refusal("metadata.jsonl", "[{\"id\":1},{\"id\":2},{\"id\":3}]"),
-              HasSubstr("is one list of objects; one object a line is needed, as `jq -c '.[]'"));
+  EXPECT_THAT(
+      Refusal("metadata.jsonl", "[{\"id\":1},{\"id\":2},{\"id\":3}]"),
+      HasSubstr("is one list of objects; one JSON object a line is needed, as `mv metadata.jsonl "
+                "metadata.json` and then `jq -c '.[]' metadata.json > metadata.jsonl` write "
+                "them"));
   EXPECT_THAT(Refusal("metadata.jsonl", "{\n  \"id\": 1\n}\n{\n  \"id\": 2\n}\n"),
               HasSubstr("looks indented"));
-  EXPECT_THAT(Refusal("metadata.jsonl", ",id,title\n0,a,First\n"), HasSubstr("looks like CSV"));
+  EXPECT_THAT(Refusal("metadata.jsonl", ",id,title\n0,a,First\n"),
+              HasSubstr("looks like CSV; one JSON object a line is needed, as `mv metadata.jsonl "
+                        "metadata.csv` and then pandas.read_csv(\"metadata.csv\")"
+                        ".to_json(\"metadata.jsonl\", orient=\"records\", lines=True) write them"));
+  EXPECT_THAT(Refusal("metadata.jsonl", "id\ttitle\na\tFirst\n"),
+              HasSubstr("pandas.read_csv(\"metadata.csv\", sep=\"\\t\").to_json"));
   EXPECT_THAT(Refusal("metadata.jsonl",
                       "{\"id\":\"a\",\"t\":NaN}\n{\"id\":\"b\",\"t\":1}\n"
                       "{\"id\":\"c\",\"t\":-Infinity}\n"),
               AllOf(HasSubstr("2 faults\n  line 1, column 15: NaN is not a JSON value; write null"),
                     HasSubstr("\n  line 3, column 15: -Infinity is not a JSON value")));
+}
+
+// Each with the program of jq that writes its objects.
+TEST_F(LeftFolderTest, OneObjectOfAllRows) {
+  const std::string by_name = "is one object of objects; one JSON object a line is needed, as `mv ";
+  const std::string by_name_program = "`jq -c 'to_entries[] | {id: .key} + .value' metadata.json ";
+  const std::string columns = "is one object of columns, as pandas writes without";
+  const std::string columns_program =
+      "`jq -c '(first(.[]) | keys_unsorted[]) as $i | map_values(.[$i])' metadata.json ";
+  const std::string wide(70'000, 'x');
+  std::string many = "{\"r\": {\"t\": 1}";
+  for (int row = 0; row < 2'000; ++row) many += fmt::format(", \"r{}\": {{\"t\": 1}}", row);
+  struct Case {
+    std::string text;
+    std::string what;
+    std::string program;
+  };
+  for (const Case& each : std::vector<Case>{
+           {R"({"a": {"t": 1}, "b": {"t": 2}, "c": {"t": 3}})", by_name, by_name_program},
+           {"{\n  \"a\": {\n    \"t\": 1\n  },\n  \"b\": {\n    \"t\": 2\n  }\n}\n", by_name,
+            by_name_program},
+           {"{\"a\": {\"t\": 1},\n\"b\": {\"t\": 2}}\n", by_name, by_name_program},
+           {fmt::format(R"({{"a": {{"t": "{}"}}, "b": {{"t": 2}}}})", wide), by_name,
+            by_name_program},
+           {many + "}\n", by_name, by_name_program},
+           {R"({"id":{"0":"a","1":"b","2":"c"},"t":{"0":1,"1":2,"2":3}})", columns,
+            columns_program},
+           {R"({"id":{"0":"a","1":"b","2":"c"}})", columns, columns_program},
+           {"{\n  \"id\":{\n    \"0\":\"a\"\n  }\n}", columns, columns_program},
+           {R"({"items": [{"id": "a"}, {"id": "b"}], "total": 2})",
+            "is one object with a list of objects inside; one JSON object a line is needed",
+            "`jq -c 'first(.[])[]' metadata.json "},
+           {"{\n \"t\": {\"en\": 1},\n \"u\": {\"en\": 1}\n}\n{\n \"t\": {\"en\": 2}\n}\n",
+            "looks indented", "`jq -c '.' metadata.json "}}) {
+    EXPECT_THAT(Refusal("metadata.jsonl", each.text),
+                AllOf(HasSubstr("metadata.jsonl: " + each.what),
+                      HasSubstr(each.program + "> metadata.jsonl` write them")));
+  }
+}
+
+// A row may have nothing but objects; so may each of several.
+TEST_F(LeftFolderTest, RowsOfObjects) {
+  const std::string row = R"({"name": {"en": "a"}, "plot": {"en": "b"}})";
+  EXPECT_EQ(Loads("metadata.jsonl", row + "\n" + row + "\n" + row + "\n"), "\"0\"");
+  EXPECT_THAT(Refusal("metadata.jsonl", row + "\n" + row + "\n"),
+              HasSubstr("2 lines, but content_vectors.npy has 3 rows"));
+  folder_.Write("content_vectors.npy", NpyFile({1, 0}, 2));
+  EXPECT_EQ(Loads("metadata.jsonl", row + "\n"), "\"0\"");
+  const auto alone = InspectFile(folder_.path() / "metadata.jsonl", Limits{});
+  EXPECT_TRUE(alone->status.ok()) << alone->status;
+  EXPECT_THAT(alone->notes, Contains(HasSubstr("metadata.jsonl: is one object of objects; ")));
+}
+
+TEST_F(LeftFolderTest, LinesOfBareValues) {
+  for (const auto& [line, what] : {std::pair{"\"r0\"", "a string"}, std::pair{"3", "a number"},
+                                   std::pair{"[1]", "a list"}, std::pair{"null", "null"}}) {
+    const Inspection bare = With("metadata.jsonl", fmt::format("{0}\n{0}\n{0}\n", line));
+    EXPECT_EQ(
+        bare.status.message(),
+        fmt::format("metadata.jsonl: 3 faults\n  line 1, column 1: expected an object {{...}}, "
+                    "found {0}\n  line 2, column 1: expected an object {{...}}, found {0}\n  "
+                    "line 3, column 1: expected an object {{...}}, found {0}",
+                    what));
+  }
+}
+
+// A file that collection.json names keeps what it has: no command writes into it.
+TEST_F(LeftFolderTest, NamedFilesOfOtherFormats) {
+  folder_.Write("collection.json", R"({"payload": "recipes.csv"})");
+  EXPECT_EQ(Refusal("recipes.csv", "id,title\na,First\n"),
+            "recipes.csv: looks like CSV; one JSON object a line is needed, as "
+            "pandas.read_csv(\"recipes.csv\").to_json(\"recipes.jsonl\", orient=\"records\", "
+            "lines=True) writes them; name recipes.jsonl in collection.json");
+  EXPECT_THAT(Refusal("recipes.csv", "id;title\na;First\n"),
+              HasSubstr("pandas.read_csv(\"recipes.csv\", sep=\";\")"));
+  folder_.Write("collection.json", R"({"interactions": "data/clicks.json"})");
+  EXPECT_EQ(Refusal("data/clicks.json", "[{\"user_id\": 1, \"id\": \"a\"}]"),
+            "data/clicks.json: is one list of objects; one JSON object a line is needed, as `jq -c "
+            "'.[]' data/clicks.json > data/clicks.jsonl` writes them; name data/clicks.jsonl in "
+            "collection.json");
 }
 
 TEST_F(LeftFolderTest, HandWrittenLines) {
@@ -215,7 +303,18 @@ TEST_F(LeftFolderTest, Arrays) {
   EXPECT_THAT(Refusal("content_vectors.npy", Typed("'>f4'", eight.substr(0, 24))),
               HasSubstr("big-endian"));
   EXPECT_THAT(Refusal("content_vectors.npy", Typed("'|O'", "\x80\x04]\x94.")),
-              HasSubstr("holds pickled Python objects, which are never read; save with np.save"));
+              HasSubstr("holds pickled Python objects, which are never read; save with "
+                        "np.save(file, np.stack(x).astype(np.float32))"));
+  for (const char* const type :
+       {"[('v', '<f4', (2,))]", "[('id', '<i8'), ('w', '<U9', (3,)), ('v', '>f8', (2,))]"}) {
+    EXPECT_THAT(Refusal("content_vectors.npy", Typed(type, eight)),
+                HasSubstr("holds records (a structured type); save one field, with np.save(file, "
+                          "x[\"v\"].astype(np.float32))"));
+  }
+  for (const char* const type : {"[('x', '<f4'), ('y', '<f4')]", "[('v', [('x', '<f4')], (2,))]"}) {
+    EXPECT_THAT(Refusal("content_vectors.npy", Typed(type, eight)),
+                HasSubstr("save the fields that are floats as columns, with np.save(file, "));
+  }
   EXPECT_THAT(Refusal("content_vectors.npy", "\x80\x04\x95\x10"), HasSubstr("a Python pickle"));
   EXPECT_THAT(Refusal("content_vectors.npy", "PK\x03\x04rest of an archive"),
               HasSubstr("a zip archive, as np.savez writes"));
@@ -241,6 +340,21 @@ TEST(TransposedTest, IsAskedAboutWhereThereAreAsManyLinesAsDimensions) {
   EXPECT_EQ(refusal(),
             "preference_vectors.npy: 3 dimensions, but content_vectors.npy has 4; "
             "preference_vectors.npy looks transposed: save the array's transpose, array.T");
+}
+
+TEST(TransposedTest, IsAskedAboutWhereNoOtherFileSaysHowManyRowsThereAre) {
+  const ScratchFolder folder;
+  folder.Write("content_vectors.npy", NpyFile(std::vector<float>(4 * 20, 1), 20));
+  const std::string note =
+      "content_vectors.npy: more dimensions (20) than rows (4): if it is transposed, save the "
+      "array's transpose, array.T";
+  const auto notes = [&](const fs::path& path) { return InspectFile(path, Limits{})->notes; };
+  EXPECT_THAT(notes(folder.path()), Contains(note));
+  EXPECT_THAT(notes(folder.path() / "content_vectors.npy"), ElementsAre(note));
+  folder.Write("metadata.jsonl", "{}\n{}\n{}\n{}\n");
+  EXPECT_THAT(notes(folder.path()), Not(Contains(note)));
+  folder.Write("content_vectors.npy", NpyFile(std::vector<float>(20 * 20, 1), 20));
+  EXPECT_THAT(notes(folder.path() / "content_vectors.npy"), IsEmpty());
 }
 
 TEST_F(LeftFolderTest, EqualVectors) {

@@ -180,7 +180,8 @@ std::optional<bool> ConditionPasses(const Expression& expression, const std::str
 // AND of all, or OR of all: `decisive` alone decides, and else what is open leaves all open.
 std::optional<bool> Joined(const std::vector<std::optional<bool>>& parts, bool decisive) {
   if (std::ranges::find(parts, std::optional(decisive)) != parts.end()) return decisive;
-  if (std::ranges::find(parts, std::optional<bool>()) != parts.end()) return std::nullopt;
+  const auto is_unknown = [](const std::optional<bool>& part) { return !part.has_value(); };
+  if (std::ranges::any_of(parts, is_unknown)) return std::nullopt;
   return !decisive;
 }
 

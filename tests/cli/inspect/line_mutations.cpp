@@ -148,9 +148,9 @@ void AddPayloadLines(std::vector<Mutation>& mutations) {
   };
   add(0, "csv", By("thing-1,Thing 1,1951,one|two"), "looks like CSV");
   add(22, "csv", By("thing-1,Thing 1,1951,one|two"), "line 23, column 1");
-  add(0, "list_opens", By("["), "one object a line is needed");
+  add(0, "list_opens", By("["), "one JSON object a line is needed");
   add(22, "list_opens", By("["), "line 23");
-  add(0, "object_opens", By("{"), "one object a line is needed");
+  add(0, "object_opens", By("{"), "one JSON object a line is needed");
   add(22, "object_opens", By("{"), "line 23");
   add(22, "id_null", Text("id", "null"), "has no \"id\"");
   add(22, "id_empty", Text("id", R"("")"), "is empty");
