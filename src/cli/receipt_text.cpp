@@ -1,6 +1,9 @@
 #include "cli/receipt_text.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,10 +71,12 @@ std::string ReceiptTable(const v1::Receipt& receipt, const Terminal& terminal) {
   facts.AddRow({"reason", receipt.reason()});
   facts.AddRow({"snapshot_id", receipt.snapshot_id()});
   facts.AddRow({"snapshot_version", base::Grouped(receipt.snapshot_version())});
-  for (const v1::ItemSnapshot& of_items : receipt.item_snapshots()) {
-    facts.AddRow({"items of " + of_items.collection(),
-                  SnapshotText(of_items.snapshot_version(), of_items.snapshot_id())});
+  std::vector<std::string> of_items;
+  for (const v1::ItemSnapshot& one : receipt.item_snapshots()) {
+    of_items.push_back(fmt::format("{} {}", one.collection(),
+                                   SnapshotText(one.snapshot_version(), one.snapshot_id())));
   }
+  facts.AddRow({"item_snapshots", fmt::format("{}", fmt::join(of_items, ", "))});
   facts.AddRow({"batch_size", Queries(receipt.batch_size())});
   facts.AddRow({"queue_us", DurationText(receipt.queue_us())});
   facts.AddRow({"compute_us", DurationText(receipt.compute_us())});
@@ -90,31 +95,32 @@ std::string ReceiptTable(const v1::Receipt& receipt, const Terminal& terminal) {
 }
 
 nlohmann::ordered_json ReceiptJson(const v1::Receipt& receipt) {
-  Json json = {{"backend", BackendName(receipt.backend())},
-               {"device", receipt.device()},
-               {"engines", receipt.engines()},
-               {"reason", receipt.reason()},
-               {"snapshot_id", receipt.snapshot_id()},
-               {"snapshot_version", receipt.snapshot_version()},
-               {"batch_size", receipt.batch_size()},
-               {"queue_us", receipt.queue_us()},
-               {"compute_us", receipt.compute_us()},
-               {"device_us", receipt.has_device_us() ? Json(receipt.device_us()) : Json(nullptr)},
-               {"total_us", receipt.total_us()},
-               {"rows_scanned", receipt.rows_scanned()},
-               {"rows_rescored", receipt.rows_rescored()},
-               {"rescans", receipt.rescans()},
-               {"rounds", receipt.rounds()},
-               {"device_bytes", receipt.device_bytes()},
-               {"device_bytes_peak", receipt.device_bytes_peak()},
-               {"exact", receipt.exact()},
-               {"request_id", receipt.request_id()}};
-  for (const v1::ItemSnapshot& of_items : receipt.item_snapshots()) {
-    json["item_snapshots"].push_back({{"collection", of_items.collection()},
-                                      {"snapshot_id", of_items.snapshot_id()},
-                                      {"snapshot_version", of_items.snapshot_version()}});
+  Json of_items = Json::array();
+  for (const v1::ItemSnapshot& one : receipt.item_snapshots()) {
+    of_items.push_back({{"collection", one.collection()},
+                        {"snapshot_id", one.snapshot_id()},
+                        {"snapshot_version", one.snapshot_version()}});
   }
-  return json;
+  return {{"backend", BackendName(receipt.backend())},
+          {"device", receipt.device()},
+          {"engines", receipt.engines()},
+          {"reason", receipt.reason()},
+          {"snapshot_id", receipt.snapshot_id()},
+          {"snapshot_version", receipt.snapshot_version()},
+          {"item_snapshots", std::move(of_items)},
+          {"batch_size", receipt.batch_size()},
+          {"queue_us", receipt.queue_us()},
+          {"compute_us", receipt.compute_us()},
+          {"device_us", receipt.has_device_us() ? Json(receipt.device_us()) : Json(nullptr)},
+          {"total_us", receipt.total_us()},
+          {"rows_scanned", receipt.rows_scanned()},
+          {"rows_rescored", receipt.rows_rescored()},
+          {"rescans", receipt.rescans()},
+          {"rounds", receipt.rounds()},
+          {"device_bytes", receipt.device_bytes()},
+          {"device_bytes_peak", receipt.device_bytes_peak()},
+          {"exact", receipt.exact()},
+          {"request_id", receipt.request_id()}};
 }
 
 }  // namespace simile::cli

@@ -196,8 +196,9 @@ TEST(ProgramTest, SimilarSaysHowToNameAnItem) {
   const ProgramRun as_json = RunProgram({"similar", "--collection", "films", "--json"});
   EXPECT_EQ(as_json.exit_code, 64);
   EXPECT_EQ(json::parse(as_json.printed)["error"]["code"], "INVALID_ARGUMENT");
-  EXPECT_EQ(RunProgram({"similar", "films", "heat-1995", "--title", "Heat"}).errors,
-            "error: \"heat-1995\" and --title both name an item; give one\n");
+  EXPECT_EQ(
+      RunProgram({"similar", "films", "heat-1995", "--title", "Heat"}).errors,
+      "error: \"heat-1995\" and --title both name an item; give one. Write a title in quotes\n");
   EXPECT_EQ(RunProgram({"similar", "--id", "heat-1995", "--field", "cast"}).errors,
             "error: --field says where to look for --title; give both\n");
 }

@@ -84,6 +84,13 @@ void FillReceipt(const SearchReply::Parts& parts, v1::Receipt& message) {
   message.set_snapshot_id(parts.snapshot.id);
   message.set_exact(true);
   message.set_total_us(parts.total_us);
+  for (const auto& of_items : parts.item_snapshots) {
+    if (!of_items) continue;
+    v1::ItemSnapshot& added = *message.add_item_snapshots();
+    added.set_collection(of_items->collection().name());
+    added.set_snapshot_id(of_items->id());
+    added.set_snapshot_version(of_items->version());
+  }
   if (parts.brief_receipt) return;
   message.set_device(receipt.served_by->info.device);
   for (const std::string_view engine : receipt.engines) message.add_engines(std::string(engine));

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -11,13 +12,17 @@
 
 #include "base/error_detail.h"
 #include "data/payload_builder.h"
+#include "engine/fake_clock.h"
+#include "engine/sample_data.h"
 #include "google/rpc/status.pb.h"
+#include "service/access/call_access.h"
 #include "service/backend_kind.h"
 #include "service/lookup_reply.h"
 #include "service/random_answer.h"
 #include "service/reference_reply.h"
 #include "service/reply_size.h"
 #include "service/search_reply.h"
+#include "service/served_snapshots.h"
 #include "simile/limits.h"
 
 namespace simile::service {
@@ -66,6 +71,11 @@ class SearchReplyTest : public testing::Test {
     receipt_.cost = {.rows_scanned = 7, .rows_rescored = 8, .rescans = 1, .rounds = 2};
     receipt_.device_bytes = 10;
     receipt_.device_bytes_peak = 11;
+    EXPECT_TRUE(store_.BeginCreate("cvs").ok());
+    store_.Publish("cvs", engine::SnapshotOf(engine::RandomDataset(5, 2, 1)));
+    auto cvs = ServedSnapshots(store_).Pin(*CallAccess().Permit("cvs"));
+    EXPECT_TRUE(cvs.ok());
+    item_snapshots_ = {std::nullopt, *std::move(cvs)};
   }
 
   SearchReply::Parts Parts() const {
@@ -73,6 +83,7 @@ class SearchReplyTest : public testing::Test {
             .shape = shape_,
             .pages = pages_,
             .receipt = receipt_,
+            .item_snapshots = item_snapshots_,
             .brief_receipt = brief_receipt_,
             .request_id = "4f1c",
             .total_us = 9,
@@ -98,6 +109,9 @@ class SearchReplyTest : public testing::Test {
   RowShape shape_ = WholeRows();
   std::vector<ResultPage> pages_;
   observe::Receipt receipt_;
+  engine::FakeClock clock_;
+  engine::SnapshotStore store_{clock_};
+  std::vector<std::optional<PermittedSnapshot>> item_snapshots_;
   bool brief_receipt_ = false;
 };
 
@@ -165,8 +179,10 @@ TEST_F(SearchReplyTest, FillsEveryFieldOfTheReceipt) {
       << receipt.ShortDebugString();
 }
 
-TEST_F(SearchReplyTest, ABriefReceiptHasFourFields) {
+TEST_F(SearchReplyTest, ABriefReceiptSaysWhichContentAnswered) {
   brief_receipt_ = true;
+  EXPECT_EQ(Parsed().receipt().item_snapshots(0).collection(), "cvs");
+  item_snapshots_.clear();
   EXPECT_EQ(Parsed().receipt().ShortDebugString(),
             "backend: BACKEND_KIND_CPU snapshot_id: \"5eed\" exact: true total_us: 9");
 }

@@ -43,9 +43,10 @@ INSTANTIATE_TEST_SUITE_P(
                 Examples("negative { id: 'a' } strategy: STRATEGY_AVERAGE_VECTOR"),
                 "queries[0].examples: the strategy average_vector needs a positive example; add "
                 "one, or take best_score or sum_scores"},
-        Refusal{"ExampleWithoutTarget",
-                Examples("positive { weight: 2 } strategy: STRATEGY_SUM_SCORES"),
-                "queries[0].examples.positive[0]: no target; set vector, packed_vector or id"},
+        Refusal{
+            "ExampleWithoutTarget",
+            Examples("positive { weight: 2 } strategy: STRATEGY_SUM_SCORES"),
+            "queries[0].examples.positive[0]: no target; set vector, packed_vector, id or item"},
         Refusal{"ExampleWithEmptyId", Examples("negative { id: '' } strategy: STRATEGY_SUM_SCORES"),
                 "queries[0].examples.negative[0].id: empty; an id has 1 to 512 bytes"},
         Refusal{"NegativeWeight",
@@ -62,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "exclude_seen: true }",
                 "queries[0].exclude_seen: only queries by user_id or blend have seen anything"},
         Refusal{"BlendWithoutTarget", Blend("user_id: 'u'"),
-                "queries[0].blend: no target; set vector, packed_vector or id"},
+                "queries[0].blend: no target; set vector, packed_vector, id or item"},
         Refusal{"BlendWithoutUser", Blend("id: 'a'"),
                 "queries[0].blend.user_id: empty; an id has 1 to 512 bytes"},
         Refusal{"BlendWeight", Blend("id: 'a' user_id: 'u' user_weight: 1.5"),

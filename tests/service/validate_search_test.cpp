@@ -43,7 +43,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "and does not start with '.'"},
         Refusal{"NoQueries", kFilms, "queries: 0 given; a call takes 1 to 1,024"},
         Refusal{"NoTarget", kQuery + "queries { k: 3 }",
-                "queries[1]: no target; set vector, packed_vector, id, user_id, examples or blend"},
+                "queries[1]: no target; set vector, packed_vector, id, item, user_id, "
+                "examples or blend"},
         Refusal{"KZero", kQuery + "queries { id: 'a' k: 0 }",
                 "queries[1].k: 0; ask for 1 to 10,000"},
         Refusal{"KTooLarge", kQuery + "queries { id: 'a' k: 10001 }",

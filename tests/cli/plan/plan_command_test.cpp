@@ -244,8 +244,9 @@ TEST(PlanCommandTest, SaysWhatWouldBeRight) {
   EXPECT_EQ(RunProgram({"plan", kFilms, "--server", "localhost:1"}).exit_code, 64);
   const ProgramRun batch = RunProgram({"plan", kFilms, "--batch", "65537"});
   EXPECT_EQ(batch.exit_code, 64);
-  EXPECT_THAT(batch.errors, HasSubstr("--batch: \"65537\" is not a whole number from 1 to 65536, "
-                                      "as limits.batch_queries_max is"));
+  EXPECT_THAT(batch.errors,
+              HasSubstr("--batch: \"65537\" is not a whole number of queries from 1 to 65536, "
+                        "as limits.batch_queries_max is"));
   const ProgramRun hits =
       RunProgram({"plan", kFilms, "-k", "101"}, "", {"SIMILE_LIMITS_K_MAX=100"});
   EXPECT_EQ(hits.exit_code, 64);
