@@ -21,7 +21,7 @@ struct Limits {
   // rows that they become, one for each query.
   std::uint32_t exclusions_per_call_max = 256U << 10;
   std::uint32_t allowed_ids_max = 200'000;           // of a call
-  std::uint32_t item_collections_per_call_max = 16;  // others, whose items queries name
+  std::uint32_t item_collections_per_call_max = 16;  // other collections whose items a call names
   std::uint32_t payload_fields_max = 256;            // named in one call
   std::uint32_t filter_bytes_max = 8U << 10;
   std::uint32_t filters_per_call_max = 256;    // different ones: each may take a mask over all rows

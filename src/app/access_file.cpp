@@ -381,8 +381,8 @@ std::string AccessEntryText(const Principal& principal) {
   return entry.dump(2);
 }
 
-absl::StatusOr<bool> AddToAccessFile(const std::filesystem::path& file, const Principal& principal,
-                                     bool has_rights) {
+absl::StatusOr<Principal> AddToAccessFile(const std::filesystem::path& file,
+                                          const Principal& principal, bool has_rights) {
   const std::string file_name = file.string();
   const auto text = base::ReadWholeFile(file, kFileBytesMax);
   if (!text.ok())
@@ -409,7 +409,7 @@ absl::StatusOr<bool> AddToAccessFile(const std::filesystem::path& file, const Pr
   }
   if (is_known) {
     auto& hashes = (*known)["token_sha256"];
-    if (hashes.is_string()) hashes = {hashes};
+    if (hashes.is_string()) hashes = nlohmann::ordered_json::array({std::string(hashes)});
     hashes.push_back(entry["token_sha256"][0]);
   } else {
     principals.push_back(entry);
@@ -419,12 +419,18 @@ absl::StatusOr<bool> AddToAccessFile(const std::filesystem::path& file, const Pr
     return Refuse(
         fmt::format("{}: it would hold over {}", file_name, base::BytesText(kFileBytesMax)));
   }
-  if (auto read = ReadPrincipals(added, file_name); !read.ok()) return read.status();
+  auto read = ReadPrincipals(added, file_name);
+  if (!read.ok()) return read.status();
+  Principal stored = *std::ranges::find(*read, principal.name, &Principal::name);
+  if (stored.expires_at && *stored.expires_at <= std::chrono::system_clock::now()) {
+    return Refuse(fmt::format("{}: the access of {} has ended; give it another end (expires)",
+                              file_name, principal.name));
+  }
   std::error_code error;
   const std::filesystem::path target = std::filesystem::weakly_canonical(file, error);
   const absl::Status replaced = base::ReplaceFile(error ? file : target, added, {.like_old = true});
   if (!replaced.ok()) return replaced;
-  return is_known;
+  return stored;
 }
 
 }  // namespace simile::app

@@ -22,15 +22,15 @@ absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> ReadAccessFile(
 // An entry of that file for a new token; `simile token` prints it.
 std::string AccessEntryText(const service::Principal& principal);
 
-// Adds the entry to that file, which is made if there is none, and replaced in one step: a server
-// that runs reads the old text or the new one. Where the file has a principal of this name, adds
-// the token to that, whose other tokens and rights stay. A link is followed; the file's mode, owner
-// and group are kept. Returns whether there was such a principal.
-//   has_rights  the principal's role, collections or end are asked for, and no others will do
-// Errors: those of ReadAccessFile, of the file as it is and as it would be; a principal of this
-// name
-//         where has_rights; those of ReplaceFile.
-absl::StatusOr<bool> AddToAccessFile(const std::filesystem::path& file,
-                                     const service::Principal& principal, bool has_rights);
+// Adds an entry to that file, or a token to the entry of the same name, whose rights and other
+// tokens stay. Makes a missing file. Replaces the file in one step, follows a link, and keeps mode,
+// owner and group. Returns the principal as the file has it now: with several hashes where it was
+// there before.
+//   has_rights  a role, collections or an end were given: refused for a name that is there
+// Errors: those of ReadAccessFile, before and after; an entry of this name where has_rights; an
+//         entry whose access has ended; those of ReplaceFile.
+absl::StatusOr<service::Principal> AddToAccessFile(const std::filesystem::path& file,
+                                                   const service::Principal& principal,
+                                                   bool has_rights);
 
 }  // namespace simile::app

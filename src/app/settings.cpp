@@ -81,11 +81,12 @@ std::vector<Setting> MakeSettings() {
       Switch({"collections.changes_allowed", "--allow-changes", "",
               "Accept Load, Reload, Rollback and Unload over the wire."},
              "true", &Config::changes_allowed),
-      Switch({"collections.required", "--skip-failed-collections", "",
-              "What a start does where a collection of collections.serve does not load. true: the "
-              "start fails. false, --skip-failed-collections: the collection is NOT_SERVING under "
-              "its name, the others serve, and SIGHUP tries it again."},
-             "false", &Config::collections_required),
+      Switch(
+          {"collections.required", "--skip-failed-collections", "",
+           "true: the server does not start if a collection of collections.serve fails to load. "
+           "false (--skip-failed-collections): that collection is NOT_SERVING, the others serve, "
+           "and SIGHUP retries it."},
+          "false", &Config::collections_required),
       Number({"collections.min_overlap", "", "",
               "The least share of the answers that must stay at a reload, SIGHUP's too: of the "
               "10 nearest of sampled items. 0 takes any; a reload's own min_overlap replaces it."},

@@ -308,7 +308,7 @@ observe::ScrapeSources App::Sources() {
 absl::Status App::LoadCollections(const Loaded& loaded) {
   std::error_code unknown;
   if (!config_.data_root.empty() && !std::filesystem::is_directory(config_.data_root, unknown)) {
-    log_.Warn("collections.data_root does not exist: loads from it fail until it does",
+    log_.Warn("collections.data_root is not a folder: loads fail until it is",
               {{"folder", config_.data_root.string()}});
   }
   absl::Status last_error;

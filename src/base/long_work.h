@@ -20,7 +20,7 @@ class LongWork {
   // For a thread that must not be held up: the work ends with an error once it takes longer than
   // such a thread may, to be done again on another.
   static LongWork Brief() { return LongWork(kBriefNs); }
-  // For work that may be left undone: it ends with an error once it took so long.
+  // For optional work. Fails after `ns` of estimated time.
   static LongWork Within(std::uint64_t ns) { return LongWork(ns); }
 
   // Counts work that was done, by its estimated nanoseconds, and asks when a piece is complete.
@@ -33,7 +33,7 @@ class LongWork {
     done_ns_ = 0;
     if (go_on_) return go_on_();
     is_too_long_ = true;
-    return absl::DeadlineExceededError("takes longer than it may");
+    return absl::DeadlineExceededError("exceeded its time budget");
   }
 
   // Whether work of Brief or Within ended because it took too long.

@@ -30,6 +30,12 @@ FlagToken TakeApart(const CommandSpec& command, const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+// A text without a flag.
+struct Positional {
+  std::string text;
+  std::string meant;  // `--title "Toy Story"`, where it follows the value of a flag; else empty
+};
+
 bool IsHelp(const std::string& name) { return name == kHelpFlag || name == "-h"; }
 
 // Parses one line. Used once.
@@ -50,9 +56,9 @@ class LineParser {
       if (!is_positional) value_of_ = nullptr;
       if (!flags_ended && text == "--") {
         flags_ended = true;
-      } else if (flags_ended || !text.starts_with('-') || text == "-") {
-        positionals_.push_back(text);
-        meant_.push_back(flags_ended || value_of_ == nullptr ? "" : MeantWithValue(text));
+      } else if (flags_ended || is_positional) {
+        const bool follows_value = !flags_ended && value_of_ != nullptr;
+        positionals_.push_back({text, follows_value ? MeantWithValue(text) : ""});
       } else {
         const FlagToken token = TakeApart(command_, text);
         if (IsHelp(token.name)) return ParsedLine::kAsksForHelp;
@@ -76,7 +82,9 @@ class LineParser {
         return absl::InvalidArgumentError(
             fmt::format("{} needs a value: {}", flag->name, FlagText(*flag)));
       }
-      value_of_ = flag;
+      // A number or a path is whole; a text or a list may go on.
+      const bool may_go_on = flag->values == Values::kList || flag->kind == "TEXT";
+      value_of_ = may_go_on ? flag : nullptr;
       value_ = *value;
       return Store(*flag, *value);
     }
@@ -135,17 +143,16 @@ class LineParser {
     }
     if (positionals_.size() <= needed) return true;
     // An optional argument, unless the collection is only named twice.
-    return positionals_.size() < places_.size() && positionals_.front() != collection_;
+    return positionals_.size() < places_.size() && positionals_.front().text != collection_;
   }
 
   absl::Status PlacePositionals() {
     std::size_t place = LeavesOutCollection() ? 1 : 0;
-    for (std::size_t i = 0; i < positionals_.size(); ++i) {
-      const std::string& text = positionals_[i];
+    for (const auto& [text, meant] : positionals_) {
       if (place == places_.size()) return OneTooMany(text);
       const Argument& argument = *places_[place];
       if (absl::Status status = Store(argument, text); !status.ok()) return status;
-      if (argument.store_meant && !meant_[i].empty()) argument.store_meant(meant_[i]);
+      if (argument.store_meant && !meant.empty()) argument.store_meant(text, meant);
       if (argument.values != Values::kRepeated) ++place;
     }
     return absl::OkStatus();
@@ -190,9 +197,9 @@ class LineParser {
     std::string message = fmt::format("{} is required", FlagText(argument));
     const Argument* collection = FindArgument(command_, kCollectionArgument);
     if (argument.is_flag() && collection != nullptr && given_.contains(collection)) {
-      message +=
-          fmt::format("; {} alone names the collection. {}", base::Quoted(positionals_.front()),
-                      AwaitedAdvice(argument, positionals_.front()));
+      message += fmt::format("; {} alone names the collection. {}",
+                             base::Quoted(positionals_.front().text),
+                             AwaitedAdvice(argument, positionals_.front().text));
     }
     return absl::InvalidArgumentError(message);
   }
@@ -201,8 +208,7 @@ class LineParser {
   const std::span<const std::string> texts_;
   std::size_t next_ = 0;
   std::vector<const Argument*> places_;  // of positional arguments
-  std::vector<std::string> positionals_;
-  std::vector<std::string> meant_;  // [positionals]: MeantWithValue, where a flag's value precedes
+  std::vector<Positional> positionals_;
   const Argument* value_of_ = nullptr;  // the flag whose value precedes; null where none does
   std::string value_;                   // that value, with the positionals after it
   std::set<const Argument*> given_;

@@ -40,7 +40,7 @@ absl::StatusOr<std::string> Read(const Source& source) {
       text.ok() ? "no such file, or an empty one" : std::string(text.status().message())));
 }
 
-// What a PEM file holds, by the end of the line that begins it.
+// The end of the BEGIN line, which names the kind of a PEM part.
 constexpr std::string_view kCertificate = " CERTIFICATE-----";
 constexpr std::string_view kPrivateKey = " PRIVATE KEY-----";
 

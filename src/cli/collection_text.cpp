@@ -117,6 +117,15 @@ std::string FilesTable(const v1::Collection& collection, const Terminal& termina
   return text;
 }
 
+// The backend of the server. It has no reason for callers that are limited to some collections: the
+// first collection has it then.
+const v1::BackendStatus& ServerBackend(const v1::ListCollectionsResponse& listed) {
+  const v1::BackendStatus& server = listed.backend();
+  if (!server.reason().empty() || listed.collections().empty()) return server;
+  const v1::BackendStatus& first = listed.collections(0).backend();
+  return first.kind() == server.kind() ? first : server;
+}
+
 // The reason too where it is not the server's.
 std::string BackendCell(const v1::Collection& collection, const v1::BackendStatus& server) {
   const v1::BackendStatus& backend = collection.backend();
@@ -177,10 +186,7 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
   if (any_folder) columns.push_back({"folder", Align::kLeft, true});
   columns.push_back({"backend", Align::kLeft, true});
   Table table(std::move(columns));
-  // A caller that is bound to some collections gets the reason with each of these alone.
-  const bool bound = listed.backend().reason().empty() && !listed.collections().empty() &&
-                     listed.collections(0).backend().kind() == listed.backend().kind();
-  const v1::BackendStatus& server = bound ? listed.collections(0).backend() : listed.backend();
+  const v1::BackendStatus& server = ServerBackend(listed);
   for (const v1::Collection& collection : listed.collections()) {
     std::vector<std::string> cells{collection.name(), StateText(collection)};
     // Nothing is known of a collection before its first load.

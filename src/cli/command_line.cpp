@@ -216,7 +216,8 @@ Command& Command::Collection(std::optional<std::string>& name, const std::string
   Add(kCollectionFlag, "NAME", fmt::format("The same as {}", kCollectionArgument), Values::kOne,
       store_as(kCollectionFlag));
   Add(kCollectionArgument, "", help, Values::kOne, store_as(kCollectionArgument));
-  last_->store_meant = [spec = spec_](std::string meant) {
+  last_->store_meant = [spec = spec_](const std::string& text, std::string meant) {
+    spec->collection_text = text;
     spec->collection_meant = std::move(meant);
   };
   return *this;

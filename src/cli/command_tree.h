@@ -42,7 +42,7 @@ struct Argument {
   std::function<std::string(const std::string& text)> store;
   // Of an argument without a flag: keeps what its text was probably meant as, because it follows
   // the value of a flag. Empty for arguments that have no use for it.
-  std::function<void(std::string meant)> store_meant = {};
+  std::function<void(const std::string& text, std::string meant)> store_meant = {};
   bool required = false;
   PathKind paths = PathKind::kNone;
   std::vector<std::string> choices;  // for completion; another text may be right too
@@ -63,6 +63,7 @@ struct CommandSpec {
   // `--title "Toy Story"`, where `--title Toy Story` makes Story the collection; empty where the
   // argument follows no value of a flag.
   std::string collection_meant;
+  std::string collection_text;  // Story
   // What is wrong with the arguments together. Called after parsing, in their order.
   std::vector<std::function<absl::Status()>> checks;
   std::function<int()> run;  // returns the exit code

@@ -230,11 +230,14 @@ struct Connection::Channel {
     return WithMeant(InFlags(error, command->name, command->collection_given_as));
   }
 
-  // The error of an unknown collection, with what was meant by a text that was taken for its name.
+  // Adds what was meant to the error of an unknown collection: its name may be the rest of a value
+  // without quotes.
   absl::Status WithMeant(const absl::Status& error) const {
     const bool unknown =
         DetailsOf(error).reason == base::InfoOf(base::ErrorReason::kCollectionNotFound).name;
-    if (!unknown || command->collection_meant.empty()) return error;
+    const bool is_the_text =
+        error.message().find(base::Quoted(command->collection_text)) != std::string::npos;
+    if (!unknown || command->collection_meant.empty() || !is_the_text) return error;
     return WithAdvice(error, fmt::format("The text alone names the collection. Did you mean {}?",
                                          command->collection_meant));
   }

@@ -64,7 +64,7 @@ absl::StatusOr<Ids> ReadIdFile(const std::string& file, const Limits& limits) {
   const bool is_json = begin != std::string::npos && input->bytes[begin] == '[';
   absl::StatusOr<Ids> ids = is_json ? FromJson(*input) : FromLines(input->bytes);
   if (ids.ok() && ids->empty() && !is_json) {
-    return Refuse(*input, "is empty; [] allows no item");
+    return Refuse(*input, "holds no ids; write [] to allow no item");
   }
   if (ids.ok() && ids->size() > limits.allowed_ids_max) {
     return Refuse(*input, fmt::format("holds {} ids; at most {}", base::Grouped(ids->size()),

@@ -40,7 +40,7 @@ absl::Status CheckCombinations(const QueryFlags& flags) {
 void AddQueryFlags(Command& command, QueryFlags& flags) {
   command.Collection(flags.collection, "The collection to search (default: the server's only one)")
       .Text("--items-of", flags.items_of, "COLLECTION",
-            "The collection that the items to compare with are of (default: the one to search)")
+            "The collection of the items to compare with (default: the one to search)")
       .Number("-k", flags.k, "COUNT", "Hits wanted (default 10)")
       .Number("--offset", flags.offset, "COUNT", "Best hits to skip (default 0)")
       .Real("--score-threshold", flags.score_threshold, "SCORE",

@@ -84,12 +84,11 @@ int PrintToken(const TokenFlags& flags) {
   principal.token_hashes.push_back(service::HashToken(*token));
   principal.collections = flags.collections;
   if (flags.expires) principal.expires_at = *app::ReadExpiry(*flags.expires);
-  bool is_further = false;
   if (flags.add_to) {
     const bool has_rights = flags.role || !flags.collections.empty() || flags.expires;
-    const auto added = app::AddToAccessFile(*flags.add_to, principal, has_rights);
+    auto added = app::AddToAccessFile(*flags.add_to, principal, has_rights);
     if (!added.ok()) return Fail(added.status(), flags.json);
-    is_further = *added;
+    principal = *std::move(added);
   }
   const std::string entry = app::AccessEntryText(principal);
   if (flags.json) {

@@ -261,7 +261,7 @@ class Chooser {
     if (is_text && !is_declared && field.separator.empty()) AddTextNotes(field);
   }
 
-  // What texts may hold, of a field of texts that collection.json does not name.
+  // Notes on text fields that collection.json does not declare.
   void AddTextNotes(const FieldInfo& field) {
     const FieldValues& values = field.values;
     const auto add = [&](const ValueSample& texts, std::string_view one, std::string_view many,
@@ -280,7 +280,7 @@ class Chooser {
     const auto are_nearly_all = [&values](const ValueSample& texts) {
       return texts.count > 0 && 10 * texts.count >= 9 * values.count();
     };
-    // Nobody compares ids as numbers.
+    // Ids are not compared as numbers.
     if (are_nearly_all(values.number_texts()) && !IsNamedAsId(field.name)) {
       add(values.number_texts(), "is a number as text", "are numbers as text",
           "write them without quotes to compare them as numbers");

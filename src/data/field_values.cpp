@@ -41,6 +41,9 @@ bool IsNumber(std::string_view text) {
   const std::size_t first = text.starts_with('-') ? 1 : 0;
   const std::size_t end_of_digits = std::min(text.find_first_not_of(kDigits, first), text.size());
   if (end_of_digits <= first || (text[first] == '0' && end_of_digits > first + 1)) return false;
+  const bool lacks_fraction = text.substr(end_of_digits).starts_with('.') &&
+                              text.find_first_of(kDigits, end_of_digits) != end_of_digits + 1;
+  if (lacks_fraction) return false;
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();

@@ -36,6 +36,13 @@ bool MayBeLine(std::string_view begin, std::size_t bytes_max) {
   return line.size() <= bytes_max && BeginsObject(line) && !LacksItsEnd(line);
 }
 
+// Whether the file goes on after these first bytes, which begin an object and end in its line.
+bool IsCutLine(const BufferedReader& in, std::string_view begin) {
+  const std::size_t first = begin.find_first_not_of(" \t\r\n");
+  return first != begin.npos && begin[first] == '{' && begin.find('\n', first) == begin.npos &&
+         in.bytes_left() > begin.size();
+}
+
 // Refuses a file of another format, and says what writes its objects one a line. That never writes
 // into the file that it reads.
 //   ending   of the names of such files: ".csv"
@@ -158,7 +165,10 @@ absl::Status JsonlReader::CheckBegin() {
   if (absl::Status status = in_.SkipByteOrderMark(); !status.ok()) return status;
   const absl::StatusOr<std::string_view> begin = in_.Peek();
   if (!begin.ok()) return begin.status();
-  if (const ObjectsForm* const form = FindObjectsForm(*begin)) {
+  const ObjectsForm* const form = FindObjectsForm(*begin);
+  // The whole of a long line would tell, its beginning does not.
+  const bool is_long_line = IsCutLine(in_, *begin) && line_bytes_max_ > begin->size();
+  if (form != nullptr && !is_long_line) {
     form_error_ = RefuseFormat(in_, form->what, ".json",
                                [form](const std::string& from, const std::string& to) {
                                  return JqCommand(*form, from, to);
@@ -187,9 +197,17 @@ absl::Status JsonlReader::ErrorAtLine(std::string_view what) const {
 
 PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits) {
   BufferedReader in(source);
-  PayloadObject object;
-  const absl::StatusOr<bool> found = JsonlReader(in, limits).Next(object);
-  return found.ok() && *found ? std::move(object) : PayloadObject();
+  if (!in.SkipByteOrderMark().ok()) return {};
+  const absl::StatusOr<std::string_view> begin = in.Peek();
+  if (!begin.ok() || IsCutLine(in, *begin)) return {};
+  const std::size_t first = begin->find_first_not_of(" \t\r\n");
+  if (first == begin->npos) return {};
+  const std::string line(begin->substr(first, begin->find('\n', first) - first));
+  JsonReader json(in.display_name(), {.depth_max = limits.json_depth_max,
+                                      .text_bytes_max = limits.jsonl_line_bytes_max});
+  json.Begin(line, 1);
+  absl::StatusOr<PayloadObject> object = ReadJsonObject(json);
+  return object.ok() ? *std::move(object) : PayloadObject();
 }
 
 }  // namespace simile::data

@@ -82,6 +82,11 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
                        field);
   }
   if (!of_request.ok()) return of_request.status();
+  // Two masks are combined into a third.
+  if (of_caller->named.rows != nullptr && of_request->named.rows != nullptr) {
+    absl::Status status = work.Did(snapshot.row_count() / 32);
+    if (!status.ok()) return status;
+  }
   return ExistingItems(snapshot,
                        snapshot.filters->Intersection(of_caller->named, of_request->named),
                        *std::move(fields), of_caller->looks + of_request->looks, filters.users);

@@ -23,23 +23,33 @@ std::string_view MetricText(const engine::Snapshot& snapshot) {
 
 absl::StatusOr<const OtherItems::Items*> OtherItems::Of(const Place& place,
                                                         std::string_view collection) {
-  const auto known = opened_.find(collection);
-  if (known != opened_.end()) return &known->second;
-  const auto& [name, other] = *collections_.find(collection);
-  absl::Status status = other.ok() ? CheckComparable(*other->snapshot) : other.status();
-  if (!status.ok()) return AtPlace(place, kField, status);
-  auto existing = ExistingItems::Create(*other->snapshot, other->filters, kRequiredFilter, work_);
-  if (existing.ok()) {
-    return &opened_.try_emplace(name, Items{*other->snapshot, *std::move(existing)}).first->second;
+  auto known = opened_.find(collection);
+  if (known == opened_.end()) {
+    const auto& [name, other] = *collections_.find(collection);
+    absl::StatusOr<Items> items = Open(name, other);
+    if (!items.ok() && base::FieldOf(items.status()).empty()) return items.status();
+    known = opened_.emplace(name, std::move(items)).first;
   }
+  if (known->second.ok()) return &*known->second;
+  const absl::Status& refusal = known->second.status();
+  return base::FieldOf(refusal) == kRequiredFilter ? refusal : AtPlace(place, kField, refusal);
+}
+
+absl::StatusOr<OtherItems::Items> OtherItems::Open(const std::string& collection,
+                                                   const absl::StatusOr<OtherCollection>& other) {
+  absl::Status status = other.ok() ? CheckComparable(*other->snapshot) : other.status();
+  if (!status.ok()) return base::WithField(std::move(status), kField);
+  auto existing = ExistingItems::Create(*other->snapshot, other->filters, kRequiredFilter, work_);
+  if (existing.ok()) return Items{*other->snapshot, *std::move(existing)};
   status = existing.status();
   switch (base::ReasonOf(status)) {
     case ErrorReason::kPermissionDenied:
-      return AtPlace(place, kField, status);
+      return base::WithField(std::move(status), kField);
     case ErrorReason::kInvalidFilter:
       return base::WithMessage(
-          status, fmt::format("{}; the filter applies to {} too, whose items queries name",
-                              std::string(status.message()), name));
+          status, fmt::format("{}; options.required_filter also applies to {}, because "
+                              "queries name its items",
+                              std::string(status.message()), collection));
     default:
       return status;
   }

@@ -39,20 +39,20 @@ class OtherItems {
   // REQUIRES: the collection is one of those given.
   // Errors: of the place's "item.collection": DIMENSION_MISMATCH; INVALID_FIELD for another metric;
   //         the error of the collection; PERMISSION_DENIED when the caller's filter does not fit
-  //         it. Of the call: INVALID_FILTER, "options.required_filter, ..."; work's.
+  //         it. Of the call: INVALID_FILTER of "options.required_filter"; work's, without a field.
   absl::StatusOr<const Items*> Of(const Place& place, std::string_view collection);
 
-  // As query::OffersMax, for the ids of all these collections.
-  std::uint64_t OffersMax() const;
-
  private:
+  // Errors: Of's, of "item.collection" without a place.
+  absl::StatusOr<Items> Open(const std::string& collection,
+                             const absl::StatusOr<OtherCollection>& other);
   // Errors: DIMENSION_MISMATCH; INVALID_FIELD.
   absl::Status CheckComparable(const engine::Snapshot& other) const;
 
   const engine::Snapshot& searched_;
   const OtherCollections& collections_;
   base::LongWork& work_;
-  std::map<std::string_view, Items> opened_;
+  std::map<std::string_view, absl::StatusOr<Items>> opened_;
 };
 
 }  // namespace simile::query

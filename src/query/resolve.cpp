@@ -119,7 +119,7 @@ absl::StatusOr<MaskPtr> AllowedRows(const ExistingItems& items, std::size_t row_
   if (!ids) return nullptr;
   std::vector<Row> rows;
   absl::Status status = AddRowsOf(items, {"options.allow_ids", "allow"}, *ids, work, rows, notes);
-  // Before the mask is made, combined with others, and counted.
+  // Estimated: 1/16 ns a row to clear, combine and count the mask.
   if (status.ok()) status = work.Did(row_count / 16);
   if (!status.ok()) return status;
   auto mask = std::make_shared<RowMask>(row_count);

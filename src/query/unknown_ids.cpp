@@ -1,7 +1,6 @@
 #include "query/unknown_ids.h"
 
 #include <algorithm>
-#include <deque>
 #include <variant>
 
 #include <fmt/format.h>
@@ -18,36 +17,36 @@ constexpr std::uint64_t kOfferLooksMax = 4'000'000;
 // Adds the ids of a query that do not exist.
 class UnknownIdFinder {
  public:
-  //   names  keeps the texts of items of other collections as long as `unknown`
-  UnknownIdFinder(const ExistingItems& items, OtherItems& others, std::deque<std::string>& names,
-                  UnknownIds& unknown)
-      : items_(items), others_(others), names_(names), unknown_(unknown) {}
+  UnknownIdFinder(const ExistingItems& items, OtherItems& others, UnknownIds& unknown)
+      : items_(items), others_(others), unknown_(unknown) {}
 
   void Find(const QueryRequest& request) {
     asks_cold_start_ = request.cold_start.has_value();
     std::visit(*this, request.target);
   }
+  const absl::Status& status() const { return status_; }  // work's error
 
   void operator()(const ByVector&) const {}
   void operator()(const ByItem& item) const {
     if (!items_.Find(item.id)) unknown_.Add(UnknownIds::Kind::kItem, item.id);
   }
   // Of a collection that cannot be used nothing is known.
-  void operator()(const ByOtherItem& item) const {
+  void operator()(const ByOtherItem& item) {
+    if (!status_.ok()) return;
     const auto other = others_.Of({}, item.collection);
+    if (!other.ok() && base::FieldOf(other.status()).empty()) status_ = other.status();
     if (!other.ok() || (*other)->existing.Find(item.id)) return;
-    unknown_.Add(UnknownIds::Kind::kOtherItem,
-                 names_.emplace_back(fmt::format("{}/{}", item.collection, item.id)));
+    unknown_.Add(UnknownIds::Kind::kOtherItem, fmt::format("{}/{}", item.collection, item.id));
   }
   void operator()(const ByUser& user) const {
     if (!asks_cold_start_) AddUser(user);
   }
-  void operator()(const ByExamples& examples) const {
+  void operator()(const ByExamples& examples) {
     for (const auto* const some : {&examples.positive, &examples.negative}) {
       for (const Example& example : *some) std::visit(*this, example.target);
     }
   }
-  void operator()(const ByBlend& blend) const {
+  void operator()(const ByBlend& blend) {
     std::visit(*this, blend.target);
     AddUser(blend.user);  // a cold start is for queries by a user alone
   }
@@ -61,7 +60,7 @@ class UnknownIdFinder {
 
   const ExistingItems& items_;
   OtherItems& others_;
-  std::deque<std::string>& names_;
+  absl::Status status_;
   UnknownIds& unknown_;
   bool asks_cold_start_ = false;
 };
@@ -69,8 +68,9 @@ class UnknownIdFinder {
 }  // namespace
 
 void UnknownIds::Add(Kind kind, std::string_view id) {
-  if (!seen_.emplace(kind, id).second || named_count_ == kNamedMax) return;
-  named_[static_cast<std::size_t>(kind)].push_back(id);
+  const auto [seen, is_new] = seen_.emplace(kind, id);
+  if (!is_new || named_count_ == kNamedMax) return;
+  named_[static_cast<std::size_t>(kind)].push_back(seen->second);
   ++named_count_;
 }
 
@@ -112,10 +112,10 @@ std::string UnknownIds::Text(std::string_view collection) const {
 absl::Status NameAllUnknown(const absl::Status& first, std::span<const QueryRequest> requests,
                             const ExistingItems& items, OtherItems& others,
                             std::string_view collection) {
-  std::deque<std::string> names;
   UnknownIds unknown;
-  UnknownIdFinder finder(items, others, names, unknown);
+  UnknownIdFinder finder(items, others, unknown);
   for (const QueryRequest& request : requests) finder.Find(request);
+  if (!finder.status().ok()) return finder.status();
   if (unknown.count() <= 1) return first;
   return base::WithMessage(first, unknown.Text(collection));
 }

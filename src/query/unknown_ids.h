@@ -19,7 +19,7 @@
 namespace simile::query {
 
 // Ids of a request that a collection does not have, for a message: the first 20 different ones, and
-// how many more there are. Borrows the ids.
+// how many more there are.
 class UnknownIds {
  public:
   enum class Kind : std::uint8_t { kItem, kUser, kOtherItem };
@@ -37,8 +37,8 @@ class UnknownIds {
   static constexpr std::size_t kNamedMax = 20;
 
  private:
-  std::set<std::pair<Kind, std::string_view>> seen_;
-  std::array<std::vector<std::string_view>, 3> named_;  // by kind, in the order of the request
+  std::set<std::pair<Kind, std::string>> seen_;
+  std::array<std::vector<std::string_view>, 3> named_;  // of seen_, by kind, in request order
   std::size_t named_count_ = 0;
 };
 
@@ -48,6 +48,7 @@ std::string NamedIdsText(std::span<const std::string_view> first, std::uint64_t 
 
 // The error of a call, or of one query, that names unknown ids: `first` when it names the only one,
 // else one that names them all. Its reason and field are those of `first`.
+// The error of work, which ended before all ids were looked up, takes its place.
 //   first     ITEM_NOT_FOUND or USER_NOT_FOUND of one of the requests
 //   requests  all of the call, or the one query
 absl::Status NameAllUnknown(const absl::Status& first, std::span<const QueryRequest> requests,

@@ -178,7 +178,7 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
   if (!request.field().empty() && response.fields().empty()) {
     return base::Error(
         base::ErrorReason::kUnknownPayloadField,
-        filter::UnknownField(request.collection(), request.field(), own->rows.fields()));
+        filter::UnknownField(request.collection(), request.field(), own->rows.fields()), "field");
   }
   response.set_rows(RowCountOf(*own));
   response.set_snapshot_id(permitted->id());

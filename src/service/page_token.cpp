@@ -12,7 +12,7 @@ namespace simile::service {
 namespace {
 
 // A token is base64 (web-safe, without padding) of these bytes; numbers are little-endian:
-//    0  format: 2 with snapshots of items, else 1
+//    0  format, 1
 //    1  snapshot id, 16 bytes
 //   17  page
 //   25  request hash
@@ -21,7 +21,6 @@ namespace {
 // Every format ends with such a checksum, so that a damaged token is told from one of another
 // format.
 constexpr std::uint8_t kTokenFormat = 1;
-constexpr std::uint8_t kItemsTokenFormat = 2;
 constexpr std::size_t kIdBytes = 16;
 constexpr std::size_t kIdAt = 1;
 constexpr std::size_t kPageAt = kIdAt + kIdBytes;
@@ -48,12 +47,6 @@ void AppendId(const std::string& id, std::string& bytes) {
 std::string IdAt(const std::string& bytes, std::size_t begin) {
   const std::string id = bytes.substr(begin, kIdBytes);
   return id == std::string(kIdBytes, '\0') ? std::string() : absl::BytesToHexString(id);
-}
-
-// Whether a token of this format may have so many bytes of snapshots of items.
-bool IsKnownFormat(std::uint8_t format, std::size_t item_bytes) {
-  if (format == kTokenFormat) return item_bytes == 0;
-  return format == kItemsTokenFormat && item_bytes > 0 && item_bytes % kIdBytes == 0;
 }
 
 std::uint64_t Checksum(std::string_view bytes) {
@@ -84,8 +77,7 @@ std::string WholeToken(std::string_view text) {
 }  // namespace
 
 std::string WritePageToken(const PageToken& token) {
-  const bool has_items = !token.item_snapshot_ids.empty();
-  std::string bytes(1, static_cast<char>(has_items ? kItemsTokenFormat : kTokenFormat));
+  std::string bytes(1, static_cast<char>(kTokenFormat));
   AppendId(token.snapshot_id, bytes);
   assert(bytes.size() == kPageAt);
   AppendNumber(token.page, bytes);
@@ -103,8 +95,8 @@ absl::StatusOr<PageToken> ReadPageToken(std::string_view text) {
         "leave it out for the first page");
   }
   constexpr std::size_t kBytesMin = kItemsAt + sizeof(std::uint64_t);
-  if (bytes.size() < kBytesMin ||
-      !IsKnownFormat(static_cast<std::uint8_t>(bytes[0]), bytes.size() - kBytesMin)) {
+  if (static_cast<std::uint8_t>(bytes[0]) != kTokenFormat || bytes.size() < kBytesMin ||
+      (bytes.size() - kBytesMin) % kIdBytes != 0) {
     return RefuseToken(
         "options.page_token: a server of another version wrote it, in a format that this one does "
         "not read; start again with the first page");

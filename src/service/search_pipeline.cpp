@@ -117,7 +117,7 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
 }
 
 // Says of each page whose filter no row passes which values of the filter may be misspelt.
-// Errors: work's, where that takes too long: the pages are whole without it.
+// Errors: work's, when the hints take too long. The pages are complete without hints.
 absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
                            const engine::Snapshot& snapshot, base::LongWork& work,
                            std::vector<ResultPage>& pages) {
@@ -214,17 +214,18 @@ struct SearchPipeline::Pending {
   PermittedCollection collection;
   ValidSearch search;
   Method method;
-  std::optional<PermittedSnapshot> pinned;
-  engine::SnapshotPtr snapshot;  // of pinned: the task searches the rows that pass its filters
+  std::optional<PermittedSnapshot> pinned = std::nullopt;
+  // Of pinned: the task searches the rows that pass its filters.
+  engine::SnapshotPtr snapshot = nullptr;
   // [search.item_collections]: nothing where there is no content that the call may use
-  std::vector<std::optional<PermittedSnapshot>> item_snapshots;
-  RowShape shape;
-  std::vector<ResultPage> pages;              // [queries]
-  std::string next_page_token;                // empty: no next page, or none was asked for
-  std::vector<std::string> notes;             // of the whole call
-  std::string left_out_note;                  // where the reply has no space for the notes
-  std::shared_ptr<const RowMask> unfiltered;  // CallReport::unfiltered
-  engine::SearchAnswer unsearched;            // where no query can be answered
+  std::vector<std::optional<PermittedSnapshot>> item_snapshots = {};
+  RowShape shape = {};
+  std::vector<ResultPage> pages = {};   // [queries]
+  std::string next_page_token = {};     // empty: no next page, or none was asked for
+  std::vector<std::string> notes = {};  // of the whole call
+  std::string left_out_note = {};       // where the reply has no space for the notes
+  std::shared_ptr<const RowMask> unfiltered = nullptr;  // CallReport::unfiltered
+  engine::SearchAnswer unsearched = {};                 // where no query can be answered
 };
 
 SearchPipeline::SearchPipeline(const Parts& parts)
@@ -234,19 +235,8 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
                          Method method) const {
   call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
   const absl::Status status = Guarded([&]() -> absl::Status {
-    const auto pending = std::make_shared<Pending>(Pending{std::move(collection),
-                                                           std::move(search),
-                                                           method,
-                                                           {},
-                                                           nullptr,
-                                                           {},
-                                                           {},
-                                                           {},
-                                                           {},
-                                                           {},
-                                                           {},
-                                                           {},
-                                                           {}});
+    const auto pending = std::make_shared<Pending>(Pending{
+        .collection = std::move(collection), .search = std::move(search), .method = method});
     const auto submitted = Submit(call, pending);
     if (!submitted.ok() || *submitted) return submitted.status();
     const auto resolve = [this, &call, pending] {
@@ -277,7 +267,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   const auto filtered = pending->pinned->RowsThatPass(search.answer.required_filter);
   pending->snapshot = filtered.snapshot;
   const engine::Snapshot& snapshot = *pending->snapshot;
-  auto others = PinAllItems(call, *pending);
+  auto others = PinItemCollections(call, *pending);
   if (!others.ok()) return others.status();
 
   auto task = std::make_unique<engine::SearchTask>();
@@ -302,9 +292,9 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   pending->pages = StartPages(search, task->queries, report, call.request_id(), snapshot);
   // Callers who do not see all rows get no values of other rows.
   if (pending->collection.sees_all_rows() && search.answer.required_filter.empty()) {
-    base::LongWork of_hints = base::LongWork::Within(kHintsNs);
-    base::LongWork& within = on_io_thread ? work : of_hints;
-    AddNearValues(search.queries, snapshot, within, pending->pages).IgnoreError();
+    base::LongWork hint_work = base::LongWork::Within(kHintsNs);
+    base::LongWork& budget = on_io_thread ? work : hint_work;
+    AddNearValues(search.queries, snapshot, budget, pending->pages).IgnoreError();
     if (work.is_too_long()) return false;
   }
   if (pending->method == Method::kRecommend) AddUsers(search.queries, report, pending->pages);
@@ -361,8 +351,9 @@ absl::StatusOr<PermittedSnapshot> SearchPipeline::Pin(const PermittedCollection&
   return pinned;
 }
 
-absl::StatusOr<PermittedSnapshot> SearchPipeline::PinItems(Call& call, const ValidSearch& search,
-                                                           std::size_t index) const {
+absl::StatusOr<PermittedSnapshot> SearchPipeline::PinItemCollection(Call& call,
+                                                                    const ValidSearch& search,
+                                                                    std::size_t index) const {
   const std::string& name = search.item_collections[index];
   const auto collection = call.access().Permit(name);
   if (!collection.ok()) return collection.status();
@@ -374,25 +365,18 @@ absl::StatusOr<PermittedSnapshot> SearchPipeline::PinItems(Call& call, const Val
       fmt::format("{} had no content when the first page was answered", base::Quoted(name)));
 }
 
-absl::StatusOr<query::OtherCollections> SearchPipeline::PinAllItems(Call& call,
-                                                                    Pending& pending) const {
+absl::StatusOr<query::OtherCollections> SearchPipeline::PinItemCollections(Call& call,
+                                                                           Pending& pending) const {
   const ValidSearch& search = pending.search;
   const std::vector<std::string>& names = search.item_collections;
-  const std::optional<PageToken>& token = search.paging.token;
-  if (token && token->item_snapshot_ids.size() != names.size()) {
-    return base::Error(base::ErrorReason::kInvalidPageToken,
-                       "options.page_token: not a token of this request; start again with the "
-                       "first page",
-                       "options.page_token");
-  }
   query::OtherCollections others;
   pending.item_snapshots.assign(names.size(), std::nullopt);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    auto pinned = PinItems(call, search, i);
+    auto pinned = PinItemCollection(call, search, i);
     if (!pinned.ok()) {
-      if (base::ReasonOf(pinned.status()) == base::ErrorReason::kPageSnapshotGone) {
-        return pinned.status();
-      }
+      // What answered the first page answers all of them.
+      const std::optional<PageToken>& token = search.paging.token;
+      if (token && !token->item_snapshot_ids[i].empty()) return pinned.status();
       others.emplace(names[i], pinned.status());
       continue;
     }
@@ -493,9 +477,13 @@ std::string SearchPipeline::NextPageToken(const Pending& pending) const {
     if (!CheckReach({}, skipped, query, parts_.limits).ok()) return {};
   }
   if (!any_full) return {};
-  PageToken token{.snapshot_id = pending.snapshot->id,
-                  .page = paging.token ? paging.token->page + 1 : 1,
-                  .request_hash = paging.request_hash};
+  if (paging.token) {
+    PageToken next = *paging.token;
+    ++next.page;
+    return WritePageToken(next);
+  }
+  PageToken token{
+      .snapshot_id = pending.snapshot->id, .page = 1, .request_hash = paging.request_hash};
   for (const auto& of_items : pending.item_snapshots) {
     token.item_snapshot_ids.push_back(of_items ? of_items->id() : std::string());
   }

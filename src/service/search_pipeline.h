@@ -50,11 +50,11 @@ class SearchPipeline {
                                         const ValidSearch& search) const;
   // The content of another collection whose items the queries name: that which the page token
   // names, where there is one.
-  absl::StatusOr<PermittedSnapshot> PinItems(Call& call, const ValidSearch& search,
-                                             std::size_t index) const;
+  absl::StatusOr<PermittedSnapshot> PinItemCollection(Call& call, const ValidSearch& search,
+                                                      std::size_t index) const;
   // The same of all of them, with why the call may not use one, or why it has no content.
-  // Errors: INVALID_PAGE_TOKEN, PAGE_SNAPSHOT_GONE.
-  absl::StatusOr<query::OtherCollections> PinAllItems(Call& call, Pending& pending) const;
+  // Errors: those of a content that the page token names.
+  absl::StatusOr<query::OtherCollections> PinItemCollections(Call& call, Pending& pending) const;
   // False when that takes longer than an I/O thread may: to be called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
   // What each row of the answer has.

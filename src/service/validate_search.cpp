@@ -212,6 +212,12 @@ absl::Status CheckTotals(const FieldPath& list, const ValidSearch& search, const
   return absl::OkStatus();
 }
 
+absl::Status RefuseToken() {
+  return RefuseFor(base::ErrorReason::kInvalidPageToken, {"page_token", &kOptions},
+                   "it belongs to another request; repeat the request that returned it, with this "
+                   "token added");
+}
+
 // What the options say about pages.
 //   request  SearchRequest or RecommendRequest
 template <class Request>
@@ -224,11 +230,7 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
   if (options.page_token().empty()) return paging;
   absl::StatusOr<PageToken> token = ReadPageToken(options.page_token());
   if (!token.ok()) return token.status();
-  if (token->request_hash != paging.request_hash) {
-    return RefuseFor(base::ErrorReason::kInvalidPageToken, {"page_token", &kOptions},
-                     "it belongs to another request; repeat the request that returned it, with "
-                     "this token added");
-  }
+  if (token->request_hash != paging.request_hash) return RefuseToken();
   paging.token = *token;
   return paging;
 }
@@ -340,34 +342,27 @@ absl::Status RefuseQuery(absl::Status error, const FieldPath& path, int index, V
   return absl::OkStatus();
 }
 
-// Calls visit(item) for each item of another collection that a query names.
-template <class Visit>
-void ForEachOtherItem(const query::QueryRequest& query, Visit visit) {
-  const auto visit_one = [&](const auto& target) {
-    if (const auto* const item = std::get_if<query::ByOtherItem>(&target)) visit(*item);
-  };
-  visit_one(query.target);
-  if (const auto* const blend = std::get_if<query::ByBlend>(&query.target)) {
-    visit_one(blend->target);
-  } else if (const auto* const examples = std::get_if<query::ByExamples>(&query.target)) {
-    for (const query::Example& example : examples->positive) visit_one(example.target);
-    for (const query::Example& example : examples->negative) visit_one(example.target);
-  }
-}
-
 // Adds the other collections whose items a query names.
 absl::Status AddItemCollections(const query::QueryRequest& query, const Limits& limits,
                                 std::vector<std::string>& collections) {
-  ForEachOtherItem(query, [&](const query::ByOtherItem& item) {
-    if (collections.size() <= limits.item_collections_per_call_max &&
-        std::ranges::find(collections, item.collection) == collections.end()) {
-      collections.push_back(item.collection);
-    }
-  });
-  if (collections.size() <= limits.item_collections_per_call_max) return absl::OkStatus();
+  const std::size_t most = limits.item_collections_per_call_max;
+  const auto add = [&](const auto& target) {
+    const auto* const item = std::get_if<query::ByOtherItem>(&target);
+    if (item == nullptr || collections.size() > most) return;
+    if (std::ranges::find(collections, item->collection) != collections.end()) return;
+    collections.push_back(item->collection);
+  };
+  add(query.target);
+  if (const auto* const blend = std::get_if<query::ByBlend>(&query.target)) {
+    add(blend->target);
+  } else if (const auto* const examples = std::get_if<query::ByExamples>(&query.target)) {
+    for (const query::Example& example : examples->positive) add(example.target);
+    for (const query::Example& example : examples->negative) add(example.target);
+  }
+  if (collections.size() <= most) return absl::OkStatus();
   return Refuse({"queries"},
                 "they name items of more than {} other collections; send them in several calls",
-                base::Grouped(limits.item_collections_per_call_max));
+                base::Grouped(most));
 }
 
 // An option that every query replaces by its own has no effect.
@@ -458,6 +453,10 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
     }
   }
   if (absl::Status status = CheckTotals({"queries"}, *valid, limits); !status.ok()) return status;
+  const std::optional<PageToken>& token = valid->paging.token;
+  if (token && token->item_snapshot_ids.size() != valid->item_collections.size()) {
+    return RefuseToken();
+  }
   NoteUnusedOptions(request, valid->report.notes);
   return valid;
 }

@@ -175,7 +175,13 @@ TEST_F(ClientCommandsTest, SaysThatATextWithoutQuotesNamesTheCollection) {
     EXPECT_THAT(run.errors, HasSubstr("The text alone names the collection. Did you mean " +
                                       each.meant + "?\n"));
   }
-  EXPECT_THAT(Run({"similar", "flims", "--id", "heat-1995"}).errors, Not(HasSubstr("text alone")));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"similar", "flims", "--id", "heat-1995"},
+        std::vector<std::string>{"similar", "-k", "3", "flims", "--id", "heat-1995"},
+        std::vector<std::string>{"similar", "--id", "heat-1995", "films", "--items-of", "flims"}}) {
+    EXPECT_THAT(Run(arguments).errors,
+                AllOf(HasSubstr("no collection"), Not(HasSubstr("text alone"))));
+  }
 }
 
 TEST_F(ClientCommandsTest, ComparesWithItemsOfAnotherCollection) {

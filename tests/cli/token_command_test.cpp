@@ -76,6 +76,7 @@ TEST(TokenCommandTest, AddsTheEntryToAFile) {
   EXPECT_EQ(again.exit_code, 0) << again.errors;
   EXPECT_THAT(again.printed, HasSubstr("Earlier tokens of bob stay valid"));
   EXPECT_EQ(names().size(), 2U);
+  EXPECT_THAT(again.printed, HasSubstr("\"role\": \"write\""));
   const json bob = json::parse(std::ifstream(file))["principals"][1];
   EXPECT_EQ(bob["role"], "write");
   EXPECT_EQ(bob["token_sha256"].size(), 2U);
@@ -86,6 +87,16 @@ TEST(TokenCommandTest, AddsTheEntryToAFile) {
             "error: " + file +
                 ": bob is there already, with its own role, collections and end; leave out --role, "
                 "--collection and --expires to add a token to it\n");
+  // A single hash as a text, and an access that has ended.
+  const std::string hash(64, 'a');
+  folder.Write("access.json",
+               R"({"principals": [{"name": "ann", "role": "read", "token_sha256": ")" + hash +
+                   R"("}, {"name": "old", "role": "read", "token_sha256": ")" +
+                   std::string(64, 'b') + R"(", "expires": "2020-01-01"}]})");
+  EXPECT_EQ(RunProgram({"token", "--name", "ann", "--add", file}).exit_code, 0);
+  EXPECT_EQ(json::parse(std::ifstream(file))["principals"][0]["token_sha256"].size(), 2U);
+  EXPECT_THAT(RunProgram({"token", "--name", "old", "--add", file}).errors,
+              HasSubstr("the access of old has ended"));
   folder.Write("access.json", "{\"principals\": {}}");
   EXPECT_THAT(RunProgram({"token", "--name", "eve", "--add", file}).errors,
               HasSubstr("no list \"principals\""));

@@ -180,8 +180,8 @@ TEST(FieldRulesTest, SaysWhatTextsAreThatHoldNumbersOrLists) {
                                  "\"['a']\" in row 0; write them as JSON lists to compare "
                                  "their elements")));
   }
-  for (const char* const text : {"", "-", "007", "1,5", "30 min", "1995-06", "0x1F", "+5", "inf",
-                                 ".5", "[REC]", "[", "[1, 2] x"}) {
+  for (const char* const text : {"", "-", "007", "1,5", "1.", "5.e3", "30 min", "1995-06", "0x1F",
+                                 "+5", "inf", ".5", "[REC]", "[", "[1, 2] x"}) {
     EXPECT_THAT(Choose({Text(text), Text(text)}).notes, IsEmpty()) << text;
   }
   EXPECT_THAT(Choose({Text("30"), Text("N/A"), 11}).notes, IsEmpty());

@@ -135,10 +135,10 @@ TEST(JsonReaderTest, RestartsAfterAnError) {
             "a.json: line 9, column 3: nothing may follow the value, found '8'");
 }
 
-absl::Status ReadLines(std::string_view text) {
+absl::Status ReadLines(std::string_view text, const Limits& limits = {}) {
   MemorySource source("lines.jsonl", text);
   BufferedReader in(source);
-  JsonlReader lines(in, Limits{});
+  JsonlReader lines(in, limits);
   PayloadObject object;
   while (true) {
     const absl::StatusOr<bool> found = lines.Next(object);
@@ -155,6 +155,17 @@ TEST(JsonlReaderTest, ReadsALineOfUpTo64KiB) {
             "lines.jsonl: line 2 is longer than 65,536 bytes (limits.jsonl_line_bytes_max)");
   EXPECT_EQ(std::string(ReadLines(std::string(3'000'000, ' ')).message()),
             "lines.jsonl: line 1 is longer than 65,536 bytes (limits.jsonl_line_bytes_max)");
+}
+
+TEST(JsonlReaderTest, ReadsALineLongerThanTheBufferWhereThatIsAllowed) {
+  Limits limits;
+  limits.jsonl_line_bytes_max = 1U << 20;
+  const std::string long_text(600'000, 'x');
+  for (const char* const members : {R"("a": [{"b": 1}], )", R"("a": {"b": 1}, "c": {"d": 1}, )"}) {
+    const std::string line = "{" + (members + ("\"text\": \"" + long_text)) + "\"}\n";
+    EXPECT_TRUE(ReadLines(line + line, limits).ok()) << members;
+    EXPECT_TRUE(ReadLines(line, limits).ok()) << members;
+  }
 }
 
 TEST(JsonlReaderTest, ReadsLinesAcrossTheBuffersEnd) {

@@ -265,7 +265,10 @@ TEST_F(OpenItemsOfCollectionsTest, KeepTheirContentFromPageToPage) {
   }
   EXPECT_TRUE(MessageDifferencer::Equals(page.receipt().item_snapshots(0),
                                          whole.receipt().item_snapshots(0)));
-  // Content that is gone ends the pages.
+  // Content that is gone ends the pages, also of a partial call.
+  request.mutable_options()->clear_page_token();
+  request.mutable_options()->set_partial(true);
+  page = Search(client_, request);
   ASSERT_TRUE(client_.Unload("cvs").ok());
   request.mutable_options()->set_page_token(page.next_page_token());
   EXPECT_EQ(Refusal(client_, request).reason, "COLLECTION_NOT_FOUND");
@@ -333,7 +336,7 @@ TEST_F(OpenItemsOfCollectionsTest, AreHiddenByTheRequestsRequiredFilterToo) {
   const Outcome unfit = Refusal(client_, request);
   EXPECT_EQ(unfit.reason, "INVALID_FILTER");
   EXPECT_EQ(unfit.field, "options.required_filter");
-  EXPECT_THAT(unfit.message, HasSubstr("the filter applies to cvs too, whose items queries name"));
+  EXPECT_THAT(unfit.message, HasSubstr("options.required_filter also applies to cvs"));
 }
 
 TEST_F(OpenItemsOfCollectionsTest, AreOfALimitedNumberOfCollections) {
