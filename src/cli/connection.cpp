@@ -236,7 +236,8 @@ struct Connection::Channel {
     const bool unknown =
         DetailsOf(error).reason == base::InfoOf(base::ErrorReason::kCollectionNotFound).name;
     const bool is_the_text =
-        error.message().find(base::Quoted(command->collection_text)) != std::string::npos;
+        error.message().find("no collection " + base::Quoted(command->collection_text)) !=
+        std::string::npos;
     if (!unknown || command->collection_meant.empty() || !is_the_text) return error;
     return WithAdvice(error, fmt::format("The text alone names the collection. Did you mean {}?",
                                          command->collection_meant));

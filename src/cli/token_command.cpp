@@ -106,11 +106,11 @@ int PrintToken(const TokenFlags& flags) {
     fmt::print(
         "{} holds its hash. A server whose server.access_file it is takes it within a second.\n",
         Printable(*flags.add_to));
-    if (is_further) {
+    if (principal.token_hashes.size() > 1) {
       fmt::print(
-          "Earlier tokens of {} stay valid: take their hashes out once its callers have this "
-          "one.\n",
-          principal.name);
+          "Earlier tokens of {} stay valid: take their hashes out once its callers have this one. "
+          "What it may do is as before:\n\n{}\n",
+          principal.name, entry);
     }
     return kSucceeded;
   }

@@ -36,8 +36,8 @@ TEST_F(IdFileTest, ReadsAJsonListOrLines) {
 }
 
 TEST_F(IdFileTest, RefusesWhatHoldsNoIds) {
-  EXPECT_THAT(Refusal(""), EndsWith("/ids: is empty; [] allows no item"));
-  EXPECT_THAT(Refusal("\n\r\n"), EndsWith("/ids: is empty; [] allows no item"));
+  EXPECT_THAT(Refusal(""), EndsWith("/ids: holds no ids; write [] to allow no item"));
+  EXPECT_THAT(Refusal("\n\r\n"), EndsWith("/ids: holds no ids; write [] to allow no item"));
   EXPECT_THAT(Refusal("[\"a\""), EndsWith("/ids: begins as a JSON list and is none; give [\"id\", "
                                           "...], or one id a line"));
   EXPECT_THAT(Refusal("[\"a\", 1.5]"),

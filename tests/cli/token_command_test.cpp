@@ -88,11 +88,12 @@ TEST(TokenCommandTest, AddsTheEntryToAFile) {
                 ": bob is there already, with its own role, collections and end; leave out --role, "
                 "--collection and --expires to add a token to it\n");
   // A single hash as a text, and an access that has ended.
-  const std::string hash(64, 'a');
+  const std::string hash = "15cc807e6aac32c8cef71cd57d850576b071dad345dff88ce63304c514ef5471";
   folder.Write("access.json",
                R"({"principals": [{"name": "ann", "role": "read", "token_sha256": ")" + hash +
                    R"("}, {"name": "old", "role": "read", "token_sha256": ")" +
-                   std::string(64, 'b') + R"(", "expires": "2020-01-01"}]})");
+                   "2436be340ad589d8e0049d64d17641f7d9798f15d6117d85015439a7e9096165" +
+                   R"(", "expires": "2020-01-01"}]})");
   EXPECT_EQ(RunProgram({"token", "--name", "ann", "--add", file}).exit_code, 0);
   EXPECT_EQ(json::parse(std::ifstream(file))["principals"][0]["token_sha256"].size(), 2U);
   EXPECT_THAT(RunProgram({"token", "--name", "old", "--add", file}).errors,
