@@ -77,6 +77,9 @@ constexpr std::string_view kSameFlags[] = {
     "--batch --batch-size -b",
     "--folder --dir --directory --path --files --data",
     "--liveness --live --alive",
+    "--tls-certificate --tls-cert --tls-crt --ssl-cert --ssl-certificate --certificate --cert",
+    "--tls-key --ssl-key --private-key --tls-private-key --key",
+    "--tls-client-ca --client-ca --ssl-ca --ca",
 };
 
 constexpr std::string_view kSameCommands[] = {

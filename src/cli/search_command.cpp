@@ -23,6 +23,11 @@ struct SearchFlags {
 
 absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collection) {
   if (vectors.dim() == collection.dim()) return absl::OkStatus();
+  if (vectors.dim() == 1 && vectors.rows.size() == collection.dim()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} has the shape ({}, 1); one vector has ({},) or (1, {})", vectors.source,
+                    collection.dim(), collection.dim(), collection.dim()));
+  }
   return absl::InvalidArgumentError(fmt::format(
       "{} holds {} dimensions, {} has {}. A vector from another model cannot be compared.",
       vectors.source, base::Grouped(vectors.dim()), collection.name(),

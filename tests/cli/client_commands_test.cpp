@@ -252,6 +252,10 @@ TEST_F(ClientCommandsTest, SearchRefusesAVectorOfAnotherModel) {
   EXPECT_EQ(run.errors,
             "error: standard input holds 3 dimensions, films has 384. A vector from another model "
             "cannot be compared.\n");
+  std::string column;  // [384, 1]
+  for (int i = 0; i < 384; ++i) column += i == 0 ? "[[1]" : ", [1]";
+  EXPECT_EQ(Run({"search", "--vector", "-"}, column + "]").errors,
+            "error: standard input has the shape (384, 1); one vector has (384,) or (1, 384)\n");
 }
 
 TEST_F(ClientCommandsTest, SimilarShowsRowsOnRequest) {

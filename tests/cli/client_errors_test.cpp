@@ -209,7 +209,11 @@ TEST_F(ClientErrorsTest, AValueThatNoServerTakesIsWrongUsage) {
             "similar has no flag \"--user\"; say simile recommend --user u"},
            {{"serve", "--metric", "dot"},
             "serve has no flag \"--metric\"; the metric is set in FOLDER/collection.json: "
-            "{\"metric\": \"dot\"}"}}) {
+            "{\"metric\": \"dot\"}"},
+           {{"serve", "--tls-cert", "server.pem"},
+            "serve has no flag \"--tls-cert\"; say --tls-certificate PATH"},
+           {{"search", "--id", "heat-1995"},
+            "search has no flag \"--id\"; say simile similar --id heat-1995"}}) {
     const ProgramRun run = Run(line.arguments);
     EXPECT_EQ(run.exit_code, 64) << line.error;
     EXPECT_THAT(run.errors, StartsWith("error: " + line.error + "\n"));
