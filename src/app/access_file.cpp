@@ -176,7 +176,7 @@ class PrincipalReader {
     absl::Status status = ReadTexts("collections", principal.collections);
     for (const std::string& name : principal.collections) {
       if (!status.ok()) return status;
-      const absl::Status named = service::CheckCollectionName("collections", name, Limits{});
+      const absl::Status named = service::CheckCollectionName({"collections"}, name, Limits{});
       if (!named.ok()) status = Refuse(fmt::format("{}: {}", where_, std::string(named.message())));
     }
     return status;

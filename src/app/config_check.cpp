@@ -57,6 +57,11 @@ absl::Status CheckSomethingToServe(const Config& config) {
       "to load collections later");
 }
 
+bool LacksDataRoot(const Config& config) {
+  std::error_code error;
+  return !config.data_root.empty() && !std::filesystem::is_directory(config.data_root, error);
+}
+
 std::vector<ConfigProblem> FolderProblems(const ConfigReading& reading) {
   const Config& config = reading.config;
   std::vector<ConfigProblem> problems;
@@ -66,8 +71,7 @@ std::vector<ConfigProblem> FolderProblems(const ConfigReading& reading) {
     problems.push_back(
         ProblemOf("collections.serve", reading, LoadErrorText(collection, plan.status())));
   }
-  std::error_code error;
-  if (!config.data_root.empty() && !std::filesystem::is_directory(config.data_root, error)) {
+  if (LacksDataRoot(config)) {
     problems.push_back(
         ProblemOf("collections.data_root", reading,
                   fmt::format("{}: the folder does not exist", config.data_root.string())));

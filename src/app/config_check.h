@@ -25,6 +25,9 @@ struct ConfigProblem {
   std::string message;
 };
 
+// Whether the data root is set and is no folder.
+bool LacksDataRoot(const Config& config);
+
 // Looks at the folders: the data root must be one, and each collection's must hold vectors and
 // whole headers. Reads headers, no rows.
 std::vector<ConfigProblem> FolderProblems(const ConfigReading& reading);

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/message_text.h"
+#include "data/collection_json.h"
 
 namespace simile::app {
 namespace {
@@ -36,7 +37,7 @@ std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration to
   const engine::ResidentBytes bytes = engine::BytesOf(snapshot);
   std::string text = fmt::format("{:<8}  {} x {} ({})", snapshot.collection,
                                  base::Counted(snapshot.row_count(), "vector"), snapshot.dim(),
-                                 dataset.metric == Metric::kCosine ? "cosine" : "dot");
+                                 data::NameOf(dataset.metric));
   if (user_count > 0) text += "  " + base::Counted(user_count, "user");
   text += fmt::format("  {} resident", base::BytesText(bytes.host()));
   if (bytes.device > 0) text += fmt::format("  {} on the device", base::BytesText(bytes.device));

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -122,7 +120,7 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const obs
                                                  const Clock* clock) {
   for (const CollectionConfig& collection : config.collections) {
     const absl::Status named =
-        service::CheckCollectionName("collection", collection.name, config.limits);
+        service::CheckCollectionName({"collection"}, collection.name, config.limits);
     if (!named.ok()) return named;
   }
   const absl::Status access = CheckAccess(config);
@@ -306,8 +304,7 @@ observe::ScrapeSources App::Sources() {
 }
 
 absl::Status App::LoadCollections(const Loaded& loaded) {
-  std::error_code unknown;
-  if (!config_.data_root.empty() && !std::filesystem::is_directory(config_.data_root, unknown)) {
+  if (LacksDataRoot(config_)) {
     log_.Warn("collections.data_root is not a folder: loads fail until it is",
               {{"folder", config_.data_root.string()}});
   }

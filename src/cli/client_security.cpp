@@ -57,7 +57,7 @@ std::string KindsOf(std::string_view text) {
 }
 
 // Reads a PEM file into `text` if there is one.
-//   wanted  kCertificate or kPrivateKey, one of which it must hold
+//   wanted  the kind of part that the file must hold: kCertificate or kPrivateKey
 absl::Status ReadPem(const std::optional<Source>& source, std::string_view wanted,
                      std::string& text) {
   if (!source) return absl::OkStatus();

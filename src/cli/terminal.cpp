@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/environment.h"
+
 namespace simile::cli {
 namespace {
 
@@ -16,10 +18,9 @@ Terminal Describe(int descriptor) {
   Terminal terminal;
   terminal.is_terminal = isatty(descriptor) == 1;
   if (!terminal.is_terminal) return terminal;
-  const char* no_colour = std::getenv("NO_COLOR");  // https://no-color.org: any non-empty value
   const char* kind = std::getenv("TERM");
-  terminal.colour = (no_colour == nullptr || *no_colour == '\0') && kind != nullptr &&
-                    std::string_view(kind) != "dumb";
+  // https://no-color.org: any non-empty value
+  terminal.colour = !VariableOf("NO_COLOR") && kind != nullptr && std::string_view(kind) != "dumb";
   winsize size{};
   const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   terminal.width = known ? size.ws_col : kDefaultWidth;

@@ -64,7 +64,7 @@ absl::Status CheckTokenFlags(const TokenFlags& flags) {
     if (!named.ok()) return Wrong("--name", named);
   }
   for (const std::string& collection : flags.collections) {
-    absl::Status named = service::CheckCollectionName("--collection", collection, Limits{});
+    absl::Status named = service::CheckCollectionName({"--collection"}, collection, Limits{});
     if (!named.ok()) return named;
     if (std::ranges::count(flags.collections, collection) > 1) {
       return absl::InvalidArgumentError(

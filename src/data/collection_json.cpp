@@ -67,8 +67,9 @@ absl::StatusOr<std::string> TextOf(const BufferedReader& in, std::string_view ke
 absl::StatusOr<Metric> MetricOf(const BufferedReader& in, const PayloadValue& value) {
   const absl::StatusOr<std::string> text = TextOf(in, "metric", value);
   if (!text.ok()) return text.status();
-  if (*text == "cosine") return Metric::kCosine;
-  if (*text == "dot") return Metric::kDot;
+  for (const Metric metric : {Metric::kCosine, Metric::kDot}) {
+    if (*text == NameOf(metric)) return metric;
+  }
   return Refuse(
       in, fmt::format("\"metric\" is {}; \"cosine\" or \"dot\" is needed", base::Quoted(*text)));
 }
@@ -226,5 +227,7 @@ absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Lim
   if (absl::Status status = CheckSeparatedTypes(in, files); !status.ok()) return status;
   return files;
 }
+
+std::string_view NameOf(Metric metric) { return metric == Metric::kCosine ? "cosine" : "dot"; }
 
 }  // namespace simile::data

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <string_view>
+
 #include <absl/status/statusor.h>
 
 #include "data/buffered_reader.h"
 #include "data/plan.h"
 #include "simile/limits.h"
+#include "simile/query.h"
 
 namespace simile::data {
 
@@ -22,5 +25,8 @@ namespace simile::data {
 // Errors: kInvalidArgument beginning with the file's name; an unknown key is refused with the
 //         nearest known one.
 absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Limits& limits);
+
+// "cosine" or "dot", as collection.json has it.
+std::string_view NameOf(Metric metric);
 
 }  // namespace simile::data

@@ -73,9 +73,7 @@ absl::Status InspectVectors(BufferedReader& in, const Limits& limits, bool quick
   AddCount(inspection, "rows", layout->row_count);
   AddCount(inspection, "dimensions", layout->dim);
   AddText(inspection, "type", std::string(ElementName(layout->type)));
-  if (const std::string note = TransposedNote(*layout); !note.empty()) {
-    inspection.notes.push_back(fmt::format("{}: {}", in.display_name(), note));
-  }
+  NoteTransposed(in.display_name(), *layout, inspection.notes);
   if (quick) {
     inspection.unchecked.emplace_back("the rows");
     return absl::OkStatus();
@@ -143,7 +141,7 @@ void AddNamed(Inspection& inspection, std::string_view key, const std::string& v
 }
 
 void AddSettings(const CollectionFiles& files, Inspection& inspection) {
-  AddText(inspection, "metric", files.metric == Metric::kCosine ? "cosine" : "dot");
+  AddText(inspection, "metric", std::string(NameOf(files.metric)));
   AddText(inspection, "on_zero_row", files.on_zero_row == OnZeroRow::kRefuse ? "refuse" : "skip");
   AddNamed(inspection, "id_field", files.id_field);
   AddNamed(inspection, "tensor", files.tensor);

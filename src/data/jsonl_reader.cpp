@@ -31,21 +31,20 @@ bool LacksItsEnd(std::string_view line) {
 
 // Whether the first line that is not blank may be an object.
 bool MayBeLine(std::string_view begin, std::size_t bytes_max) {
-  begin.remove_prefix(std::min(begin.find_first_not_of(" \t\r\n"), begin.size()));
+  begin = WithoutBlanks(begin);
   const std::string_view line = begin.substr(0, begin.find('\n'));
   return line.size() <= bytes_max && BeginsObject(line) && !LacksItsEnd(line);
 }
 
-// Whether the file goes on after these first bytes, which begin an object and end in its line.
+// Whether the first bytes of a file begin an object whose line is longer than these bytes.
 bool IsCutLine(const BufferedReader& in, std::string_view begin) {
-  const std::size_t first = begin.find_first_not_of(" \t\r\n");
-  return first != begin.npos && begin[first] == '{' && begin.find('\n', first) == begin.npos &&
-         in.bytes_left() > begin.size();
+  const std::string_view text = WithoutBlanks(begin);
+  return text.starts_with('{') && text.find('\n') == text.npos && in.bytes_left() > begin.size();
 }
 
 // Refuses a file of another format, and says what writes its objects one a line. That never writes
 // into the file that it reads.
-//   ending   of the names of such files: ".csv"
+//   ending   the usual end of a file name of that format: ".csv"
 //   command  what writes `to`, given the names
 absl::Status RefuseFormat(
     const BufferedReader& in, std::string_view what, std::string_view ending,
@@ -63,7 +62,7 @@ absl::Status RefuseFormat(
   return Refuse(in, fmt::format("{}; one JSON object a line is needed, as {}", what, how));
 }
 
-// How pandas is told the separator of a table.
+// The option of pandas.read_csv that names the separator of a table; empty for a comma.
 std::string_view SeparatorOption(std::string_view begin) {
   const std::string_view line = begin.substr(0, begin.find('\n'));
   if (line.find('\t') != line.npos) return ", sep=\"\\t\"";
@@ -166,7 +165,7 @@ absl::Status JsonlReader::CheckBegin() {
   const absl::StatusOr<std::string_view> begin = in_.Peek();
   if (!begin.ok()) return begin.status();
   const ObjectsForm* const form = FindObjectsForm(*begin);
-  // The whole of a long line would tell, its beginning does not.
+  // The beginning of a long line does not show whether the line is an object that is right.
   const bool is_long_line = IsCutLine(in_, *begin) && line_bytes_max_ > begin->size();
   if (form != nullptr && !is_long_line) {
     form_error_ = RefuseFormat(in_, form->what, ".json",
@@ -200,12 +199,11 @@ PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits) {
   if (!in.SkipByteOrderMark().ok()) return {};
   const absl::StatusOr<std::string_view> begin = in.Peek();
   if (!begin.ok() || IsCutLine(in, *begin)) return {};
-  const std::size_t first = begin->find_first_not_of(" \t\r\n");
-  if (first == begin->npos) return {};
-  const std::string line(begin->substr(first, begin->find('\n', first) - first));
+  const std::string_view text = WithoutBlanks(*begin);
+  if (text.empty()) return {};
   JsonReader json(in.display_name(), {.depth_max = limits.json_depth_max,
                                       .text_bytes_max = limits.jsonl_line_bytes_max});
-  json.Begin(line, 1);
+  json.Begin(text.substr(0, text.find('\n')));
   absl::StatusOr<PayloadObject> object = ReadJsonObject(json);
   return object.ok() ? *std::move(object) : PayloadObject();
 }

@@ -29,8 +29,8 @@ class JsonlReader {
   absl::StatusOr<bool> Next(PayloadObject& object);
   // False when the file as a whole was refused: it is a list, a table, compressed.
   bool can_go_on() const { return count_ > 0; }
-  // The error of a whole file that holds its objects in another form (FindObjectsForm), where there
-  // is one, else the error given. A single line can be of such a form and right.
+  // The error that the file holds its objects in another form (FindObjectsForm) if it does, else
+  // `error`. Reported after reading, because a file of one line may have that form and be right.
   absl::Status ErrorOfFile(absl::Status error) const;
 
   // The number of the last object's line, from 1; 0 before the first.
@@ -45,7 +45,7 @@ class JsonlReader {
   // `2 blank lines are skipped, the first is line 7`: those between the objects. Empty for none.
   std::string BlankLinesText() const;
   void NoteBlankLines(std::vector<std::string>& notes) const;
-  // That the file holds its objects in another form.
+  // Adds a note if the file holds its objects in another form.
   void NoteForm(std::vector<std::string>& notes) const;
 
  private:
@@ -61,7 +61,7 @@ class JsonlReader {
   JsonReader json_;
   const std::size_t line_bytes_max_;
   std::string text_;
-  absl::Status form_error_;  // if a file of a single line is not meant so
+  absl::Status form_error_;  // ErrorOfFile's; OK where no other form was found
   std::uint64_t line_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t blank_lines_ = 0;  // before the last object

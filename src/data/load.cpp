@@ -320,9 +320,7 @@ class Loader {
     const VectorRules rules{.metric = files_.metric, .on_zero_row = files_.on_zero_row};
     absl::Status status = LoadMatrix(vectors_, layout_, rules, dataset_.vectors, vector_facts_);
     if (payload_.reader == nullptr && user_vectors_.reader == nullptr) {
-      if (const std::string note = TransposedNote(layout_); !note.empty()) {
-        dataset_.notes.push_back(fmt::format("{}: {}", files_.vectors, note));
-      }
+      NoteTransposed(files_.vectors, layout_, dataset_.notes);
     }
     // Lengths are measured in double; normalizing rounds every number to fp32.
     constexpr double kRounding = 1.0 + 0x1p-20;

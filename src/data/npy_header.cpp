@@ -59,7 +59,7 @@ std::string_view FieldOfVectors(std::string_view descr) {
 }
 
 // How the records of a structured type become vectors. Each of its floats may be a dimension.
-std::string SaveRecordsSo(std::string_view descr) {
+std::string RecordsAdvice(std::string_view descr) {
   const std::string_view field = FieldOfVectors(descr);
   if (field.empty()) {
     return "save the fields that are floats as columns, with np.save(file, np.stack([x[name] for "
@@ -98,7 +98,7 @@ absl::StatusOr<std::string> ReadHeaderText(BufferedReader& in, const Limits& lim
 // Refuses a type that is not served, and says which are.
 absl::Status RefuseType(const BufferedReader& in, std::string_view descr) {
   if (descr.starts_with('[')) {
-    return Refuse(in, fmt::format("holds records (a structured type); {}", SaveRecordsSo(descr)));
+    return Refuse(in, fmt::format("holds records (a structured type); {}", RecordsAdvice(descr)));
   }
   if (descr == "|O") {
     return Refuse(in,

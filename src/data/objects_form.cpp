@@ -9,6 +9,7 @@
 
 #include "base/message_text.h"
 #include "data/json_reader.h"
+#include "data/text_shape.h"
 
 namespace simile::data {
 namespace {
@@ -22,14 +23,7 @@ constexpr ObjectsForm kColumns = {
     "(first(.[]) | keys_unsorted[]) as $i | map_values(.[$i])"};
 constexpr ObjectsForm kIndented = {"looks indented, an object over several lines", "."};
 
-constexpr std::string_view kWhiteSpace = " \t\r\n";
-
-std::string_view WithoutBlanks(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kWhiteSpace), text.size()));
-  return text;
-}
-
-// With what an object begins, as far as its text goes.
+// The first members of an object, as far as the text goes.
 struct Outline {
   struct Member {
     JsonToken value = JsonToken::kEnd;
@@ -93,7 +87,7 @@ const ObjectsForm* FormOfOne(const Outline& outline) {
 bool HoldsLinesOfObjects(std::string_view begin) {
   const std::string_view text = WithoutBlanks(begin);
   const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::size_t last = text.substr(0, end).find_last_not_of(kWhiteSpace);
+  const std::size_t last = text.substr(0, end).find_last_not_of(" \t\r");
   return text.starts_with('{') && text[last] == '}' &&
          WithoutBlanks(text.substr(end)).starts_with('{');
 }

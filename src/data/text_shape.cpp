@@ -12,11 +12,6 @@ constexpr std::string_view kBlanks = " \t\r\n";
 // How the small file begins that Git LFS leaves where the file itself was not fetched.
 constexpr std::string_view kGitLfsPointer = "version https://git-lfs.github.com/spec/";
 
-std::string_view Without(std::string_view text, std::string_view leading) {
-  text.remove_prefix(std::min(text.find_first_not_of(leading), text.size()));
-  return text;
-}
-
 //   tag  in small letters
 bool BeginsWithTag(std::string_view text, std::string_view tag) {
   return absl::StartsWithIgnoreCase(absl::string_view(text.data(), text.size()),
@@ -31,6 +26,11 @@ bool IsTable(std::string_view begin) {
 
 }  // namespace
 
+std::string_view WithoutBlanks(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text;
+}
+
 TextShape TextShapeOf(std::string_view begin) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (begin.starts_with("\xFF\xFE") || begin.starts_with("\xFE\xFF")) return TextShape::kUtf16;
@@ -38,7 +38,7 @@ TextShape TextShapeOf(std::string_view begin) {
   if (begin.starts_with(kGitLfsPointer)) return TextShape::kGitLfs;
   if (begin.starts_with(kMark)) begin.remove_prefix(kMark.size());
   if (begin.empty()) return TextShape::kEmpty;
-  const std::string_view text = Without(begin, kBlanks);
+  const std::string_view text = WithoutBlanks(begin);
   if (BeginsWithTag(text, "<!doctype html") || BeginsWithTag(text, "<html")) {
     return TextShape::kWebPage;
   }
@@ -49,7 +49,7 @@ TextShape TextShapeOf(std::string_view begin) {
   constexpr std::string_view kBeginsJson = "[{\"";
   if (kBeginsJson.find(begin.front()) != kBeginsJson.npos) return TextShape::kOther;
   const std::string_view more = begin.substr(std::min(begin.find('\n'), begin.size()));
-  return Without(more, kBlanks).empty() ? TextShape::kOther : TextShape::kLines;
+  return WithoutBlanks(more).empty() ? TextShape::kOther : TextShape::kLines;
 }
 
 absl::Status CheckHoldsData(const BufferedReader& in, TextShape shape) {

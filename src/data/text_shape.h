@@ -23,6 +23,9 @@ enum class TextShape : std::uint8_t {
   kOther,
 };
 
+// The text after its leading white space.
+std::string_view WithoutBlanks(std::string_view text);
+
 // By the file's first bytes; a byte order mark of UTF-8 is passed over.
 TextShape TextShapeOf(std::string_view begin);
 

@@ -41,10 +41,12 @@ absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType
       .type = type, .row_count = shape[0], .dim = static_cast<std::uint32_t>(shape[1])};
 }
 
-std::string TransposedNote(const VectorLayout& layout) {
-  if (layout.dim < kTransposedDimMin || layout.dim <= layout.row_count) return {};
-  return fmt::format("more dimensions ({}) than rows ({}): {}", base::Grouped(layout.dim),
-                     base::Grouped(layout.row_count), kIfTransposed);
+void NoteTransposed(std::string_view display_name, const VectorLayout& layout,
+                    std::vector<std::string>& notes) {
+  if (layout.dim < kTransposedDimMin || layout.dim <= layout.row_count) return;
+  notes.push_back(fmt::format("{}: more dimensions ({}) than rows ({}): {}", display_name,
+                              base::Grouped(layout.dim), base::Grouped(layout.row_count),
+                              kIfTransposed));
 }
 
 std::string ShapeText(std::span<const std::uint64_t> shape) {

@@ -28,11 +28,12 @@ struct VectorLayout {
 absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType type,
                                       std::span<const std::uint64_t> shape, const Limits& limits);
 
-// A note about vectors where no other file says how many rows there are: `more dimensions (500)
-// than rows (32): if it is transposed, ...`. Empty for vectors that show no sign of it.
-std::string TransposedNote(const VectorLayout& layout);
+// Adds a note where there are more dimensions than rows: `v.npy: more dimensions (500) than rows
+// (32): if it is transposed, ...`. For vectors of which no other file says how many rows there are.
+void NoteTransposed(std::string_view display_name, const VectorLayout& layout,
+                    std::vector<std::string>& notes);
 
-// Fewer dimensions than this are as many as the rows, or more, by chance.
+// With fewer dimensions than this, dimensions >= rows is common and says nothing.
 inline constexpr std::uint32_t kTransposedDimMin = 16;
 
 // A shape as Python writes it: (5000, 384).

@@ -6,6 +6,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "data/collection_json.h"
 
 namespace simile::query {
 namespace {
@@ -15,10 +16,6 @@ using base::ErrorReason;
 constexpr std::string_view kField = "item.collection";
 constexpr std::string_view kRequiredFilter = "options.required_filter";
 
-std::string_view MetricText(const engine::Snapshot& snapshot) {
-  return snapshot.dataset->metric == Metric::kCosine ? "cosine" : "dot";
-}
-
 }  // namespace
 
 absl::StatusOr<const OtherItems::Items*> OtherItems::Of(const Place& place,
@@ -27,7 +24,7 @@ absl::StatusOr<const OtherItems::Items*> OtherItems::Of(const Place& place,
   if (known == opened_.end()) {
     const auto& [name, other] = *collections_.find(collection);
     absl::StatusOr<Items> items = Open(name, other);
-    if (!items.ok() && base::FieldOf(items.status()).empty()) return items.status();
+    if (IsOfWork(items.status())) return items.status();
     known = opened_.emplace(name, std::move(items)).first;
   }
   if (known->second.ok()) return &*known->second;
@@ -67,8 +64,8 @@ absl::Status OtherItems::CheckComparable(const engine::Snapshot& other) const {
     return base::Error(ErrorReason::kInvalidField,
                        fmt::format("{} has the metric {}, {} has {}; to search with its vector "
                                    "anyway, fetch it with_vectors and send it as a vector",
-                                   other.collection, MetricText(other), searched_.collection,
-                                   MetricText(searched_)));
+                                   other.collection, data::NameOf(other.dataset->metric),
+                                   searched_.collection, data::NameOf(searched_.dataset->metric)));
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include "base/error_detail.h"
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
 #include "query/existing_items.h"
@@ -18,14 +19,14 @@ namespace simile::query {
 // Another collection than the one that is searched, whose items the queries of a call name.
 struct OtherCollection {
   const engine::Snapshot* snapshot;
-  RequiredFilters filters;  // its own of the caller, and that of the request
+  RequiredFilters filters;  // of the caller and of the request
 };
 
 // By name. An error says why the call may not use the collection, or why it has no content.
 using OtherCollections = std::map<std::string, absl::StatusOr<OtherCollection>, std::less<>>;
 
-// The items of other collections that exist for a call. What hides items of a collection is
-// evaluated when the first of them is asked for. Borrows what it is made from.
+// The items of other collections that exist for a call. The required filters of a collection are
+// evaluated when its first item is looked up. Borrows what it is made from.
 class OtherItems {
  public:
   OtherItems(const engine::Snapshot& searched, const OtherCollections& collections,
@@ -36,11 +37,15 @@ class OtherItems {
     const engine::Snapshot& snapshot;
     ExistingItems existing;
   };
-  // REQUIRES: the collection is one of those given.
+  // REQUIRES: `collections` has this collection.
   // Errors: of the place's "item.collection": DIMENSION_MISMATCH; INVALID_FIELD for another metric;
   //         the error of the collection; PERMISSION_DENIED when the caller's filter does not fit
   //         it. Of the call: INVALID_FILTER of "options.required_filter"; work's, without a field.
   absl::StatusOr<const Items*> Of(const Place& place, std::string_view collection);
+  // Whether an error of Of is work's.
+  static bool IsOfWork(const absl::Status& error) {
+    return !error.ok() && base::FieldOf(error).empty();
+  }
 
  private:
   // Errors: Of's, of "item.collection" without a place.

@@ -30,11 +30,11 @@ class UnknownIdFinder {
   void operator()(const ByItem& item) const {
     if (!items_.Find(item.id)) unknown_.Add(UnknownIds::Kind::kItem, item.id);
   }
-  // Of a collection that cannot be used nothing is known.
+  // Items of a collection that the call cannot use are not counted.
   void operator()(const ByOtherItem& item) {
     if (!status_.ok()) return;
     const auto other = others_.Of({}, item.collection);
-    if (!other.ok() && base::FieldOf(other.status()).empty()) status_ = other.status();
+    if (OtherItems::IsOfWork(other.status())) status_ = other.status();
     if (!other.ok() || (*other)->existing.Find(item.id)) return;
     unknown_.Add(UnknownIds::Kind::kOtherItem, fmt::format("{}/{}", item.collection, item.id));
   }

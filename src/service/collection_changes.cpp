@@ -217,7 +217,7 @@ absl::Status CollectionChanges::CheckAllowed(const std::string& name) const {
         "this server does not let collections be changed over the wire; start it with "
         "--allow-changes (collections.changes_allowed)");
   }
-  return CheckCollectionName("collection", name, parts_.limits);
+  return CheckCollectionName({"collection"}, name, parts_.limits);
 }
 
 std::optional<CollectionChanges::Result> CollectionChanges::AnswerAtOnce(

@@ -136,7 +136,7 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
 // Errors: INVALID_FIELD; PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH.
 absl::StatusOr<PermittedSnapshot> SnapshotToDescribe(const CollectionParts& parts, Call& call,
                                                      const v1::DescribeFieldsRequest& request) {
-  absl::Status named = CheckCollectionName("collection", request.collection(), parts.limits);
+  absl::Status named = CheckCollectionName({"collection"}, request.collection(), parts.limits);
   if (!named.ok()) return named;
   const auto collection = call.access().Permit(request.collection());
   if (!collection.ok()) return collection.status();
@@ -198,7 +198,7 @@ void HandleGetCollection(const CollectionParts& parts, Call& call,
                          const v1::GetCollectionRequest& request,
                          v1::GetCollectionResponse& response) {
   call.Finish(Guarded([&] {
-    absl::Status named = CheckCollectionName("collection", request.collection(), parts.limits);
+    absl::Status named = CheckCollectionName({"collection"}, request.collection(), parts.limits);
     if (!named.ok()) return named;
     const auto collection = call.access().Permit(request.collection());
     if (!collection.ok()) return collection.status();

@@ -8,14 +8,13 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "service/health.h"
+#include "service/refuse.h"
 
 namespace simile::service {
 
-absl::Status CheckCollectionName(std::string_view field, std::string_view name,
+absl::Status CheckCollectionName(const FieldPath& field, std::string_view name,
                                  const Limits& limits) {
-  const auto refuse = [&](std::string_view what) {
-    return base::Error(base::ErrorReason::kInvalidField, fmt::format("{}: {}", field, what), field);
-  };
+  const auto refuse = [&](std::string_view what) { return Refuse(field, "{}", what); };
   if (name.empty()) {
     return refuse("empty; name a collection (CollectionService.ListCollections shows them)");
   }

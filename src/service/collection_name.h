@@ -4,6 +4,7 @@
 
 #include <absl/status/status.h>
 
+#include "service/field_path.h"
 #include "simile/limits.h"
 
 namespace simile::service {
@@ -13,7 +14,7 @@ namespace simile::service {
 // kLivenessName.
 //   field  names it in the error: "collection"
 // Errors: INVALID_FIELD.
-absl::Status CheckCollectionName(std::string_view field, std::string_view name,
+absl::Status CheckCollectionName(const FieldPath& field, std::string_view name,
                                  const Limits& limits);
 
 }  // namespace simile::service

@@ -42,8 +42,6 @@ constexpr std::string_view kLookupRemedy =
 // What a call that is over has not reached.
 constexpr std::string_view kFetchStep = "the items were found";
 constexpr std::string_view kLookupStep = "the text was found";
-// What a search for a near text may take of a look-up that is answered without it, estimated.
-constexpr std::uint64_t kHintNs = 5'000'000;
 
 // What a request is answered from.
 struct Source {
@@ -205,9 +203,9 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   if (!found.ok()) return found.status();
   std::string nearest;
   if (found->match_count == 0) {
-    base::LongWork of_hint = base::LongWork::Within(kHintNs);
+    base::LongWork hint_work = base::LongWork::Within(base::LongWork::kHintNs);
     nearest = source->snapshot->text_index
-                  ->Nearest(*fields, request.text(), source->items.mask().get(), of_hint)
+                  ->Nearest(*fields, request.text(), source->items.mask().get(), hint_work)
                   .value_or("");
   }
   return LookupReply(std::move(source->snapshot), std::move(source->shape), *std::move(found),

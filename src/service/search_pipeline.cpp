@@ -34,8 +34,6 @@ namespace {
 
 // What a call that is over has not reached while its request is resolved.
 constexpr std::string_view kStep = "its queries were resolved";
-// What a search for misspelt values may take of a call that is answered without it, estimated.
-constexpr std::uint64_t kHintsNs = 5'000'000;
 
 std::string ReplyRemedy(const Limits& limits) {
   return fmt::format(
@@ -292,7 +290,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   pending->pages = StartPages(search, task->queries, report, call.request_id(), snapshot);
   // Callers who do not see all rows get no values of other rows.
   if (pending->collection.sees_all_rows() && search.answer.required_filter.empty()) {
-    base::LongWork hint_work = base::LongWork::Within(kHintsNs);
+    base::LongWork hint_work = base::LongWork::Within(base::LongWork::kHintNs);
     base::LongWork& budget = on_io_thread ? work : hint_work;
     AddNearValues(search.queries, snapshot, budget, pending->pages).IgnoreError();
     if (work.is_too_long()) return false;

@@ -40,7 +40,7 @@ absl::Status CheckFilterSize(const FieldPath& field, std::string_view filter,
 }
 
 absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, const Limits& limits) {
-  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
+  absl::Status status = CheckCollectionName({"collection"}, request.collection(), limits);
   status.Update(
       CheckCount({"ids"}, static_cast<std::uint64_t>(request.ids_size()), limits.fetch_ids_max));
   // With partial a wrong id is refused where it would be found.
@@ -53,7 +53,7 @@ absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, con
 
 absl::StatusOr<AnswerOptions> ValidateLookup(const v1::LookupRequest& request,
                                              const Limits& limits) {
-  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
+  absl::Status status = CheckCollectionName({"collection"}, request.collection(), limits);
   if (!status.ok()) return status;
   if (request.text().empty() || request.text().size() > limits.lookup_text_bytes_max) {
     return Refuse({"text"}, "{}; give 1 to {}", base::Counted(request.text().size(), "byte"),

@@ -279,7 +279,7 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
                                            const Limits& limits) {
   const v1::SearchOptions& options = request.options();
   const auto query_count = static_cast<std::uint64_t>(field_size);
-  absl::Status status = CheckCollectionName("collection", request.collection(), limits);
+  absl::Status status = CheckCollectionName({"collection"}, request.collection(), limits);
   status.Update(CheckCount(field, query_count, limits.queries_per_call_max));
   if (status.ok()) status = CheckSharedFields(kOptions, options, limits);
   status.Update(CheckExclusionCount(field, query_count,

@@ -5,7 +5,6 @@
 #include <variant>
 
 #include <absl/status/statusor.h>
-#include <fmt/format.h>
 
 #include "base/message_text.h"
 #include "service/collection_name.h"
@@ -42,9 +41,9 @@ absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::Packed
   return query::ByVector{*std::move(values), from.as_stored(), kPackedVector};
 }
 
-// What targets are read with.
+// The searched collection and the limits.
 struct Rules {
-  std::string_view collection;  // that is searched
+  std::string_view collection;
   const Limits& limits;
 };
 
@@ -52,8 +51,7 @@ absl::StatusOr<query::VectorOrItem> ItemOf(const FieldPath& path, const v1::Coll
                                            const Rules& rules) {
   const FieldPath item{"item", &path};
   const FieldPath collection{"collection", &item};
-  absl::Status status =
-      CheckCollectionName(fmt::format("{}", collection), from.collection(), rules.limits);
+  absl::Status status = CheckCollectionName(collection, from.collection(), rules.limits);
   if (status.ok()) status = CheckId({"id", &item}, from.id(), rules.limits);
   if (!status.ok()) return status;
   if (from.collection() == rules.collection) return query::ByItem{from.id(), "item.id"};

@@ -16,7 +16,7 @@ namespace simile::service {
 
 // Sets the query's target: vector, item, user, examples or blend.
 //   path          "queries[3]"
-//   collection    that is searched
+//   collection    the searched one
 //   exclude_seen  for a target with a user
 // Errors: INVALID_FIELD. Pure; O(size of the query).
 absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string_view collection,

@@ -55,7 +55,7 @@ class Folders {
     config.data_root = root();
   }
 
-  // Puts other vectors in the place of those of the CVs.
+  // Replaces the vectors of the CVs by other vectors.
   void ReplaceCvs() const {
     std::filesystem::remove_all(Of("cvs"));
     std::filesystem::copy(Of("cvs-2"), Of("cvs"));
@@ -154,6 +154,16 @@ class ItemsOfCollectionsTest : public testing::Test {
 
 class OpenItemsOfCollectionsTest : public ItemsOfCollectionsTest {
  protected:
+  // Has the server read other vectors of the CVs.
+  void ReloadOtherCvs() {
+    folders_.ReplaceCvs();
+    ChangeAnswer reloaded;
+    v1::ReloadCollectionRequest reload;
+    reload.set_collection("cvs");
+    reload.set_min_overlap(0);
+    ASSERT_TRUE(client_.Reload(reload, reloaded).ok());
+  }
+
   const FilmsServer server_{[this](app::Config& config) { folders_.Serve(config); }};
   const Client client_ = server_.NewClient();
 };
@@ -228,12 +238,7 @@ TEST_F(OpenItemsOfCollectionsTest, OfTheSearchedCollectionAreAsThoseById) {
 
 TEST_F(OpenItemsOfCollectionsTest, AreOfTheContentOfTheReceiptAfterAReloadToo) {
   const v1::SearchResponse before = Search(client_, ByItem("cvs", "cv-1"));
-  folders_.ReplaceCvs();
-  ChangeAnswer reloaded;
-  v1::ReloadCollectionRequest reload;
-  reload.set_collection("cvs");
-  reload.set_min_overlap(0);
-  ASSERT_TRUE(client_.Reload(reload, reloaded).ok());
+  ASSERT_NO_FATAL_FAILURE(ReloadOtherCvs());
   const v1::SearchResponse after = Search(client_, ByItem("cvs", "cv-1"));
   EXPECT_EQ(after.receipt().item_snapshots(0).snapshot_id(), SnapshotOf(client_, "cvs"));
   EXPECT_EQ(after.receipt().item_snapshots(0).snapshot_version(), 2U);
@@ -251,12 +256,7 @@ TEST_F(OpenItemsOfCollectionsTest, KeepTheirContentFromPageToPage) {
   request.mutable_options()->set_k(20);
   request.mutable_options()->set_paged(true);
   v1::SearchResponse page = Search(client_, request);
-  folders_.ReplaceCvs();
-  ChangeAnswer reloaded;
-  v1::ReloadCollectionRequest reload;
-  reload.set_collection("cvs");
-  reload.set_min_overlap(0);
-  ASSERT_TRUE(client_.Reload(reload, reloaded).ok());
+  ASSERT_NO_FATAL_FAILURE(ReloadOtherCvs());
   request.mutable_options()->set_page_token(page.next_page_token());
   page = Search(client_, request);
   ASSERT_THAT(page.results(0).hits(), SizeIs(20));

@@ -8,7 +8,7 @@ namespace simile::service {
 namespace {
 
 std::string Error(const std::string& name) {
-  return std::string(CheckCollectionName("name", name, Limits{}).message());
+  return std::string(CheckCollectionName({"name"}, name, Limits{}).message());
 }
 
 TEST(CollectionNameTest, AllowsLettersDigitsAndThreeSigns) {

@@ -15,6 +15,7 @@
 #include "cli/plan/known_cards.h"
 #include "cli/table.h"
 #include "cli/time_text.h"
+#include "data/collection_json.h"
 
 namespace simile::cli {
 namespace {
@@ -38,8 +39,7 @@ std::string DigitsText(double number) {
 // `films  5,000 vectors x 384 (cosine), 500 users`
 std::string HeadOf(const PlannedCollection& each) {
   return fmt::format("{}  {} x {} ({}){}{}", Printable(each.name),
-                     base::Counted(each.rows, "vector"), each.dim,
-                     each.metric == Metric::kCosine ? "cosine" : "dot",
+                     base::Counted(each.rows, "vector"), each.dim, data::NameOf(each.metric),
                      each.users > 0 ? fmt::format(", {}", base::Counted(each.users, "user")) : "",
                      each.is_loaded ? ", loaded" : "");
 }
@@ -303,7 +303,7 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
   Json json = {{"name", each.name},
                {"rows", each.rows},
                {"dim", each.dim},
-               {"metric", each.metric == Metric::kCosine ? "cosine" : "dot"},
+               {"metric", data::NameOf(each.metric)},
                {"users", each.users},
                {"loaded", each.is_loaded},
                {"sampled", each.is_sampled},

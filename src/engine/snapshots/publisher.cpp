@@ -11,6 +11,7 @@
 #include "base/error_detail.h"
 #include "base/freed_memory.h"
 #include "base/message_text.h"
+#include "data/collection_json.h"
 #include "engine/snapshots/canary_queries.h"
 #include "engine/snapshots/memory_plan.h"
 
@@ -23,8 +24,7 @@ constexpr double kDatasetRead = 0.8;
 constexpr double kIndexBuilt = 0.95;
 
 std::string ShapeText(std::uint64_t dim, Metric metric) {
-  return fmt::format("{} ({})", base::Counted(dim, "dimension"),
-                     metric == Metric::kCosine ? "cosine" : "dot");
+  return fmt::format("{} ({})", base::Counted(dim, "dimension"), data::NameOf(metric));
 }
 
 absl::Status OtherContent(const std::string& collection) {
