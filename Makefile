@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test gpu-test bench cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
+.PHONY: help build all demo test gpu-test bench bench-build cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -69,6 +69,11 @@ gpu-test:       ## on a machine with a card: build the plug-in, every strategy o
 	cmake --preset bench -D SIMILE_CUDA=ON -D SIMILE_CUDA_CARDS=here
 	cmake --build --preset bench --parallel $(JOBS) --target gpu_bench_all simile
 	python3 -B tests/bench/gpu/run.py --list test --out build/gpu-test
+
+bench-build:    ## every bench, of the GPU too where nvcc is
+	@packages/install build test
+	cmake --preset bench -D SIMILE_CUDA_CARDS=here
+	cmake --build --preset bench --parallel $(JOBS) --target benches
 
 bench:          ## the engines against memory bandwidth; BENCH="--vectors F.npy --queries Q.npy" for your own data
 	@packages/install build

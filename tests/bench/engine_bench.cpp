@@ -22,6 +22,7 @@
 #include "bench/engine_report.h"
 #include "bench/engine_session.h"
 #include "bench/paced_runs.h"
+#include "bench/plugin_of_bench.h"
 #include "bench/timing.h"
 
 namespace simile::bench {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <system_error>
 
+#include <absl/strings/match.h>
 #include <fmt/format.h>
 
 #include "backend/accelerator_kinds.h"
@@ -39,6 +40,8 @@ absl::StatusOr<const SimilePlugin*> LoadPluginForDevice(const std::string& path)
       std::begin(probe.error_text), std::begin(probe.error_name), std::begin(probe.runtime)));
 }
 
-bool IsNoCard(const absl::Status& status) { return status.message().starts_with(kNoCard); }
+bool IsNoCard(const absl::Status& status) {
+  return absl::StartsWith(status.message(), kNoCard);
+}
 
 }  // namespace simile::bench

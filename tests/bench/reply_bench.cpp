@@ -73,7 +73,8 @@ class Answers {
                                        .brief_receipt = false,
                                        .request_id = "4f1c2b7a90de4c51",
                                        .total_us = 131,
-                                       .next_page_token = {}});
+                                       .next_page_token = {},
+                                       .notes = {}});
     }
     const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - start;
     return taken.count() / static_cast<double>(hits_.size());
