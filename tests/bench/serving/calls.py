@@ -103,7 +103,8 @@ def guarded(machine: Machine) -> Iterator[Figure]:
     calls = machine.mix({"kind": "id", "payload": "none"})
     for name, server_flags, client_flags in kinds:
         with contextlib.ExitStack() as stack:
-            servers = [stack.enter_context(simile(machine.arguments.simile, "films", FILMS, *server_flags, frame_guard=when))
+            servers = [stack.enter_context(simile(machine.arguments.simile, "films", FILMS, *server_flags,
+                                                  variables={"SIMILE_SERVER_FRAME_GUARD": when}))
                        for when in ("off", "on")]
             for count in (1, 64):
                 rounds = take_turns(machine, servers, *in_flight(count), *calls, *client_flags, seconds=3)

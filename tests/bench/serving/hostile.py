@@ -12,7 +12,6 @@ Clients and server share the machine.
 
 import argparse
 import contextlib
-import json
 import os
 import pathlib
 import subprocess
@@ -33,7 +32,7 @@ import memory_plan
 import targets
 from credentials import write_certificates
 from targets import Figure, Machine
-from servers import FILMS, SEARCH, Failed, Server, load, simile
+from servers import FILMS, SEARCH, Failed, Server, await_indexes, load, simile
 
 PLAIN = {"kind": "id", "payload": "none"}
 HEAVY = {"kind": "diversity", "candidates": 1_000, "k": 100}  # about 10 ms
@@ -51,16 +50,8 @@ def pause(seconds: float) -> None:
 @contextlib.contextmanager
 def serving(machine: Machine, collection: str, folder, *flags, stderr=subprocess.DEVNULL):
     with simile(machine.arguments.simile, collection, folder, *flags, stderr=stderr) as server, server.turn():
-        await_indexes(machine, server)
+        await_indexes(machine.arguments.simile, server)
         yield server
-
-
-def await_indexes(machine: Machine, server: Server) -> None:
-    """They are built after a collection begins to serve."""
-    command = [machine.arguments.simile, "list", "--json", "--server", server.address]
-    while any(collection["index_built"] < 1 for collection in
-              json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["collections"]):
-        pause(0.1)
 
 
 def pid_of(server: Server) -> int:
@@ -385,7 +376,8 @@ def flooded(machine: Machine) -> Iterator[Figure]:
 
 def serving_guarded(machine: Machine, *flags):
     """With the films, whose index is not awaited: `simile list` would need the certificate."""
-    return simile(machine.arguments.simile, "films", FILMS, *flags, stderr=subprocess.DEVNULL, frame_guard=machine.arguments.frame_guard)
+    return simile(machine.arguments.simile, "films", FILMS, *flags, stderr=subprocess.DEVNULL,
+                  variables={"SIMILE_SERVER_FRAME_GUARD": machine.arguments.frame_guard})
 
 
 @contextlib.contextmanager

@@ -83,15 +83,22 @@ def running(name: str, commands: list[list], address: str | None, collection: st
 
 
 @contextlib.contextmanager
-def simile(program: pathlib.Path, collection: str, folder: pathlib.Path, *flags, stderr=subprocess.STDOUT, frame_guard: str = "auto"):
-    """With its default configuration, but for `flags` and the frame guard."""
+def simile(program: pathlib.Path, collection: str, folder: pathlib.Path, *flags, stderr=subprocess.STDOUT,
+           variables: dict[str, str] | None = None):
+    """With its default configuration, but for `flags` and the settings in `variables`: SIMILE_BACKEND_ISA and such."""
     with tempfile.TemporaryDirectory() as home:
         command = [program, "serve", "--collection", f"{collection}={folder}", "--port", 0, "--metrics-port", 0, *flags]
-        environment = dict(os.environ, HOME=home, XDG_CACHE_HOME=home)
-        if frame_guard != "auto":  # which earlier versions do not know
-            environment["SIMILE_SERVER_FRAME_GUARD"] = frame_guard
+        environment = dict(os.environ, HOME=home, XDG_CACHE_HOME=home) | (variables or {})
         with running("Simile", [command], None, collection, environment, stderr) as server:
             yield server
+
+
+def await_indexes(program: pathlib.Path, server: Server) -> None:
+    """They are built after a collection begins to serve. REQUIRES: the server's turn."""
+    command = [program, "list", "--json", "--server", server.address]
+    while any(collection["index_built"] < 1 for collection in
+              json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["collections"]):
+        time.sleep(0.1)
 
 
 def echo(program: pathlib.Path, answer: pathlib.Path, shape: tuple[int, int], transport: str = "async-raw", queues: int = 1):
