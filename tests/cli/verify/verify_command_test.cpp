@@ -134,7 +134,8 @@ TEST(VerifyCommandTest, PassesCollectionsOfNearValues) {
   const LiveServer server(folder.path());
   const ProgramRun run = RunVerify(server, {"--samples", "100", "--json"}, folder.path());
   EXPECT_EQ(run.exit_code, 0) << run.printed << run.errors;
-  for (const json& kind : json::parse(run.printed)["kinds"]) {
+  const json report = json::parse(run.printed);
+  for (const json& kind : report["kinds"]) {
     const bool of_users = kind["kind"] == "user" || kind["kind"] == "recommend" ||
                           kind["kind"] == "blend" || kind["kind"] == "cold start";
     EXPECT_EQ(kind["asked"], of_users ? 0 : 100) << kind;
