@@ -40,8 +40,6 @@ absl::StatusOr<const SimilePlugin*> LoadPluginForDevice(const std::string& path)
       std::begin(probe.error_text), std::begin(probe.error_name), std::begin(probe.runtime)));
 }
 
-bool IsNoCard(const absl::Status& status) {
-  return absl::StartsWith(status.message(), kNoCard);
-}
+bool IsNoCard(const absl::Status& status) { return absl::StartsWith(status.message(), kNoCard); }
 
 }  // namespace simile::bench

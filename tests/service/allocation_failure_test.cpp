@@ -49,6 +49,12 @@
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 
+// A map of protobuf loses the key that it inserts when the allocation after it fails.
+extern "C" const char* __lsan_default_suppressions();   // NOLINT: the sanitizer's name
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT
+  return "leak:google::protobuf::Map<";
+}
+
 namespace simile::service {
 namespace {
 

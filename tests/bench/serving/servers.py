@@ -98,7 +98,7 @@ def await_indexes(program: pathlib.Path, server: Server) -> None:
     command = [program, "list", "--json", "--server", server.address]
     while any(collection["index_built"] < 1 for collection in
               json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["collections"]):
-        time.sleep(0.1)
+        threading.Event().wait(0.1)
 
 
 def echo(program: pathlib.Path, answer: pathlib.Path, shape: tuple[int, int], transport: str = "async-raw", queues: int = 1):
