@@ -15,10 +15,10 @@ std::string_view ReaderName(VariableReader reader);
 // A variable, or a family of variables, that is often set for servers of this kind and that this
 // program does not read.
 struct ForeignVariable {
-  std::string_view name;          // "OMP_NUM_THREADS"; a family has one star: "*_BATCH_SIZE"
-  VariableReader reader;          // kNobody: it has no effect here
-  std::string_view effect;        // one sentence: what it does, or what to set instead
-  std::string_view neutral = "";  // the value with which all is as without the variable; "": none
+  std::string_view name;       // "OMP_NUM_THREADS"; a family has one star: "*_BATCH_SIZE"
+  VariableReader reader;       // kNobody: it has no effect here
+  std::string_view effect;     // one sentence: what it does, or what to set instead
+  std::string_view neutral{};  // the value with which all is as without the variable; "": none
 
   bool is_family() const { return name.find('*') != std::string_view::npos; }
 };

@@ -168,8 +168,9 @@ class FailoverIndex final : public SegmentIndex {
   absl::Status SearchBy(SearchMethod search, const SearchBatch& batch, SearchResult& result) const {
     absl::StatusOr<FallbackBackend> fallback =
         Run([&](const SegmentIndex& index) { return (index.*search)(batch, result); });
-    if (fallback.ok() && *fallback != nullptr) result.SetFallback(*std::move(fallback));
-    return fallback.status();
+    if (!fallback.ok()) return fallback.status();
+    if (*fallback != nullptr) result.SetFallback(*std::move(fallback));
+    return absl::OkStatus();
   }
 
   // Runs one call on the GPU and, if that fails, on the CPU.

@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -44,7 +44,7 @@ absl::StatusOr<std::size_t> FileSource::Read(std::span<char> into) {
   // The checked size bounds the read, so bytes appended since then are ignored.
   const std::size_t wanted = std::min<std::uint64_t>(into.size(), size() - offset_);
   if (wanted == 0) return std::size_t{0};
-  const absl::StatusOr<std::size_t> count = ReadSome(offset_, into.first(wanted));
+  absl::StatusOr<std::size_t> count = ReadSome(offset_, into.first(wanted));
   if (count.ok()) offset_ += *count;
   return count;
 }

@@ -185,7 +185,7 @@ absl::Status JsonlReader::CheckBegin() {
   return shape == TextShape::kEmpty ? absl::OkStatus() : CheckHoldsData(in_, shape);
 }
 
-absl::Status JsonlReader::ErrorOfFile(absl::Status error) const {
+absl::Status JsonlReader::ErrorOfFile(const absl::Status& error) const {
   return form_error_.ok() || !absl::IsInvalidArgument(error) ? error : form_error_;
 }
 

@@ -31,7 +31,7 @@ class JsonlReader {
   bool can_go_on() const { return count_ > 0; }
   // The error that the file holds its objects in another form (FindObjectsForm) if it does, else
   // `error`. Reported after reading, because a file of one line may have that form and be right.
-  absl::Status ErrorOfFile(absl::Status error) const;
+  absl::Status ErrorOfFile(const absl::Status& error) const;
 
   // The number of the last object's line, from 1; 0 before the first.
   std::uint64_t line() const { return line_; }

@@ -34,7 +34,7 @@ class PayloadView {
   std::vector<std::reference_wrapper<const Field>> fields() const {
     std::vector<std::reference_wrapper<const Field>> fields;
     for (const Field& field : payload_->fields()) {
-      if (Has(field)) fields.push_back(field);
+      if (Has(field)) fields.emplace_back(field);
     }
     return fields;
   }

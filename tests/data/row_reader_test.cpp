@@ -85,7 +85,7 @@ TEST(RowReaderTest, TransposesAFileByColumns) {
 
 TEST(RowReaderTest, NamesTheRowOfAFileByColumns) {
   std::vector<float> numbers(5 * 3, 1);
-  numbers[3 * 3 + 2] = std::numeric_limits<float>::quiet_NaN();
+  numbers[std::size_t{3} * 3 + 2] = std::numeric_limits<float>::quiet_NaN();
   const std::string file = NumPyFile<float>("<f4", {5, 3}, numbers, true);
   MemorySource source("v.npy", file);
   BufferedReader in(source);

@@ -1,7 +1,9 @@
 #include "service/trace_parent.h"
 
 #include <string>
+#include <vector>
 
+#include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
 namespace simile::service {
@@ -12,7 +14,7 @@ const std::string kSpan = "00f067aa0ba902b7";
 
 TEST(TraceParentTest, ReadsTraceAndSpan) {
   for (const char* const flags : {"00", "01", "ff"}) {
-    const auto parsed = ParseTraceParent("00-" + kTrace + "-" + kSpan + "-" + flags);
+    const auto parsed = ParseTraceParent(absl::StrCat("00-", kTrace, "-", kSpan, "-", flags));
     ASSERT_TRUE(parsed.has_value()) << flags;
     EXPECT_EQ(parsed->trace_id, kTrace);
     EXPECT_EQ(parsed->parent_span_id, kSpan);
@@ -21,7 +23,7 @@ TEST(TraceParentTest, ReadsTraceAndSpan) {
 
 TEST(TraceParentTest, ReadsTheBeginningOfLaterVersions) {
   for (const char* const rest : {"", "-", "-what-is-not-known-yet"}) {
-    const auto parsed = ParseTraceParent("cc-" + kTrace + "-" + kSpan + "-01" + rest);
+    const auto parsed = ParseTraceParent(absl::StrCat("cc-", kTrace, "-", kSpan, "-01", rest));
     ASSERT_TRUE(parsed.has_value()) << rest;
     EXPECT_EQ(parsed->trace_id, kTrace);
     EXPECT_EQ(parsed->parent_span_id, kSpan);
@@ -30,26 +32,27 @@ TEST(TraceParentTest, ReadsTheBeginningOfLaterVersions) {
 
 TEST(TraceParentTest, IgnoresWhatTheStandardDoesNotAllow) {
   const std::string zeros(32, '0');
-  for (const std::string& header : {
-           std::string(),
-           std::string("00"),
-           "0x-" + kTrace + "-" + kSpan + "-01",             // not a version
-           "01-" + kTrace + "-" + kSpan + "-01.extra",       // no later version continues so
-           "ff-" + kTrace + "-" + kSpan + "-01",             // never a version
-           "00-" + kTrace + "-" + kSpan,                     // no flags
-           "00-" + kTrace + "-" + kSpan + "-1",              // short flags
-           "00-" + kTrace + "-" + kSpan + "-01-extra",       // longer than version 00
-           "00-" + kTrace + "-" + kSpan + "-0g",             // not hexadecimal
-           "00-" + zeros + "-" + kSpan + "-01",              // no trace
-           "00-" + kTrace + "-" + zeros.substr(16) + "-01",  // no span
-           "00-" + kTrace.substr(1) + "-" + kSpan + "0-01",  // short trace
-           "00_" + kTrace + "-" + kSpan + "-01",
-           "00-" + kTrace + "_" + kSpan + "-01",
-           "00-" + kTrace + "-" + kSpan + "_01",
-           "00-4BF92F3577B34DA6A3CE929D0E0E4736-" + kSpan + "-01",  // upper case
-           "00-" + kTrace + "-00F067AA0BA902B7-01",
-           " 00-" + kTrace + "-" + kSpan + "-0",
-       }) {
+  const std::vector<std::string> headers = {
+      std::string(),
+      std::string("00"),
+      "0x-" + kTrace + "-" + kSpan + "-01",             // not a version
+      "01-" + kTrace + "-" + kSpan + "-01.extra",       // no later version continues so
+      "ff-" + kTrace + "-" + kSpan + "-01",             // never a version
+      "00-" + kTrace + "-" + kSpan,                     // no flags
+      "00-" + kTrace + "-" + kSpan + "-1",              // short flags
+      "00-" + kTrace + "-" + kSpan + "-01-extra",       // longer than version 00
+      "00-" + kTrace + "-" + kSpan + "-0g",             // not hexadecimal
+      "00-" + zeros + "-" + kSpan + "-01",              // no trace
+      "00-" + kTrace + "-" + zeros.substr(16) + "-01",  // no span
+      "00-" + kTrace.substr(1) + "-" + kSpan + "0-01",  // short trace
+      "00_" + kTrace + "-" + kSpan + "-01",
+      "00-" + kTrace + "_" + kSpan + "-01",
+      "00-" + kTrace + "-" + kSpan + "_01",
+      "00-4BF92F3577B34DA6A3CE929D0E0E4736-" + kSpan + "-01",  // upper case
+      "00-" + kTrace + "-00F067AA0BA902B7-01",
+      " 00-" + kTrace + "-" + kSpan + "-0",
+  };
+  for (const std::string& header : headers) {
     EXPECT_FALSE(ParseTraceParent(header).has_value()) << header;
   }
 }

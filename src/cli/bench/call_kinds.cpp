@@ -11,7 +11,7 @@
 namespace simile::cli::bench {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using std::string_view_literals::operator""sv;  // NOLINT(misc-unused-using-decls): it is used
 
 const std::vector<float>& AnyVector(const QuerySamples& samples, RandomDraw& random) {
   return samples.query_vectors[random.Below(samples.query_vectors.size())];

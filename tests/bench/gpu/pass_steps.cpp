@@ -19,7 +19,6 @@ using backend::LayAnswers;
 using backend::LayQueries;
 using backend::cuda::PassPlan;
 using backend::cuda::PassStrategy;
-using certificate::CheapStorage;
 using kernels::Pass;
 using kernels::ScoreTile;
 

@@ -5,15 +5,18 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace simile::cli {
 
 // What is in a collection's folder, in memory, so that tests can change it before it is written.
 class FolderContent {
  public:
-  void Put(const std::string& name, std::string bytes) { entries_[name] = {Kind::kFile, bytes}; }
+  void Put(const std::string& name, std::string bytes) {
+    entries_[name] = {Kind::kFile, std::move(bytes)};
+  }
   void PutLink(const std::string& name, std::string target) {
-    entries_[name] = {Kind::kLink, target};
+    entries_[name] = {Kind::kLink, std::move(target)};
   }
   void PutPipe(const std::string& name) { entries_[name] = {Kind::kPipe, ""}; }
   void PutFolder(const std::string& name) { entries_[name] = {Kind::kFolder, ""}; }
