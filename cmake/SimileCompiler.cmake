@@ -54,8 +54,7 @@ endif()
 set(SIMILE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
                     -Woverloaded-virtual -Wold-style-cast -Wcast-qual -Werror)
 if(SIMILE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # What sanitizers add to the code makes GCC 12 warn of <regex> and of whole, right code (GCC bug 105562). Builds without them
-  # keep the warning.
+  # With a sanitizer GCC 12 warns falsely, for instance of <regex> (GCC bug 105562). Builds without a sanitizer keep the warning.
   list(APPEND SIMILE_WARNINGS -Wno-maybe-uninitialized)
 endif()
 

@@ -22,7 +22,7 @@ class LongWork {
   static LongWork Brief() { return LongWork(kBriefNs); }
   // For optional work. Fails after `ns` of estimated time.
   static LongWork Within(std::uint64_t ns) { return LongWork(ns); }
-  // What a hint may take, such as a near value, of an answer that is whole without it.
+  // The time limit of a hint, such as a near value. The answer is complete without the hint.
   static constexpr std::uint64_t kHintNs = 5'000'000;
 
   // Counts work that was done, by its estimated nanoseconds, and asks when a piece is complete.

@@ -29,7 +29,7 @@ absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType
                                       std::span<const std::uint64_t> shape, const Limits& limits);
 
 // Adds a note where there are more dimensions than rows: `v.npy: more dimensions (500) than rows
-// (32): if it is transposed, ...`. For vectors of which no other file says how many rows there are.
+// (32): if it is transposed, ...`. Only for vectors whose number of rows no other file gives.
 void NoteTransposed(std::string_view display_name, const VectorLayout& layout,
                     std::vector<std::string>& notes);
 

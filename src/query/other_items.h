@@ -42,7 +42,7 @@ class OtherItems {
   //         the error of the collection; PERMISSION_DENIED when the caller's filter does not fit
   //         it. Of the call: INVALID_FILTER of "options.required_filter"; work's, without a field.
   absl::StatusOr<const Items*> Of(const Place& place, std::string_view collection);
-  // Whether an error of Of is work's.
+  // Whether `work` made this error of Of.
   static bool IsOfWork(const absl::Status& error) {
     return !error.ok() && base::FieldOf(error).empty();
   }

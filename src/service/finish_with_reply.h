@@ -18,9 +18,9 @@ void FinishWithReply(Call& call, Make&& make) {
   std::optional<typename std::invoke_result_t<Make>::value_type> reply;
   const absl::Status status = Guarded([&] {
     auto made = make();
-    absl::Status made_or_why_not = made.status();
+    absl::Status make_status = made.status();
     if (made.ok()) reply.emplace(*std::move(made));
-    return made_or_why_not;
+    return make_status;
   });
   reply ? call.FinishWith(*reply) : call.Finish(status);
 }

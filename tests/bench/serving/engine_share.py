@@ -26,13 +26,13 @@ import tempfile
 from typing import Iterator
 
 TESTS = pathlib.Path(__file__).resolve().parents[2]
-sys.path += [str(TESTS / "bench"), str(TESTS / "python")]
+sys.path.append(str(TESTS / "bench"))
 
 import contender
 import peer_report
 from contender import Contender
 from processor_name import processor_name
-from servers import ROOT, Failed, Server, await_indexes, load, simile
+from servers import ROOT, Failed, Server, await_indexes, load, require_built, simile
 
 BEGIN = "<!-- engine share: written by tests/bench/serving/engine_share.py -->\n"
 END = "<!-- end of engine share -->\n"
@@ -93,9 +93,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks/serving.md", help="the page to write to")
     parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
     arguments = parser.parse_args()
-    for program in (arguments.simile, arguments.engine_bench):
-        if not program.exists():
-            parser.error(f"{program.name} is not built: cmake --preset bench, then build the targets simile and engine_bench")
+    require_built(parser, arguments.simile, arguments.engine_bench)
     try:
         arguments.collections = [tuple(map(int, text.split("x"))) for text in arguments.collections.split(",")]
     except ValueError:
@@ -221,7 +219,7 @@ def say(case: Case) -> None:
     print(f"{case.rows:,} x {case.dim}, {case.engine}, k {case.k}, {case.load.text()}: {text}", file=sys.stderr, flush=True)
 
 
-def range_text(values: list[float], form: str) -> str:
+def median_text(values: list[float], form: str) -> str:
     return f"{statistics.median(values):{form}}"
 
 
@@ -235,8 +233,8 @@ def table(cases: list[Case]) -> str:
             lines.append([*cells, case.left_out, "", "", "", ""])
             continue
         shares = [ours / alone for ours, alone in zip(case.served_per_s, case.engine_per_s)]
-        lines.append([*cells, range_text(case.engine_per_s, ",.0f"), range_text(case.served_per_s, ",.0f"), f"**{case.share():.2f}**",
-                      f"{min(shares):.2f} to {max(shares):.2f}", range_text(case.batch_size, ".1f")])
+        lines.append([*cells, median_text(case.engine_per_s, ",.0f"), median_text(case.served_per_s, ",.0f"), f"**{case.share():.2f}**",
+                      f"{min(shares):.2f} to {max(shares):.2f}", median_text(case.batch_size, ".1f")])
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 

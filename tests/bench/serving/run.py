@@ -32,7 +32,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import serving_report
 from processor_name import processor_name
-from servers import FILMS, ROOT, SEARCH, Failed, Server, echo, load, make_stubs, python_servers, simile
+from servers import FILMS, ROOT, SEARCH, Failed, Server, echo, load, make_stubs, python_servers, require_built, simile
 
 CLOSED = [(1, 1), (1, 8), (1, 64), (1, 256), (10, 4), (100, 4)]  # queries a call, calls in flight
 LIBRARIES = ["faiss", "torch", "numpy"]
@@ -65,9 +65,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks", help="folder for serving.md and plots")
     parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
     arguments = parser.parse_args()
-    for program in (arguments.simile, arguments.echo):
-        if not program.exists():
-            parser.error(f"{program.name} is not built: cmake --preset bench, then build the targets simile and serving_echo")
+    require_built(parser, arguments.simile, arguments.echo)
     arguments.rivals = [name for name in arguments.rivals.split(",") if name]
     if unknown := set(arguments.rivals) - set(LIBRARIES):
         parser.error(f"no such rival: {', '.join(sorted(unknown))}; there are {', '.join(LIBRARIES)}")

@@ -2,6 +2,7 @@
 them calls.
 """
 
+import argparse
 import contextlib
 import dataclasses
 import json
@@ -91,6 +92,14 @@ def simile(program: pathlib.Path, collection: str, folder: pathlib.Path, *flags,
         environment = dict(os.environ, HOME=home, XDG_CACHE_HOME=home) | (variables or {})
         with running("Simile", [command], None, collection, environment, stderr) as server:
             yield server
+
+
+def require_built(parser: argparse.ArgumentParser, *programs: pathlib.Path) -> None:
+    """Ends the script with a way on where one of them is missing."""
+    for program in programs:
+        if not program.exists():
+            targets = " and ".join(each.name for each in programs)
+            parser.error(f"{program.name} is not built: cmake --preset bench, then build the targets {targets}")
 
 
 def await_indexes(program: pathlib.Path, server: Server) -> None:
