@@ -14,6 +14,7 @@
 #include "simile/matrix_view.h"
 #include "simile/query.h"
 #include "simile/served_by.h"
+#include "simile/turn.h"
 
 namespace simile {
 
@@ -32,6 +33,22 @@ struct ResidentPlan {
   std::uint64_t device_bytes = 0;
   std::uint64_t host_build_bytes = 0;  // the most that building it takes besides
   bool builds_later = false;           // after MakeResident has returned
+};
+
+// A search that may be paused between its pieces. Used by one thread at a time. Borrows the
+// segment, the result and what the batch refers to. Destroyed before it is done, it leaves the
+// result undefined.
+class SearchPass {
+ public:
+  virtual ~SearchPass() = default;
+
+  // Searches on until the turn is over or the search is done, at least one piece. The result is
+  // that of Search, whatever the turns. Returns whether the search is done.
+  // Errors: as SegmentIndex::Search; the pass is then not to be used.
+  virtual absl::StatusOr<bool> Advance(const Turn& turn) = 0;
+
+  // Of its own buffers on the host, without the batch and the result.
+  virtual std::uint64_t bytes() const { return 0; }
 };
 
 // Ranks rows against queries. Immutable once built. Search may be called from any thread (the
@@ -71,6 +88,15 @@ class SegmentIndex {
   //         device fault.
   virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;
 
+  // Begins the same search, to be paused between its pieces. The default has one piece. Several
+  // may be under way at once; those that wait hold their buffers, and no lock.
+  // Errors: kResourceExhausted when there is no memory to begin.
+  virtual absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
+                                                            SearchResult& result) const;
+
+  // Whether a search that begins now has more than one piece.
+  virtual bool CanPause() const { return false; }
+
   // As Search, for checks beside the service: on the host it runs on the calling thread alone and
   // shares no lock with Search, so that no query waits for it.
   virtual absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const {
@@ -90,5 +116,27 @@ class SegmentIndex {
                                                 std::span<float> scores,
                                                 DeviceTime* device_time) const = 0;
 };
+
+// A search of one piece.
+class WholeSearch final : public SearchPass {
+ public:
+  WholeSearch(const SegmentIndex& segment, const SearchBatch& batch, SearchResult& result)
+      : segment_(segment), batch_(batch), result_(result) {}
+
+  absl::StatusOr<bool> Advance(const Turn& /*turn*/) override {
+    if (absl::Status status = segment_.Search(batch_, result_); !status.ok()) return status;
+    return true;
+  }
+
+ private:
+  const SegmentIndex& segment_;
+  const SearchBatch batch_;
+  SearchResult& result_;
+};
+
+inline absl::StatusOr<std::unique_ptr<SearchPass>> SegmentIndex::Begin(const SearchBatch& batch,
+                                                                       SearchResult& result) const {
+  return std::make_unique<WholeSearch>(*this, batch, result);
+}
 
 }  // namespace simile

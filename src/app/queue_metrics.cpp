@@ -70,6 +70,9 @@ std::vector<observe::ScrapedMetric> QueueMetrics(const engine::ExecutorCounts& q
                          .value = gauge.read(queue.lanes[lane])});
     }
   }
+  metrics.push_back(Gauge("simile_queue_paused_bytes",
+                          "Memory that passes under way hold between their slices.",
+                          queue.paused_bytes));
   const service::ResolveWorkers::Counts& resolve = services.resolve;
   metrics.push_back(
       Gauge("simile_resolve_waiting", "Calls that wait for a resolve worker.", resolve.waiting));

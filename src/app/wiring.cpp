@@ -388,6 +388,11 @@ void App::CleanUp() {
   refused_callers_.Look();
   base_->failure_lines.ReportLeftOut();
   base_->audit.ReportLeftOut();
+  std::vector<engine::SnapshotPtr> served;
+  for (const engine::CollectionStatus& status : store_.List()) {
+    if (status.snapshot != nullptr) served.push_back(status.snapshot);
+  }
+  search_times_.Look(served);
   if (!idle_memory_.IsDue(ReadProcess(clock_))) return;
   base::ReturnFreedMemory();
   idle_memory_.Returned(ReadProcess(clock_).resident_bytes);

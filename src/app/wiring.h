@@ -20,6 +20,7 @@
 #include "app/refused_callers.h"
 #include "doctor/examination.h"
 #include "engine/queue/executor.h"
+#include "engine/queue/search_times.h"
 #include "engine/snapshots/change_queue.h"
 #include "engine/snapshots/publisher.h"
 #include "engine/snapshots/snapshot_store.h"
@@ -146,7 +147,8 @@ class App {
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;  // set before calls come
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::MetricsEndpoint> metrics_endpoint_;
-  IdleMemory idle_memory_;  // of the thread of every_second_
+  IdleMemory idle_memory_;                               // of the thread of every_second_
+  engine::SearchTimes search_times_{executor_, clock_};  // likewise
   std::optional<EverySecond> every_second_;
 };
 

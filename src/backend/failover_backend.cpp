@@ -151,6 +151,13 @@ class FailoverIndex final : public SegmentIndex {
     return SearchBy(&SegmentIndex::Search, batch, result);
   }
 
+  absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
+                                                    SearchResult& result) const override {
+    return std::make_unique<Pass>(*this, batch, result);
+  }
+
+  bool CanPause() const override { return fallback() != nullptr; }
+
   absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
     return SearchBy(&SegmentIndex::SearchAside, batch, result);
   }
@@ -164,6 +171,45 @@ class FailoverIndex final : public SegmentIndex {
   }
 
  private:
+  // A search on the GPU, as long as that answers, else on the CPU.
+  class Pass final : public SearchPass {
+   public:
+    Pass(const FailoverIndex& index, const SearchBatch& batch, SearchResult& result)
+        : index_(index), batch_(batch), result_(result), fallback_(index.fallback()) {}
+
+    absl::StatusOr<bool> Advance(const Turn& turn) override {
+      if (fallback_ == nullptr) {
+        const absl::StatusOr<bool> done = AdvanceOn(*index_.gpu_, turn);
+        if (done.ok()) return done;
+        pass_.reset();
+        fallback_ = index_.backend_.FallBackForBatch(done.status());
+      }
+      const auto cpu = index_.CpuIndex();
+      if (!cpu.ok()) return cpu.status();
+      absl::StatusOr<bool> done = AdvanceOn(**cpu, turn);
+      if (done.ok() && *done) result_.SetFallback(fallback_);
+      return done;
+    }
+
+    std::uint64_t bytes() const override { return pass_ == nullptr ? 0 : pass_->bytes(); }
+
+   private:
+    absl::StatusOr<bool> AdvanceOn(const SegmentIndex& index, const Turn& turn) {
+      if (pass_ == nullptr) {
+        absl::StatusOr<std::unique_ptr<SearchPass>> begun = index.Begin(batch_, result_);
+        if (!begun.ok()) return begun.status();
+        pass_ = *std::move(begun);
+      }
+      return pass_->Advance(turn);
+    }
+
+    const FailoverIndex& index_;
+    const SearchBatch batch_;
+    SearchResult& result_;
+    FallbackBackend fallback_;  // null while the GPU answers
+    std::unique_ptr<SearchPass> pass_;
+  };
+
   using SearchMethod = absl::Status (SegmentIndex::*)(const SearchBatch&, SearchResult&) const;
   absl::Status SearchBy(SearchMethod search, const SearchBatch& batch, SearchResult& result) const {
     absl::StatusOr<FallbackBackend> fallback =

@@ -1,6 +1,7 @@
 #include "cli/collection_text.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 #include <vector>
@@ -74,6 +75,14 @@ Json BytesJson(const v1::ResidentBytes& bytes) {
           {"index", bytes.index()},     {"host", ResidentBytes(bytes)}, {"device", bytes.device()}};
 }
 
+Json SearchTimesJson(const v1::Collection& collection) {
+  Json times = Json::array();
+  for (const v1::SearchTime& time : collection.search_times()) {
+    times.push_back({{"queries", time.queries()}, {"search_us", time.search_us()}});
+  }
+  return times;
+}
+
 bool WasRead(const v1::CollectionFile& file) {
   return file.role() != v1::CollectionFile::ROLE_UNSPECIFIED;
 }
@@ -132,6 +141,20 @@ std::string BackendCell(const v1::Collection& collection, const v1::BackendStatu
   return backend.reason() == server.reason() ? BackendName(backend.kind()) : BackendText(backend);
 }
 
+// "4.9 ms for 1 query, 11 ms for 8, 55 ms for 64": of what was measured a few.
+std::string SearchTimesText(const v1::Collection& collection) {
+  constexpr std::array<std::uint32_t, 4> kPrintedSizes = {1, 8, 64, 256};
+  std::string text;
+  for (const v1::SearchTime& time : collection.search_times()) {
+    if (std::ranges::count(kPrintedSizes, time.queries()) == 0) continue;
+    const std::string_view noun = time.queries() == 1 ? " query" : text.empty() ? " queries" : "";
+    text += fmt::format("{}{} for {}{}", text.empty() ? "" : ", ",
+                        ShortTimeText(static_cast<double>(time.search_us()) / 1e6), time.queries(),
+                        noun);
+  }
+  return text;
+}
+
 void AddFacts(const v1::Collection& collection, Table& facts) {
   facts.AddRow(
       {"rows", fmt::format("{} of {} dimensions, {}", base::Grouped(collection.rows()),
@@ -155,6 +178,9 @@ void AddFacts(const v1::Collection& collection, Table& facts) {
   }
   facts.AddRow({"backend", BackendText(collection.backend())});
   facts.AddRow({"engine", EngineText(collection.backend())});
+  if (collection.search_times_size() > 0) {
+    facts.AddRow({"a search takes", SearchTimesText(collection)});
+  }
   if (!collection.index_problem().empty()) facts.AddRow({"index", collection.index_problem()});
   if (!collection.lookup_fields().empty()) {
     facts.AddRow(
@@ -274,6 +300,7 @@ Json CollectionJson(const v1::Collection& collection) {
                {"backend", BackendJson(collection.backend())},
                {"index_built", collection.index_built()},
                {"index_problem", collection.index_problem()},
+               {"search_times", SearchTimesJson(collection)},
                {"files", FilesJson(collection)},
                {"unread_files", collection.unread_files()},
                {"skipped_rows", collection.skipped_rows()},

@@ -26,6 +26,12 @@ constexpr std::string_view kFewerValues = "lower values_max";
 // What a call that is over has not reached.
 constexpr std::string_view kCollectionsStep = "the collections were described";
 
+// Errors: work's.
+absl::Status Describe(const CollectionParts& parts, const PermittedStatus& status,
+                      base::LongWork& work, v1::Collection& message) {
+  return FillCollection(status, parts.backend, parts.executor, work, message);
+}
+
 // How a call takes part in a change: it gets the progress, and then the collection.
 template <class Response>
 PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call) {
@@ -43,8 +49,7 @@ PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Respon
     call.Finish(Guarded([&] {
       Response response;
       base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
-      absl::Status filled =
-          FillCollection(*served, parts.backend, work, *response.mutable_collection());
+      absl::Status filled = Describe(parts, *served, work, *response.mutable_collection());
       if (filled.ok()) call.Send(std::move(response));
       return filled;
     }));
@@ -116,7 +121,7 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
     bool is_full = count == static_cast<int>(*page_size);
     if (!is_full) {
       v1::Collection& collection = *response.add_collections();
-      filled = FillCollection(status, parts.backend, work, collection);
+      filled = Describe(parts, status, work, collection);
       if (!filled.ok()) return false;
       constexpr std::uint64_t kLengthBytes = 8;
       bytes += collection.ByteSizeLong() + kLengthBytes;
@@ -206,7 +211,7 @@ void HandleGetCollection(const CollectionParts& parts, Call& call,
     if (!status.ok()) return status.status();
     FillBackend(parts.backend, call.access(), *response.mutable_backend());
     base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
-    return FillCollection(*status, parts.backend, work, *response.mutable_collection());
+    return Describe(parts, *status, work, *response.mutable_collection());
   }));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/queue/executor.h"
 #include "observe/audit_log.h"
 #include "service/call.h"
 #include "service/collection_message.h"
@@ -30,6 +31,7 @@ struct CollectionParts {
   const Clock& clock;
   const ServedCollections& collections;
   const ServingBackend& backend;
+  const engine::Executor& executor;
   observe::AuditLog& audit;
   const Limits& limits;
 };

@@ -1,6 +1,7 @@
 #include "service/collection_message.h"
 
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -209,6 +210,15 @@ void FillBackendOf(const engine::Snapshot& snapshot, const ServingBackend& backe
   message.set_engine(std::string(engine::EngineOf(snapshot, served_by)));
 }
 
+void FillSearchTimes(const engine::Executor& executor, const engine::Snapshot& snapshot,
+                     v1::Collection& message) {
+  for (const engine::CostEstimator::PassTime& time : executor.TimesOf(snapshot)) {
+    v1::SearchTime& filled = *message.add_search_times();
+    filled.set_queries(time.searches);
+    filled.set_search_us(static_cast<std::uint64_t>(std::llround(time.ms * 1'000)));
+  }
+}
+
 }  // namespace
 
 ServedBy ServingBackend::Now() const {
@@ -284,7 +294,8 @@ void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& me
 }
 
 absl::Status FillCollection(const PermittedStatus& status, const ServingBackend& backend,
-                            base::LongWork& work, v1::Collection& message) {
+                            const engine::Executor& executor, base::LongWork& work,
+                            v1::Collection& message) {
   message.set_name(status.name);
   message.set_state(StateOf(status.state));
   if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
@@ -309,6 +320,7 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
   FillBackendOf(own->snapshot, backend, *message.mutable_backend());
   if (status.snapshot->collection().sees_all_rows_and_users()) {
     FillContent(own->snapshot, message);
+    FillSearchTimes(executor, own->snapshot, message);
   } else {
     FillOwnContent(own->snapshot, own->rows.mask().get(), message);
     message.mutable_backend()->clear_reason();

@@ -9,6 +9,7 @@
 #include <absl/status/status.h>
 
 #include "base/long_work.h"
+#include "engine/queue/executor.h"
 #include "engine/snapshots/change_progress.h"
 #include "filter/filters.h"
 #include "service/served_collections.h"
@@ -63,7 +64,9 @@ void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& me
 // A collection's state and, when it has a snapshot, what that holds for the caller and where it
 // came from. Figures that are not of the caller's rows, and texts that may name others, are left
 // out. Errors: work's.
+//   executor  that runs its searches: it knows how long they take
 absl::Status FillCollection(const PermittedStatus& status, const ServingBackend& backend,
-                            base::LongWork& work, v1::Collection& message);
+                            const engine::Executor& executor, base::LongWork& work,
+                            v1::Collection& message);
 
 }  // namespace simile::service

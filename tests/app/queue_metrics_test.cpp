@@ -13,6 +13,7 @@ TEST(QueueMetricsTest, NamesEveryLaneAndBudget) {
   counts.lanes[0] = {.waiting = 30, .running = 2, .large_waiting = 20, .wait_ms_estimated = 40};
   counts.lanes[2].waiting = 7;
   counts.queue_bytes = 4'096;
+  counts.paused_bytes = 2'048;
   service::RpcServices::Counts services;
   services.unsent_bytes = 5'000;
   services.resolve = {.waiting = 3, .waiting_bytes = 300, .begun = 4, .begun_bytes = 400};
@@ -31,6 +32,7 @@ TEST(QueueMetricsTest, NamesEveryLaneAndBudget) {
   EXPECT_EQ(values.at("simile_queue_wait_estimated_seconds plain"), 0.04);
   EXPECT_EQ(values.at("simile_queue_depth hard"), 0);
   EXPECT_EQ(values.at("simile_queue_depth bulk"), 7);
+  EXPECT_EQ(values.at("simile_queue_paused_bytes"), 2'048);
   EXPECT_EQ(values.at("simile_resolve_waiting"), 3);
   EXPECT_EQ(values.at("simile_resolve_begun"), 4);
   EXPECT_EQ(values.at("simile_budget_bytes queue"), 4'096);

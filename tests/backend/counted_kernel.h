@@ -17,8 +17,9 @@ class CountedKernel {
   }
 
   const backend::cpu::Int8Kernel* kernel() {
-    counting_ = {real_->isa, real_->four_columns_max, real_->reads_int4, &Enter, real_->leave,
-                 &Scan};
+    counting_ = *real_;
+    counting_.enter = &Enter;
+    counting_.scan = &Scan;
     return &counting_;
   }
   // Passes by a single thread over segments of more than one block: it enters once for the first

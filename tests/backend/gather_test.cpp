@@ -28,9 +28,11 @@ class GatherTest : public ::testing::Test {
   void ExpectTheScansAnswers(const SegmentRows& rows, const SearchBatch& batch,
                              const std::vector<std::uint32_t>& queries, const std::string& what) {
     PrepareResult(batch, rows, scanned_);
-    scan_.Run(pool_, rows, batch, scanned_);
+    scan_.Begin(rows, batch, scanned_);
+    scan_.Advance(pool_, WholeTurn());
     PrepareResult(batch, rows, gathered_);
-    gather_.Run(pool_, rows, batch, queries, gathered_);
+    gather_.Begin(rows, batch, queries, gathered_);
+    gather_.Advance(pool_, WholeTurn());
     for (std::uint32_t query = 0; query < batch.specs.size(); ++query) {
       if (!std::ranges::binary_search(queries, query)) {
         ASSERT_TRUE(gathered_.Hits(query).empty())
@@ -39,13 +41,13 @@ class GatherTest : public ::testing::Test {
       }
       ASSERT_TRUE(std::ranges::equal(gathered_.Hits(query), scanned_.Hits(query)))
           << what << ", query " << query;
-      ASSERT_EQ(gathered_.Engine(query), "gather-" + std::string(Kernel().isa)) << what;
+      ASSERT_EQ(gathered_.Engine(query), "gather") << what;
     }
   }
 
   ThreadPool pool_{2};
-  ScanSearch scan_{Kernel(), pool_.thread_count()};
-  Gather gather_{scan_};
+  ScanSearch scan_{Kernel(), pool_.thread_count(), "scan"};
+  Gather gather_{scan_, "gather"};
   SearchResult scanned_;
   SearchResult gathered_;
 };

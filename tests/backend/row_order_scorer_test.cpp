@@ -67,7 +67,8 @@ void ExpectReferenceScores(std::size_t row_count, std::size_t query_count, std::
   scored = 0;
   rows_read.clear();
   lists_rows = threads == 1;
-  scorer.Run(pool, {"counted", nullptr, kCountScattered}, rows->view(), queries);
+  scorer.Begin(rows->view(), queries);
+  scorer.Advance(pool, {"counted", nullptr, kCountScattered}, WholeTurn());
 
   std::size_t unknown_of_all = 0;
   std::set<std::uint32_t> wanted;
@@ -121,7 +122,8 @@ TEST(RowOrderScorerTest, HasNothingToDoWhereAllScoresAreKnown) {
   ThreadPool pool(2);
   RowOrderScorer scorer;
   scorer.Reserve(1, 2);
-  scorer.Run(pool, Fastest(), rows->view(), queries);
+  scorer.Begin(rows->view(), queries);
+  scorer.Advance(pool, Fastest(), WholeTurn());
   EXPECT_EQ(queries[0].scored, 0U);
   EXPECT_EQ(known[0].lower, 1);
 }

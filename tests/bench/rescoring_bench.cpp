@@ -43,9 +43,8 @@ class CountedKernels {
   static void Count(Int8Options& options) {
     real_int8_ = options.large;
     real_canonical_ = options.canonical;
-    int8_ = {real_int8_->isa,        real_int8_->four_columns_max,
-             real_int8_->reads_int4, real_int8_->enter,
-             real_int8_->leave,      &Scan};
+    int8_ = *real_int8_;
+    int8_.scan = &Scan;
     canonical_ = {real_canonical_->isa, real_canonical_->score_block, &ScoreScattered};
     options.large = options.small = &int8_;
     options.canonical = &canonical_;

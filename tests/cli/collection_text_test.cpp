@@ -136,6 +136,23 @@ TEST(CollectionTextTest, ShowsDetailsFieldsAndNotes) {
   EXPECT_THAT(details, HasSubstr("note: 500 user vectors were normalized\n"));
 }
 
+TEST(CollectionTextTest, ShowsHowLongSearchesOfSomeSizesTake) {
+  v1::Collection films = Films();
+  for (const auto& [queries, us] :
+       {std::pair(1, 430), std::pair(2, 500), std::pair(8, 1'200), std::pair(64, 5'500)}) {
+    v1::SearchTime& time = *films.add_search_times();
+    time.set_queries(queries);
+    time.set_search_us(us);
+  }
+  EXPECT_THAT(CollectionDetails(films, Terminal{}),
+              HasSubstr("a search takes  430 us for 1 query, 1.2 ms for 8, 5.5 ms for 64\n"));
+  const nlohmann::ordered_json described = CollectionJson(films);
+  ASSERT_EQ(described["search_times"].size(), 4U);
+  EXPECT_EQ(described["search_times"][1].dump(), R"({"queries":2,"search_us":500})");
+  EXPECT_THAT(CollectionDetails(Films(), Terminal{}), Not(HasSubstr("a search takes")))
+      << "before the first is measured";
+}
+
 v1::Collection FilmsWithFiles() {
   v1::Collection films = Films();
   const auto add = [&](const char* name, v1::CollectionFile::Role role, std::uint64_t bytes,

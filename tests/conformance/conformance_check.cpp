@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "certificate/canonical_score.h"
 #include "certificate/seeded_random.h"
@@ -62,6 +66,60 @@ void ExpectNothingBetterLeftOut(const ConformanceCase& drawn, std::size_t query,
     ASSERT_LE(exact - kth_exact, error(row) + kth_error)
         << drawn.description << ", query " << query << ": row " << row << " was left out for row "
         << kth;
+  }
+}
+
+// Turns that end after every piece, or after some, as drawn.
+class DrawnTurn final : public Turn {
+ public:
+  //   one_in  1: after every piece
+  DrawnTurn(std::uint64_t seed, std::uint64_t one_in) : seed_(seed), one_in_(one_in) {}
+  bool IsOver() const override {
+    const std::uint64_t look = looks_.fetch_add(1, std::memory_order_relaxed);
+    return tests::SeededRandom(seed_ + look).Below(one_in_) == 0;
+  }
+
+ private:
+  const std::uint64_t seed_;
+  const std::uint64_t one_in_;
+  mutable std::atomic<std::uint64_t> looks_{0};
+};
+
+// Two searches that are paused by turns, and a third that is given up, have the same answers.
+void ExpectSameWhenPaused(const ConformanceCase& drawn, const SegmentIndex& index,
+                          const SearchResult& whole, EngineTally& tally) {
+  tests::SeededRandom random(drawn.seed);
+  std::array<SearchResult, 3> results;
+  std::vector<std::unique_ptr<SearchPass>> passes;
+  for (SearchResult& result : results) {
+    auto begun = index.Begin(drawn.Batch(), result);
+    ASSERT_TRUE(begun.ok()) << drawn.description << ": " << begun.status().ToString();
+    passes.push_back(*std::move(begun));
+  }
+  const DrawnTurn turn(drawn.seed, random.OneIn(2) ? 1 : random.Between(1, 20));
+  ASSERT_TRUE(passes.back()->Advance(turn).ok());
+  passes.pop_back();
+  for (std::size_t left = passes.size(); left > 0;) {
+    std::unique_ptr<SearchPass>& pass = passes[random.Below(passes.size())];
+    if (pass == nullptr) continue;
+    const absl::StatusOr<bool> done = pass->Advance(turn);
+    ASSERT_TRUE(done.ok()) << drawn.description << ": " << done.status().ToString();
+    if (!*done) {
+      tally.CountPause();
+      continue;
+    }
+    pass.reset();
+    --left;
+  }
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    for (std::size_t query = 0; query < drawn.specs.size(); ++query) {
+      ASSERT_TRUE(std::ranges::equal(results[i].Hits(query), whole.Hits(query)))
+          << drawn.description << ", query " << query << ", paused";
+      // The pass is gone: an engine's name lives as long as the backend.
+      const std::string_view engine = results[i].Engine(query);
+      ASSERT_EQ(engine.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), engine.npos)
+          << drawn.description << ", query " << query << ", paused: " << engine;
+    }
   }
 }
 
@@ -136,7 +194,8 @@ std::uint64_t EngineTally::StartingWith(std::string_view prefix) const {
   return count;
 }
 
-void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result) {
+void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result,
+                    EngineTally& tally) {
   const ConformanceCase drawn = MakeCase(seed);
   const auto index = backend.MakeResident(drawn.Segment());
   ASSERT_TRUE(index.ok()) << drawn.description << ": " << index.status().ToString();
@@ -145,6 +204,9 @@ void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result) 
   const absl::Status status = (*index)->Search(drawn.Batch(), result);
   ASSERT_TRUE(status.ok()) << drawn.description << ": " << status.ToString();
   ExpectOracleAnswers(drawn, result);
+  if (::testing::Test::HasFatalFailure()) return;
+  tally.Count(result);
+  ExpectSameWhenPaused(drawn, **index, result, tally);
   if (::testing::Test::HasFatalFailure()) return;
   ExpectReferenceScores(drawn, **index);
 }

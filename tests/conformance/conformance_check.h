@@ -33,15 +33,19 @@ class EngineTally {
   // Queries whose engine's name starts with this; "" for all that had a row to rank.
   std::uint64_t StartingWith(std::string_view prefix) const;
   std::uint64_t rescans() const { return rescans_; }
+  // How often a search was paused.
+  void CountPause() { ++pauses_; }
+  std::uint64_t pauses() const { return pauses_; }
 
  private:
   std::map<std::string, std::uint64_t> queries_;
   std::uint64_t rescans_ = 0;
+  std::uint64_t pauses_ = 0;
 };
 
-// Makes the case of this seed resident, searches it and checks all of the above. `result` is the
-// caller's, so that a test reuses one for all its cases: what a search leaves in it must not change
-// the next answer. Fails the running test.
-void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result);
+// Makes the case of this seed resident, searches it at once and with pauses, counts that and checks
+// all of the above. `result` is the caller's, so that a test reuses one for all its cases: what a
+// search leaves in it must not change the next answer. Fails the running test.
+void ExpectConforms(Backend& backend, std::uint64_t seed, SearchResult& result, EngineTally& tally);
 
 }  // namespace simile::conformance

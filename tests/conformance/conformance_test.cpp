@@ -151,7 +151,8 @@ TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
 
   SearchResult result;  // one for all cases: see ExpectConforms
   if (const char* seed = std::getenv("SIMILE_CONFORMANCE_SEED")) {
-    ExpectConforms(*backend, std::strtoull(seed, nullptr, 10), result);
+    EngineTally tally;
+    ExpectConforms(*backend, std::strtoull(seed, nullptr, 10), result, tally);
     return;
   }
   const Rotation rotation = Rotation::FromEnvironment();
@@ -160,12 +161,11 @@ TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
   std::size_t cases = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + kCasesPerShard; ++seed) {
     if (!rotation.Covers(seed)) continue;
-    ExpectConforms(*backend, seed, result);
+    ExpectConforms(*backend, seed, result, tally);
     if (HasFatalFailure()) {
       std::printf("replay with SIMILE_CONFORMANCE_SEED=%" PRIu64 "\n", seed);
       return;
     }
-    tally.Count(result);
     ++cases;
   }
   std::printf("%s (%s on %s): %zu of the %zu cases from seed %" PRIu64 " (rotation %s), %" PRIu64
@@ -174,6 +174,7 @@ TEST_P(ConformanceTest, AnswersWithTheOraclesRowsAndBits) {
               cases, kCasesPerShard, first_seed, rotation.text().c_str(),
               tally.StartingWith(under_test.engine), under_test.engine);
   EXPECT_GT(tally.StartingWith(under_test.engine), 0U) << "no query ran on what the case forces";
+  EXPECT_GT(tally.pauses(), 0U) << "no search was paused";
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ConformanceTest,

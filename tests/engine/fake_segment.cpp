@@ -6,6 +6,38 @@
 #include "simile/rank_key.h"
 
 namespace simile::engine {
+namespace {
+
+// Computes everything in its last piece.
+class FakePass final : public SearchPass {
+ public:
+  FakePass(const FakeSegment& segment, const SearchBatch& batch, SearchResult& result)
+      : segment_(segment), batch_(batch), result_(result) {}
+
+  absl::StatusOr<bool> Advance(const Turn& turn) override {
+    do {
+      if (segment_.on_piece) segment_.on_piece();
+      if (++done_ < segment_.pieces) continue;
+      if (absl::Status status = segment_.Search(batch_, result_); !status.ok()) return status;
+      return true;
+    } while (!turn.IsOver());
+    return false;
+  }
+  std::uint64_t bytes() const override { return 1'000; }
+
+ private:
+  const FakeSegment& segment_;
+  const SearchBatch batch_;
+  SearchResult& result_;
+  std::size_t done_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SearchPass>> FakeSegment::Begin(const SearchBatch& batch,
+                                                               SearchResult& result) const {
+  return std::make_unique<FakePass>(*this, batch, result);
+}
 
 absl::Status FakeSegment::Search(const SearchBatch& batch, SearchResult& result) const {
   {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -23,6 +24,10 @@ class FakeSegment final : public SegmentIndex {
   std::size_t row_count() const override { return rows_.row_count(); }
   std::size_t dim() const override { return rows_.dim(); }
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override;
+  absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
+                                                    SearchResult& result) const override;
+  bool CanPause() const override { return pieces > 1; }
+  absl::StatusOr<double> Built() const override { return built ? 1.0 : 0.5; }
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
                                         std::span<float> scores,
                                         DeviceTime* device_time) const override;
@@ -33,7 +38,11 @@ class FakeSegment final : public SegmentIndex {
   };
   std::vector<Pass> passes() const;
 
+  std::atomic<bool> built = true;  // its index
+
   // Set before the first search.
+  std::size_t pieces = 1;                    // of a search that may be paused
+  std::function<void()> on_piece;            // before each of these
   std::function<void()> on_search;           // before anything is computed
   std::function<void(SearchResult&)> spoil;  // after everything is computed
   absl::Status status;                       // returned instead of an answer

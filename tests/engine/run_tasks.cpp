@@ -14,7 +14,7 @@ std::vector<absl::StatusOr<std::vector<QueryResult>>> RunTasks(
     std::span<const std::unique_ptr<SearchTask>> tasks, const Clock& clock) {
   constexpr std::uint32_t kSearchesMax = 1U << 20;
   SearchWorkspace workspace;
-  PlainPass pass(workspace);
+  PlainPass pass;
   HardQueries hard_queries(tasks.front()->snapshot, workspace, clock);
   std::vector<TaskProgress> progress(tasks.size());
   std::vector<PlainPass::Part> plain;
@@ -25,10 +25,13 @@ std::vector<absl::StatusOr<std::vector<QueryResult>>> RunTasks(
     if (IsHard(*tasks[i])) {
       hard.push_back(&progress[i]);
     } else {
-      plain.push_back({&progress[i], tasks[i]->queries.size()});
+      plain.push_back({&progress[i], nullptr, tasks[i]->queries.size()});
     }
   }
-  if (!plain.empty()) static_cast<void>(pass.Run(plain));
+  if (!plain.empty()) {
+    pass.Begin(plain, nullptr);
+    static_cast<void>(pass.Advance(WholeTurn()));
+  }
   const Clock::Duration slice = std::chrono::hours(1);
   const std::atomic<bool> yield = false;
   HardQueries::Report report;

@@ -1,5 +1,7 @@
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,9 +20,11 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::Pair;
 
 // A server whose data root has a copy of the films, an empty folder and a link that leads out.
 class CollectionsTest : public testing::Test {
@@ -64,7 +68,10 @@ TEST_F(CollectionsTest, DescribesACollection) {
   v1::ListCollectionsResponse list;
   ASSERT_TRUE(client_->List(list).ok());
   ASSERT_EQ(list.collections_size(), 1);
-  const v1::Collection films = Get("films");
+  v1::Collection films = Get("films");
+  for (v1::Collection* const described : {&films, list.mutable_collections(0)}) {
+    described->clear_search_times();  // which are measured meanwhile
+  }
   EXPECT_EQ(films.DebugString(), list.collections(0).DebugString());
   EXPECT_EQ(films.name(), "films");
   EXPECT_EQ(films.state(), v1::Collection::STATE_SERVING);
@@ -93,6 +100,20 @@ TEST_F(CollectionsTest, DescribesACollection) {
   EXPECT_EQ(films.backend().kind(), v1::BACKEND_KIND_CPU);
   EXPECT_FALSE(films.backend().reason().empty());
   EXPECT_THAT(films.notes(), Contains(HasSubstr("preference_vectors.npy: 500 rows normalized")));
+}
+
+TEST_F(CollectionsTest, MeasuresHowLongSearchesTake) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  std::map<std::uint32_t, std::uint64_t> times;
+  while (times.count(256) == 0 && std::chrono::steady_clock::now() < end) {
+    times.clear();
+    const v1::Collection films = Get("films");
+    for (const v1::SearchTime& time : films.search_times()) {
+      times[time.queries()] = time.search_us();
+    }
+  }
+  EXPECT_THAT(times,
+              ElementsAre(Pair(1, Gt(0U)), Pair(8, Gt(0U)), Pair(64, Gt(0U)), Pair(256, Gt(0U))));
 }
 
 // One that is scanned plainly, and one with an index.

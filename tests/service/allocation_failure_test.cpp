@@ -339,7 +339,7 @@ class AllocationFailureTest : public testing::Test {
   const SearchPipeline pipeline_{
       {clock_, served_.snapshots(), executor_, metrics_, limits_, workers_}};
   observe::AuditLog audit_{log_, clock_};
-  const CollectionParts collections_{clock_, served_, serving_, audit_, limits_};
+  const CollectionParts collections_{clock_, served_, serving_, executor_, audit_, limits_};
   const LookupParts lookups_{clock_, served_.snapshots(), limits_, metrics_};
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
 #include <optional>
 #include <string>
@@ -86,9 +87,10 @@ class Calls {
     const absl::Status status =
         random_.OneIn(16) ? absl::UnavailableError("the device is lost") : absl::OkStatus();
     fails_ = fails_ || !status.ok();
-    store_.Publish(collection,
-                   GenerationOf(
-                       random_.Below(kContents), [this] { Search(); }, lives_.Begin(), status));
+    const std::size_t pieces = random_.OneIn(2) ? 1 : random_.Between(2, 5);
+    store_.Publish(collection, GenerationOf(
+                                   random_.Below(kContents), [this] { Search(); }, lives_.Begin(),
+                                   pieces, status));
   }
 
   void Search() {
@@ -96,6 +98,7 @@ class Calls {
     if (stopped_) simulator_.Fail("a search runs after the stop");
     searching_ = true;
     simulator_.Pause(4);
+    if (random_.OneIn(4)) simulator_.Sleep(std::chrono::milliseconds(random_.Between(5, 15)));
     searching_ = false;
   }
 
@@ -253,6 +256,9 @@ class Calls {
   std::string CheckIdle() {
     const engine::ExecutorCounts counts = executor_->counts();
     if (std::string wrong = WrongCounts(counts); !wrong.empty()) return wrong;
+    std::uint64_t running = 0;
+    for (const engine::LaneCounts& lane : counts.lanes) running += lane.running;
+    if (counts.paused_bytes > 0 && running == 0) return "a pass is paused that nobody waits for";
     std::uint64_t may_wait = 0;
     for (const Call& call : calls_) {
       if (!call.accepted || call.answers > 0) continue;
@@ -274,9 +280,9 @@ class Calls {
       if (call.refused && call.answers != 0) simulator_.Fail("a call is refused and answered");
     }
     const engine::ExecutorCounts counts = executor_->counts();
-    if (counts.queue_bytes != 0 || counts.queue_depth != 0) {
-      simulator_.Fail(fmt::format("at the end {} queries and {} bytes are in the queue",
-                                  counts.queue_depth, counts.queue_bytes));
+    if (counts.queue_bytes != 0 || counts.queue_depth != 0 || counts.paused_bytes != 0) {
+      simulator_.Fail(fmt::format("at the end {} queries and {} bytes are in the queue, {} paused",
+                                  counts.queue_depth, counts.queue_bytes, counts.paused_bytes));
     }
     for (const engine::LaneCounts& lane : counts.lanes) {
       if (lane.running != 0 || lane.large_waiting != 0 || lane.wait_ms_estimated != 0) {

@@ -27,6 +27,7 @@ def bug(name: str, path: str, *edits: tuple[str, str]) -> Bug:
 
 EXECUTOR = "queue/executor.cpp"
 SCHEDULE = "queue/schedule.cpp"
+RUNNER = "queue/slice_runner.cpp"
 STORE = "snapshots/snapshot_store.cpp"
 RECLAIMER = "snapshots/reclaimer.cpp"
 PUBLISHER = "snapshots/publisher.cpp"
@@ -53,7 +54,11 @@ BUGS = (
          "  if (PLANTED) counts_.queue_bytes -= found->second->bytes;")),
     bug("kTwoLead", EXECUTOR,
         ("    if (schedule_.empty() || leading_) return false;",
-         "    if (schedule_.empty() || (leading_ && !PLANTED)) return false;")),
+         "    if (schedule_.empty() || (leading_ && !PLANTED)) return false;"),
+        ("    if (!CanLead() || stopping_ || !schedule_.IsSmall(kRunHereMs)) {",
+         "    if (!CanLead() || stopping_ || (!schedule_.IsSmall(kRunHereMs) && !PLANTED)) {"),
+        ("    while (schedule_.IsSmall(kRunHereMs - ms) && TakeSlice()) {",
+         "    while ((schedule_.IsSmall(kRunHereMs - ms) || PLANTED) && TakeSlice()) {")),
     bug("kLosesWakeUp", EXECUTOR,
         ("    dispatch_wanted_ = !schedule_.empty() || stopping_;",
          "    dispatch_wanted_ = !PLANTED && (!schedule_.empty() || stopping_);")),
@@ -67,14 +72,24 @@ BUGS = (
         ("      return snapshot == other.snapshot && k_class == other.k_class;",
          "      return (snapshot == other.snapshot || PLANTED) && k_class == other.k_class;")),
     bug("kKeepsSearchesOfRemoved", SCHEDULE,
-        ("    group.searches -= found->searches;\n    group.work_ms -= found->work_ms;",
-         "    if (!PLANTED) group.searches -= found->searches;\n    group.work_ms -= found->work_ms;")),
+        ("      group.searches -= found->searches;\n      group.work_ms -= found->work_ms;",
+         "      if (!PLANTED) group.searches -= found->searches;\n      group.work_ms -= found->work_ms;")),
     bug("kChargesNoPlainWork", SCHEDULE,
         ("  lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];",
          "  if (slice.lane != Lane::kPlain || !PLANTED)\n"
          "    lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];")),
     bug("kSavesIdleTimeUp", SCHEDULE,
         ("  if (IsIdle(collection)) {", "  if (IsIdle(collection) && !PLANTED) {")),
+    # Passes that are paused.
+    bug("kKeepsGivenUpPass", "search/plain_pass.cpp",
+        ("  if (!any_left) End();", "  if (!any_left && !PLANTED) End();")),
+    bug("kMixesPasses", RUNNER,
+        ("    if (pass.lane == slice.lane && pass.large == slice.large && pass.shape.IsLike(slice.shape)) {",
+         "    if (pass.lane == slice.lane && (pass.large == slice.large || PLANTED) &&\n"
+         "        pass.shape.IsLike(slice.shape)) {")),
+    bug("kChargesLastSlices", SCHEDULE,
+        ("  CollectionOf(*group).virtual_ms += ms;",
+         "  if (slice.ends || !PLANTED) CollectionOf(*group).virtual_ms += ms;")),
     # The snapshot store.
     bug("kReadsSnapshotTwice", STORE,
         ("                                                      std::string_view id) const {\n"

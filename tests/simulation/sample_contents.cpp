@@ -119,12 +119,15 @@ void Lives::End() {
   }
 }
 
-engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_search,
-                              std::shared_ptr<const void> life, const absl::Status& status) {
+engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_piece,
+                              std::shared_ptr<const void> life, std::size_t pieces,
+                              const absl::Status& status) {
   const Content& known = Contents()[content];
   auto segment =
       std::make_shared<engine::FakeSegment>(known.dataset->vectors.view(), 0, std::move(life));
-  segment->on_search = std::move(on_search);
+  if (pieces > 1) segment->on_piece = on_piece;
+  segment->on_search = std::move(on_piece);
+  segment->pieces = pieces;
   segment->status = status;
   engine::Snapshot snapshot;
   snapshot.id = known.dataset->content_id;

@@ -44,9 +44,10 @@ class Lives {
 };
 
 // An unpublished generation of a content.
-//   on_search  called by each search before it computes
-engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_search,
-                              std::shared_ptr<const void> life,
+//   on_piece  called before each piece of a search, and before it computes
+//   pieces    of a search that may be paused
+engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_piece,
+                              std::shared_ptr<const void> life, std::size_t pieces = 1,
                               const absl::Status& status = absl::OkStatus());
 
 // Queries [first, first + count) of kQueries as a task, without `done`, deadline and cancellation.

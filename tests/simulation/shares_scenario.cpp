@@ -48,8 +48,9 @@ class Shares {
     engine::SnapshotPtr snapshot;
     Clock::TimePoint begins;
     double search_ms = 0;
-    double device_ms = 0;  // that it has had
-    int waiting = 0;       // calls without an answer
+    std::size_t pieces = 1;  // of a plain search
+    double device_ms = 0;    // that it has had
+    int waiting = 0;         // calls without an answer
     // When it last began to have work: what all had had by then, and it.
     double since_ms = 0;
     double before_ms = 0;
@@ -59,9 +60,13 @@ class Shares {
     for (std::size_t i = 0; i < kClasses; ++i) {
       Class& of = classes_[i];
       of.search_ms = 2 + 0.001 * static_cast<double>(random_.Below(6'000));
+      if (i != kHard && random_.OneIn(2)) {
+        of.search_ms *= 8;
+        of.pieces = 31;
+      }
       of.begins = simulator_.now();
       of.snapshot = std::make_shared<const engine::Snapshot>(GenerationOf(
-          i, [this, &of] { Search(of); }, nullptr));
+          i, [this, &of] { Search(of); }, nullptr, of.pieces));
     }
     if (random_.OneIn(2)) {
       classes_[kSecond].begins += std::chrono::milliseconds(random_.Between(100, 300));
@@ -97,13 +102,18 @@ class Shares {
 
   void Search(Class& of) {
     const Clock::TimePoint began = simulator_.now();
-    simulator_.Sleep(std::chrono::duration_cast<Clock::Duration>(Milliseconds(of.search_ms)));
+    simulator_.Sleep(std::chrono::duration_cast<Clock::Duration>(Milliseconds(PieceMs(of))));
     const double ms = Milliseconds(simulator_.now() - began).count();
     of.device_ms += ms;
     all_ms_ += ms;
     CheckShare(classes_[kHard], 0.2);
     CheckShare(classes_[kBulk], 0.05);
     CheckCollections();
+  }
+
+  // One for each piece, and one before it computes.
+  static double PieceMs(const Class& of) {
+    return of.pieces == 1 ? of.search_ms : of.search_ms / static_cast<double>(of.pieces + 1);
   }
 
   static bool HasWork(const Class& of) { return of.waiting > 2; }
@@ -118,7 +128,7 @@ class Shares {
     }
     const double all_ms = all_ms_ - of.since_ms;
     const double own_ms = of.device_ms - of.before_ms;
-    if (own_ms < share * all_ms - 2 * engine::kSliceMs - of.search_ms) {
+    if (own_ms < share * all_ms - 2 * engine::kSliceMs - PieceMs(of)) {
       simulator_.Fail(fmt::format("{} work has had {:.0f} ms of {:.0f}",
                                   &of == &classes_[kHard] ? "hard" : "bulk", own_ms, all_ms));
     }
@@ -133,7 +143,8 @@ class Shares {
     }
     least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms);
     most_ahead_ms_ = std::max(most_ahead_ms_, ahead_ms);
-    const double slices_ms = 2 * engine::kSliceMs;
+    const double slices_ms =
+        2 * engine::kSliceMs + PieceMs(classes_[kFirst]) + PieceMs(classes_[kSecond]);
     if (most_ahead_ms_ - least_ahead_ms_ > slices_ms) {
       simulator_.Fail(fmt::format("one collection has had {:.0f} ms more than another of its lane",
                                   most_ahead_ms_ - least_ahead_ms_));

@@ -15,17 +15,22 @@ namespace simile::backend::cpu {
 
 // Ends passes over the same rows together: the candidates of all their queries are scored row by
 // row (RowOrderScorer). Gives the answers of Int8Pass::Finish, faster where rows are candidates of
-// several queries each. Keeps its buffers from one batch to the next; used by one thread at a time.
+// several queries each. One batch at a time; keeps its buffers from one to the next.
 class BatchFinish {
  public:
   //   candidates_together  so many are scored at a time, or those of one query
   explicit BatchFinish(std::size_t candidates_together)
       : candidates_together_(candidates_together) {}
 
-  // Scores, ranks and proves.
-  //   passes  borrowed. REQUIRES: they are scanned; at most RowOrderScorer::kQueriesMax queries
+  // Begins to end these passes.
+  //   passes   borrowed. REQUIRES: they are scanned; at most RowOrderScorer::kQueriesMax queries
+  //   threads  of the pool it will be run with
   // Throws std::bad_alloc.
-  void Run(ThreadPool& pool, const Int8Segment& segment, std::span<Int8Pass* const> passes);
+  void Begin(std::span<Int8Pass* const> passes, unsigned threads);
+  // Scores, ranks and proves until the turn is over. Returns whether that is done. Does not throw.
+  bool Advance(ThreadPool& pool, const Int8Segment& segment, const Turn& turn);
+  // Of the buffers that grow with queries and their candidates.
+  std::uint64_t bytes() const;
 
  private:
   struct Query {
@@ -39,14 +44,20 @@ class BatchFinish {
 
   void List(std::span<Int8Pass* const> passes);
   void Reserve(unsigned threads);
-  // For queries whose candidates are scored together.
-  void RunSome(ThreadPool& pool, const Int8Segment& segment, std::span<Query> queries);
-  // Calls work(query, its entry of to_score_, scratch) for each, on the threads of the pool.
+  // Chooses the next queries whose candidates are scored together.
+  void TakeSome();
+  bool AdvanceSome(ThreadPool& pool, const Int8Segment& segment, const Turn& turn);
+  // Calls work(query, its entry of to_score_, scratch) for each of them, on the threads of the
+  // pool. Returns whether that is done.
   template <class Work>
-  void ForEach(ThreadPool& pool, std::span<Query> queries, Work work);
+  bool ForEach(ThreadPool& pool, const Turn& turn, Work work);
 
   const std::size_t candidates_together_;
-  std::vector<Query> queries_;                   // of the call
+  std::vector<Query> queries_;                   // of the batch
+  std::span<Query> left_;                        // of them, those to come
+  std::span<Query> some_;                        // of them, those that are scored together
+  StepsDone steps_;                              // with these
+  PartsOfJob claimed_;                           // of them, in the step at hand
   base::PageBuffer candidates_;                  // Candidate, of the queries scored together
   std::vector<CandidateScratch> scratch_;        // [thread]
   std::vector<RowOrderScorer::Query> to_score_;  // [query]

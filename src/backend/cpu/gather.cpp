@@ -1,7 +1,6 @@
 #include "backend/cpu/gather.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "backend/cpu/scan_plan.h"
 
@@ -17,44 +16,49 @@ constexpr std::size_t kSmallCopy = kSmallWork / 4;
 
 }  // namespace
 
-void Gather::Run(ThreadPool& pool, const SegmentRows& rows, const SearchBatch& batch,
-                 std::span<const std::uint32_t> queries, SearchResult& result) {
-  ListRows(rows, *batch.specs[queries.front()].mask);
-  CopyRows(pool, rows);
-  CopyQueries(batch, queries);
-  const std::size_t dim = rows.rows.dim();
-  const SegmentRows copies{
-      {rows_.As<const float>(), passing_.size(), dim}, nullptr, rows.metric, 0};
-  const SearchBatch copied{{queries_.As<const float>(), queries.size(), dim},
-                           std::span(specs_).first(queries.size())};
-  PrepareResult(copied, copies, result_);
-  scan_.Run(pool, copies, copied, result_);
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    const std::span<const Hit> found = result_.Hits(i);
-    const std::span<Hit> hits = result.Buffer(queries[i]);
-    for (std::size_t rank = 0; rank < found.size(); ++rank) {
-      hits[rank] = {passing_[found[rank].row], found[rank].score};
-    }
-    result.SetCount(queries[i], found.size());
-    result.SetCost(queries[i], result_.Cost(i));
-    result.SetEngine(queries[i], name_.c_str());
+void Gather::Begin(const SegmentRows& rows, const SearchBatch& batch,
+                   std::span<const std::uint32_t> queries, SearchResult& result) {
+  of_ = &rows;
+  batch_ = batch;
+  wanted_ = queries;
+  result_ = &result;
+  steps_.Reset();
+  rows_copied_.Reset();
+  queries_copied_ = 0;
+  ListRows(*batch.specs[queries.front()].mask);
+  const std::size_t row_bytes = rows.rows.padded_dim() * sizeof(float);
+  rows_.Reserve(passing_.size() * row_bytes);
+  queries_.Reserve(queries.size() * row_bytes);
+  if (specs_.size() < queries.size()) {
+    excluded_.resize(queries.size());  // first: either may throw
+    specs_.resize(queries.size());
   }
 }
 
-void Gather::ListRows(const SegmentRows& rows, const RowMask& mask) {
-  passing_.clear();
-  const Row end = rows.first_row + static_cast<Row>(rows.rows.row_count());
-  mask.ForEachAllowed(rows.first_row, end, [this](Row row) { passing_.push_back(row); });
+bool Gather::Advance(ThreadPool& pool, const Turn& turn) {
+  const bool done = steps_.Do(0, [&] { return CopyRows(pool, turn); }) &&
+                    steps_.Do(1, [&] { return CopyQueries(turn); }) && scan_.Advance(pool, turn);
+  if (done) WriteAnswers();
+  return done;
 }
 
-void Gather::CopyRows(ThreadPool& pool, const SegmentRows& rows) {
-  const std::size_t padded_dim = rows.rows.padded_dim();
-  rows_.Reserve(passing_.size() * padded_dim * sizeof(float));
-  std::atomic<std::size_t> next{0};
+std::uint64_t Gather::bytes() const {
+  return rows_.bytes() + queries_.bytes() + passing_.capacity() * sizeof(Row) +
+         copied_result_.buffer_bytes();
+}
+
+void Gather::ListRows(const RowMask& mask) {
+  passing_.clear();
+  const Row end = of_->first_row + static_cast<Row>(of_->rows.row_count());
+  mask.ForEachAllowed(of_->first_row, end, [this](Row row) { passing_.push_back(row); });
+}
+
+bool Gather::CopyRows(ThreadPool& pool, const Turn& turn) {
+  const std::size_t padded_dim = of_->rows.padded_dim();
   auto copy = [&](unsigned) {
-    ClaimParts(next, passing_.size(), kRowsAtOnce, [&](std::size_t first, std::size_t end) {
+    rows_copied_.Claim(turn, passing_.size(), kRowsAtOnce, [&](std::size_t first, std::size_t end) {
       for (std::size_t i = first; i < end; ++i) {
-        std::copy_n(rows.rows.PaddedRow(passing_[i] - rows.first_row), padded_dim,
+        std::copy_n(of_->rows.PaddedRow(passing_[i] - of_->first_row), padded_dim,
                     rows_.As<float>() + i * padded_dim);
       }
     });
@@ -64,30 +68,55 @@ void Gather::CopyRows(ThreadPool& pool, const SegmentRows& rows) {
   } else {
     pool.Run(copy);
   }
+  return rows_copied_.AreDone(passing_.size());
 }
 
-void Gather::CopyQueries(const SearchBatch& batch, std::span<const std::uint32_t> queries) {
-  const std::size_t padded_dim = batch.queries.padded_dim();
-  queries_.Reserve(queries.size() * padded_dim * sizeof(float));
-  if (specs_.size() < queries.size()) {
-    specs_.resize(queries.size());
-    excluded_.resize(queries.size());
+bool Gather::CopyQueries(const Turn& turn) {
+  while (queries_copied_ < wanted_.size()) {
+    CopyQuery(queries_copied_++);
+    if (queries_copied_ < wanted_.size() && turn.IsOver()) return false;
   }
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    std::copy_n(batch.queries.PaddedRow(queries[i]), padded_dim,
-                queries_.As<float>() + i * padded_dim);
-    const QuerySpec& spec = batch.specs[queries[i]];
-    excluded_[i].clear();
-    auto copy = passing_.begin();
-    for (const Row row : spec.excluded_rows) {
-      copy = std::lower_bound(copy, passing_.end(), row);
-      if (copy == passing_.end()) break;
-      if (*copy == row) excluded_[i].push_back(static_cast<Row>(copy - passing_.begin()));
+  BeginScan();
+  return true;
+}
+
+void Gather::CopyQuery(std::size_t i) {
+  const std::size_t padded_dim = batch_.queries.padded_dim();
+  std::copy_n(batch_.queries.PaddedRow(wanted_[i]), padded_dim,
+              queries_.As<float>() + i * padded_dim);
+  const QuerySpec& spec = batch_.specs[wanted_[i]];
+  excluded_[i].clear();
+  auto copy = passing_.begin();
+  for (const Row row : spec.excluded_rows) {
+    copy = std::lower_bound(copy, passing_.end(), row);
+    if (copy == passing_.end()) break;
+    if (*copy == row) excluded_[i].push_back(static_cast<Row>(copy - passing_.begin()));
+  }
+  specs_[i] = {.k = spec.k,
+               .mask = nullptr,
+               .excluded_rows = excluded_[i],
+               .score_threshold = spec.score_threshold};
+}
+
+void Gather::BeginScan() {
+  const std::size_t dim = of_->rows.dim();
+  copies_ = {{rows_.As<const float>(), passing_.size(), dim}, nullptr, of_->metric, 0};
+  const SearchBatch copied{{queries_.As<const float>(), wanted_.size(), dim},
+                           std::span(specs_).first(wanted_.size())};
+  PrepareResult(copied, copies_, copied_result_);
+  scan_.Begin(copies_, copied, copied_result_);
+}
+
+void Gather::WriteAnswers() {
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    const std::span<const Hit> found = copied_result_.Hits(i);
+    const std::span<Hit> hits = result_->Buffer(wanted_[i]);
+    for (std::size_t rank = 0; rank < found.size(); ++rank) {
+      hits[rank] = {passing_[found[rank].row], found[rank].score};
     }
-    specs_[i] = {.k = spec.k,
-                 .mask = nullptr,
-                 .excluded_rows = excluded_[i],
-                 .score_threshold = spec.score_threshold};
+    result_->SetCount(wanted_[i], found.size());
+    result_->SetCost(wanted_[i], copied_result_.Cost(i));
+    result_->SetEngine(wanted_[i], name_);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "backend/cpu/scan_search.h"
@@ -13,33 +12,50 @@
 namespace simile::backend::cpu {
 
 // Answers queries whose mask lets few rows pass: copies those rows together and scans the copy. The
-// rows keep their order, so that ties are broken as in the whole segment. Keeps its buffers from
-// one search to the next; used by one thread at a time.
+// rows keep their order, so that ties are broken as in the whole segment. One search at a time;
+// keeps its buffers from one to the next.
 class Gather {
  public:
   //   scan  borrowed
-  explicit Gather(ScanSearch& scan)
-      : scan_(scan), name_("gather-" + std::string(scan.kernel().isa)) {}
+  //   name  what receipts call it; lives as long as the backend
+  Gather(ScanSearch& scan, const char* name) : scan_(scan), name_(name) {}
 
-  // Answers queries that share one mask.
+  // Begins to answer queries that share one mask. Borrows all of it.
   //   queries  which of the batch; their answers go to the same places of result
-  // Throws std::bad_alloc. Cost: the passing rows are read and written once, then scanned.
-  void Run(ThreadPool& pool, const SegmentRows& rows, const SearchBatch& batch,
-           std::span<const std::uint32_t> queries, SearchResult& result);
+  // Throws std::bad_alloc.
+  void Begin(const SegmentRows& rows, const SearchBatch& batch,
+             std::span<const std::uint32_t> queries, SearchResult& result);
+  // Goes on until the turn is over. Returns whether all queries are answered. Throws
+  // std::bad_alloc. Cost in all: the passing rows are read and written once, then scanned.
+  bool Advance(ThreadPool& pool, const Turn& turn);
+  // Of the buffers that grow with queries, passing rows and hits.
+  std::uint64_t bytes() const;
 
  private:
-  void ListRows(const SegmentRows& rows, const RowMask& mask);
-  void CopyRows(ThreadPool& pool, const SegmentRows& rows);
-  void CopyQueries(const SearchBatch& batch, std::span<const std::uint32_t> queries);
+  void ListRows(const RowMask& mask);
+  bool CopyRows(ThreadPool& pool, const Turn& turn);
+  bool CopyQueries(const Turn& turn);
+  void CopyQuery(std::size_t i);
+  void BeginScan();
+  void WriteAnswers();
 
   ScanSearch& scan_;
-  const std::string name_;
+  const char* const name_;
   std::vector<Row> passing_;                // the caller's row numbers, ascending
   base::PageBuffer rows_;                   // [passing, padded_dim]
   base::PageBuffer queries_;                // [queries, padded_dim]
   std::vector<QuerySpec> specs_;            // of the copies
   std::vector<std::vector<Row>> excluded_;  // of each query, as row numbers of the copy
-  SearchResult result_;
+  SearchResult copied_result_;
+  SegmentRows copies_;
+  // Of the search:
+  const SegmentRows* of_ = nullptr;
+  SearchBatch batch_;
+  std::span<const std::uint32_t> wanted_;  // queries
+  SearchResult* result_ = nullptr;
+  StepsDone steps_;
+  PartsOfJob rows_copied_;
+  std::size_t queries_copied_ = 0;
 };
 
 }  // namespace simile::backend::cpu

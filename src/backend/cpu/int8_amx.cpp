@@ -293,6 +293,6 @@ void Scan(const BlockScan& block) { AmxScan(block).Run(); }
 
 }  // namespace
 
-const Int8Kernel kInt8Amx{"amx", 0, false, &Enter, &Leave, &Scan};
+const Int8Kernel kInt8Amx{"amx", 0, false, 1U << 30, &Enter, &Leave, &Scan};
 
 }  // namespace simile::backend::cpu

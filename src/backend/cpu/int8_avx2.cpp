@@ -60,6 +60,7 @@ using Walk = Int8Walk<Avx2Products>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx2{"avx2", kFourColumnsMax, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Avx2{"avx2",       kFourColumnsMax, true,       1U << 26,
+                           &Walk::Enter, &Walk::Leave,    &Walk::Scan};
 
 }  // namespace simile::backend::cpu

@@ -126,6 +126,7 @@ using Walk = Int8Walk<Avx512VnniProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8Avx512Vnni{"avx512vnni", 0, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Avx512Vnni{"avx512vnni", 0,          true, 1U << 29, &Walk::Enter,
+                                 &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

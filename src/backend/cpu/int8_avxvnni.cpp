@@ -46,6 +46,7 @@ using Walk = Int8Walk<AvxVnniProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8AvxVnni{"avxvnni", 0, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8AvxVnni{"avxvnni",    0,          true, 1U << 28, &Walk::Enter,
+                              &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

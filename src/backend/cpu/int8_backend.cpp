@@ -13,28 +13,15 @@
 
 #include <fmt/format.h>
 
-#include "backend/cpu/batch_finish.h"
-#include "backend/cpu/gather.h"
 #include "backend/cpu/int8_kernels.h"
-#include "backend/cpu/int8_pass.h"
+#include "backend/cpu/int8_search.h"
 #include "backend/cpu/row_scores.h"
-#include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
-#include "backend/zero_query.h"
 #include "base/background_priority.h"
 #include "base/error_detail.h"
-#include "simile/zero_vector.h"
 
 namespace simile::backend::cpu {
 namespace {
-
-// One more query in a pass costs about as much as gathering row_count / 512 rows; scanning a
-// gathered row for one query costs an eighth of gathering it. Estimated for AMX at a million rows
-// of 384 dimensions: 0.15 ns a row of the pass, 80 ns to gather a row, 10 ns to score it; vector
-// kernels take four times as long for a query of the pass. engine_cost.py measures gathers and
-// passes under filters.
-constexpr std::size_t kRowsOfJoining = 512;
-constexpr std::size_t kScoresOfGathering = 8;
 
 // A small segment is scanned plainly.
 bool IsPacked(const Int8Options& options, std::size_t row_count) {
@@ -48,45 +35,61 @@ PackedShape ShapeFor(const Int8Options& options, std::size_t row_count, std::siz
   return shape;
 }
 
-// The threads and buffers that segments share. Runs one search at a time; a second caller waits.
+// The threads and buffers that segments share. One search at a time has the threads; others wait,
+// or are paused.
 class Int8Engine {
  public:
   explicit Int8Engine(const Int8Options& options)
       : options_(options),
         pool_(options.threads),
-        scan_(*options.canonical, pool_.thread_count()),
-        gather_(scan_),
         row_scores_(*options.canonical),
-        memory_(pool_.thread_count()),
-        finish_(options.candidates_together),
-        shares_(pool_.thread_count()),
-        large_name_(fmt::format("int8-{}", options.large->isa)),
-        small_name_(fmt::format("int8-{}", options.small->isa)),
-        int4_name_(fmt::format("int4-{}", options.small->isa)) {}
+        names_{.scan = ScanName(*options.canonical),
+               .gather = fmt::format("gather-{}", options.canonical->isa),
+               .large = fmt::format("int8-{}", options.large->isa),
+               .small = fmt::format("int8-{}", options.small->isa),
+               .int4 = fmt::format("int4-{}", options.small->isa)} {
+    idle_.reserve(kIdleSearches);
+    idle_.push_back(NewSearch());
+  }
 
   const Int8Options& options() const { return options_; }
   const ThreadPool& pool() const { return pool_; }
-  const std::string& name() const { return large_name_; }
+  const std::string& name() const { return names_.large; }
 
   // Whether a segment is packed at all.
   bool Packs(std::size_t row_count) const { return IsPacked(options_, row_count); }
 
   // As SegmentIndex::engine. Reads nothing that a search changes.
-  //   packed  as for Search
+  //   packed  null where the rows are not packed, or not yet
   const std::string& NameOfOneQuery(const PackedRows* packed) const {
-    return packed == nullptr ? scan_.name() : NameOf(KernelFor(1), WidthFor(1, *packed));
+    if (packed == nullptr) return names_.scan;
+    return NameOf(options_, names_, KernelFor(options_, 1), WidthFor(1, *packed));
   }
 
-  //   packed  null where the rows are not packed, or not yet
+  // A search that nobody uses. Throws std::bad_alloc.
+  std::unique_ptr<Int8Search> LendSearch() {
+    {
+      const std::lock_guard lock(idle_mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<Int8Search> search = std::move(idle_.back());
+        idle_.pop_back();
+        return search;
+      }
+    }
+    return NewSearch();
+  }
+  // Some are kept for the next searches, one of them whatever its size.
+  void GiveBack(std::unique_ptr<Int8Search> search) {
+    search->End();
+    const std::lock_guard lock(idle_mutex_);
+    const bool is_kept = idle_.empty() || search->bytes() <= kIdleBytesMax;
+    if (is_kept && idle_.size() < kIdleSearches) idle_.push_back(std::move(search));
+  }
+
   // Throws std::bad_alloc.
-  void Search(const SegmentRows& rows, const PackedRows* packed, const SearchBatch& batch,
-              SearchResult& result) {
+  bool Advance(Int8Search& search, const Turn& turn) {
     const std::lock_guard lock(mutex_);
-    PrepareResult(batch, rows, result);
-    if (packed == nullptr) return scan_.Run(pool_, rows, batch, result);
-    SplitByMask(rows, batch, result);
-    RunGathers(rows, batch, result);
-    RunPasses(rows, *packed, batch, result);
+    return search.Advance(pool_, turn);
   }
 
   absl::StatusOr<FallbackBackend> Score(const SegmentRows& rows, MatrixView queries,
@@ -96,209 +99,38 @@ class Int8Engine {
   }
 
  private:
-  // The kernel and the codes with which a pass for so many queries begins.
-  const Int8Kernel& KernelFor(std::size_t query_count) const {
-    return query_count >= options_.tuning.large_batch_min ? *options_.large : *options_.small;
-  }
-  static CodeWidth WidthFor(std::size_t query_count, const PackedRows& packed) {
-    return packed.shape().has_int4 && query_count <= kQueriesTogether ? CodeWidth::kInt4
-                                                                      : CodeWidth::kByte;
-  }
-  // What answers name it.
-  const std::string& NameOf(const Int8Kernel& kernel, CodeWidth width) const {
-    if (width == CodeWidth::kInt4) return int4_name_;
-    return &kernel == options_.large ? large_name_ : small_name_;
-  }
+  // Idle searches that are kept. More may be under way: those allocate buffers of their own.
+  static constexpr std::size_t kIdleSearches = 3;
+  static constexpr std::uint64_t kIdleBytesMax = std::uint64_t{32} << 20;
 
-  // Queries of a batch that share a mask, neighbours in masked_.
-  struct MaskGroup {
-    std::size_t first;
-    std::size_t count;
-    std::size_t passing;  // rows
-    bool gathered;
-  };
-
-  // Answers queries of zeros and sorts the others into queries to scan for and, mask by mask,
-  // queries to gather for.
-  void SplitByMask(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
-    ListMasks(rows, batch, result);
-    ChooseGathers(rows.rows.row_count());
-    for (const MaskGroup& group : groups_) {
-      if (group.gathered) continue;
-      const auto queries = QueriesOf(group);
-      scanned_.insert(scanned_.end(), queries.begin(), queries.end());
-    }
+  std::unique_ptr<Int8Search> NewSearch() const {
+    return std::make_unique<Int8Search>(options_, names_, pool_.thread_count());
   }
-
-  std::span<const std::uint32_t> QueriesOf(const MaskGroup& group) const {
-    return std::span(masked_).subspan(group.first, group.count);
-  }
-
-  void ListMasks(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
-    const auto mask_of = [&](std::uint32_t query) { return batch.specs[query].mask; };
-    scanned_.clear();
-    masked_.clear();
-    for (std::uint32_t query = 0; query < batch.specs.size(); ++query) {
-      if (IsZeroVector(batch.queries[query])) {
-        AnswerZeroQuery(rows, batch.specs[query], query, result);
-        continue;
-      }
-      (mask_of(query) == nullptr ? scanned_ : masked_).push_back(query);
-    }
-    std::ranges::sort(masked_, [&](std::uint32_t a, std::uint32_t b) {
-      return mask_of(a) != mask_of(b) ? std::less<>()(mask_of(a), mask_of(b)) : a < b;
-    });
-    const Row end = rows.first_row + static_cast<Row>(rows.rows.row_count());
-    groups_.clear();
-    for (std::size_t first = 0, last = 0; first < masked_.size(); first = last) {
-      const RowMask* mask = mask_of(masked_[first]);
-      while (last < masked_.size() && mask_of(masked_[last]) == mask) ++last;
-      groups_.push_back({first, last - first, mask->AllowedCount(rows.first_row, end), false});
-    }
-  }
-
-  // A pass reads all codes, however many queries need it, and one more query costs little. So the
-  // rows of a mask are gathered where that saves the whole pass, or where they are so few that
-  // joining the pass costs more.
-  void ChooseGathers(std::size_t row_count) {
-    const std::size_t few = row_count / options_.tuning.gather_share;
-    std::size_t rows_instead = 0;  // gathered instead of a pass for masked queries alone
-    for (MaskGroup& group : groups_) {
-      group.gathered = group.passing * (1 + group.count / kScoresOfGathering) <=
-                       group.count * row_count / kRowsOfJoining;
-      if (!group.gathered) rows_instead += group.passing;
-    }
-    if (!scanned_.empty() || rows_instead > few) return;  // the pass is needed
-    for (MaskGroup& group : groups_) group.gathered = true;
-  }
-
-  void RunGathers(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
-    for (const MaskGroup& group : groups_) {
-      if (group.gathered) gather_.Run(pool_, rows, batch, QueriesOf(group), result);
-    }
-  }
-
-  void RunPasses(const SegmentRows& rows, const PackedRows& packed, const SearchBatch& batch,
-                 SearchResult& result) {
-    uncertain_.clear();
-    RunPasses(rows, packed, batch, scanned_, true, result);
-    // The end of a pass has detected which guesses were wrong: search those again with proven
-    // gates.
-    scanned_.swap(uncertain_);
-    uncertain_.clear();
-    if (!scanned_.empty()) RunPasses(rows, packed, batch, scanned_, false, result);
-    assert(uncertain_.empty());
-  }
-
-  void RunPasses(const SegmentRows& rows, const PackedRows& packed, const SearchBatch& batch,
-                 std::span<const std::uint32_t> queries, bool speculative, SearchResult& result) {
-    const unsigned threads = pool_.thread_count();
-    while (!queries.empty()) {
-      const std::size_t count =
-          QueriesOfInt8Pass(batch.specs, queries, rows.rows.row_count(), threads);
-      const std::span<const std::uint32_t> taken = queries.first(count);
-      queries = queries.subspan(count);
-      const Int8Segment segment{rows, packed, KernelFor(count), scan_.kernel(),
-                                options_.small_pass_bytes};
-      if (threads > 1 && count / threads >= options_.tuning.queries_of_thread_min) {
-        RunShares(segment, batch, taken, speculative, result);
-      } else {
-        Int8Pass pass(segment, batch, taken, speculative, WidthFor(count, packed), memory_, result);
-        pass.Scan(pool_);
-        if (FinishesByRow(segment, batch, taken)) {
-          Int8Pass* const one = &pass;
-          finish_.Run(pool_, segment, {&one, 1});
-        } else {
-          pass.Finish(pool_);
-        }
-        Conclude(pass, segment.kernel, result);
-      }
-    }
-  }
-
-  // Gives each thread a pass over all rows for its share of the queries.
-  void RunShares(const Int8Segment& segment, const SearchBatch& batch,
-                 std::span<const std::uint32_t> queries, bool speculative, SearchResult& result) {
-    const std::size_t threads = shares_.size();
-    for (std::size_t i = 0; i < threads; ++i) {
-      const std::size_t first = queries.size() * i / threads;
-      const std::size_t end = queries.size() * (i + 1) / threads;
-      shares_[i].pass.emplace(segment, batch, queries.subspan(first, end - first), speculative,
-                              CodeWidth::kByte, shares_[i].memory, result);
-    }
-    ForEachShare([this](Int8Pass& pass) { pass.Scan(alone_); });
-    if (FinishesByRow(segment, batch, queries)) {
-      std::vector<Int8Pass*>& passes = passes_of_shares_;
-      passes.clear();
-      for (Share& share : shares_) passes.push_back(&*share.pass);
-      finish_.Run(pool_, segment, passes);
-    } else {
-      ForEachShare([this](Int8Pass& pass) { pass.Finish(alone_); });
-    }
-    for (Share& share : shares_) {
-      Conclude(*share.pass, segment.kernel, result);
-      share.pass.reset();  // the pass borrows the batch
-    }
-  }
-
-  template <class Work>
-  void ForEachShare(Work work) {
-    std::atomic<std::size_t> next{0};
-    auto run = [&](unsigned /*participant*/) {
-      ClaimParts(next, shares_.size(), 1,
-                 [&](std::size_t i, std::size_t) { work(*shares_[i].pass); });
-    };
-    pool_.Run(run);
-  }
-
-  // Whether the candidates of these queries are scored row by row: where a row is wanted by so many
-  // of several queries on average, as far as k says, and threads are woken at all.
-  bool FinishesByRow(const Int8Segment& segment, const SearchBatch& batch,
-                     std::span<const std::uint32_t> queries) const {
-    const std::size_t row_count = segment.rows.rows.row_count();
-    std::size_t wanted = 0;
-    for (const std::uint32_t query : queries)
-      wanted += std::min<std::size_t>(batch.specs[query].k, row_count);
-    const bool several = queries.size() >= Rescorer::kRowsScoredTogether;
-    return several &&
-           !IsSmallPass(segment.packed.shape(), queries.size(), options_.small_pass_bytes) &&
-           wanted / row_count >= options_.row_order_hits_per_row;
-  }
-
-  void Conclude(const Int8Pass& pass, const Int8Kernel& kernel, SearchResult& result) {
-    const std::string& name = NameOf(kernel, pass.width());
-    for (std::size_t i = 0; i < pass.queries().size(); ++i) {
-      const std::uint32_t query = pass.queries()[i];
-      result.SetEngine(query, name.c_str());
-      if (!pass.certain(i)) uncertain_.push_back(query);
-    }
-  }
-
-  // One thread's part of a batch whose queries are divided.
-  struct Share {
-    Int8Memory memory{1};
-    std::optional<Int8Pass> pass;  // while such a batch runs
-  };
 
   const Int8Options options_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards pool_ and row_scores_
   ThreadPool pool_;
-  ScanSearch scan_;
-  Gather gather_;
   RowScores row_scores_;
-  Int8Memory memory_;
-  BatchFinish finish_;
-  ThreadPool alone_{1};  // has no threads of its own
-  std::vector<Share> shares_;
-  std::vector<Int8Pass*> passes_of_shares_;
-  // The strategies as answers name them.
-  const std::string large_name_;
-  const std::string small_name_;
-  const std::string int4_name_;
-  std::vector<std::uint32_t> scanned_;
-  std::vector<std::uint32_t> uncertain_;
-  std::vector<std::uint32_t> masked_;  // by mask
-  std::vector<MaskGroup> groups_;
+  const Int8Names names_;
+  std::mutex idle_mutex_;  // guards idle_
+  std::vector<std::unique_ptr<Int8Search>> idle_;
+};
+
+// A search of the engine that is lent for so long.
+class LentSearch {
+ public:
+  // Throws std::bad_alloc.
+  explicit LentSearch(Int8Engine& engine) : engine_(engine), search_(engine.LendSearch()) {}
+  ~LentSearch() { engine_.GiveBack(std::move(search_)); }
+  LentSearch(const LentSearch&) = delete;
+  LentSearch& operator=(const LentSearch&) = delete;
+
+  Int8Search* operator->() const { return search_.get(); }
+  bool Advance(const Turn& turn) { return engine_.Advance(*search_, turn); }
+
+ private:
+  Int8Engine& engine_;
+  std::unique_ptr<Int8Search> search_;
 };
 
 // How many rows are searched for as queries to check new packed rows, and for how many hits each.
@@ -359,6 +191,15 @@ class Int8Index final : public SegmentIndex {
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
     return Search(engine_, PackedIfBuilt(), batch, result);
   }
+  absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
+                                                    SearchResult& result) const override {
+    try {
+      return std::make_unique<Pass>(*this, batch, result);
+    } catch (const std::bad_alloc&) {
+      return NoMemoryForHits(batch, rows_, engine_.pool());
+    }
+  }
+  bool CanPause() const override { return true; }
   absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
     return Search(aside_, PackedIfBuilt(), batch, result);
   }
@@ -423,12 +264,39 @@ class Int8Index final : public SegmentIndex {
   absl::Status Search(Int8Engine& engine, const PackedRows* packed, const SearchBatch& batch,
                       SearchResult& result) const {
     try {
-      engine.Search(rows_, packed, batch, result);
+      LentSearch search(engine);
+      search->Begin(rows_, packed, batch, result);
+      search.Advance(WholeTurn());
     } catch (const std::bad_alloc&) {
       return NoMemoryForHits(batch, rows_, engine.pool());
     }
     return absl::OkStatus();
   }
+
+  // The search of an index that may be paused.
+  class Pass final : public SearchPass {
+   public:
+    // Throws std::bad_alloc.
+    Pass(const Int8Index& index, const SearchBatch& batch, SearchResult& result)
+        : index_(index), batch_(batch), search_(index.engine_) {
+      search_->Begin(index.rows_, index.PackedIfBuilt(), batch, result);
+    }
+
+    absl::StatusOr<bool> Advance(const Turn& turn) override {
+      try {
+        return search_.Advance(turn);
+      } catch (const std::bad_alloc&) {
+        return NoMemoryForHits(batch_, index_.rows_, index_.engine_.pool());
+      }
+    }
+
+    std::uint64_t bytes() const override { return search_->bytes(); }
+
+   private:
+    const Int8Index& index_;
+    const SearchBatch batch_;
+    LentSearch search_;
+  };
 
   // The backend's, which outlives its segments.
   Int8Engine& engine_;

@@ -175,6 +175,6 @@ void Scan(const BlockScan& block) {
 
 }  // namespace
 
-const Int8Kernel kInt8NeonDot{"neondot", 0, true, &Walk::Enter, &Walk::Leave, &Scan};
+const Int8Kernel kInt8NeonDot{"neondot", 0, true, 1U << 27, &Walk::Enter, &Walk::Leave, &Scan};
 
 }  // namespace simile::backend::cpu

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "backend/cpu/grow_to.h"
 #include "backend/cpu/row_order_scorer.h"
@@ -21,8 +23,11 @@ constexpr std::size_t kCandidateBytesMax = 256U << 20;
 // that getting them anew hardly counts: more than 500 queries of k 1,000.
 constexpr std::size_t kCandidateBytesKept = 32U << 20;
 
-// Queries that a thread claims at a time to pack or to finish.
+// Queries that a thread claims at a time to pack.
 constexpr std::size_t kQueriesAtOnce = 4;
+
+// The queries of a block that are scanned together are whole pairs of tiles.
+constexpr std::size_t kQueriesMultiple = 2 * kTileQueries;
 
 // A query starts without a gate, so that every row of its first piece is a hit: the first piece is
 // small, and each next one not much larger.
@@ -44,6 +49,16 @@ float GuessCaution(std::size_t rotated_dim) {
 
 std::size_t CapacityOf(const QuerySpec& spec, std::size_t row_count, std::size_t threads) {
   return Candidates::CapacityFor(std::min<std::size_t>(spec.k, row_count), row_count, threads);
+}
+
+// Divides the queries of a pass evenly into as few parts as a block's products allow.
+std::size_t QueriesAtOnce(const Int8Kernel& kernel, const PackedShape& shape,
+                          std::size_t query_count) {
+  const std::size_t products_of_query = shape.block_rows * shape.rotated_dim;
+  const std::size_t most = std::max(kQueriesMultiple, kernel.products_at_once / products_of_query);
+  const std::size_t parts = (query_count + most - 1) / most;
+  const std::size_t part = (query_count + parts - 1) / parts;
+  return (part + kQueriesMultiple - 1) / kQueriesMultiple * kQueriesMultiple;
 }
 
 void RaiseTo(std::atomic<float>& gate, float value) {
@@ -90,6 +105,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
       caution_(speculative ? GuessCaution(shape_.rotated_dim) : 1.0F),
       small_(IsSmallPass(shape_, queries.size(), segment.small_pass_bytes)),
       few_(small_ || queries.size() <= kQueriesAtOnce),
+      queries_at_once_(QueriesAtOnce(segment.kernel, shape_, queries.size())),
       memory_(memory),
       result_(result) {
   assert(shape_.block_rows <= std::size_t{1} << kPairRowBits);
@@ -109,8 +125,11 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
   }
   GrowTo(memory_.certain_, count);
   GrowTo(memory_.excluded_, count);
+  memory_.left_.clear();
+  memory_.left_.reserve(memory_.workers_.size() * std::tuple_size_v<decltype(Worker::left)>);
   for (Worker& worker : memory_.workers_) {
     worker.progress = {};
+    worker.left_count = 0;
     PackedQueries::Reserve(segment.packed, worker.packing);
     worker.product.Reserve(ScratchBytes(count));
     const std::size_t hits_max = count * shape_.block_rows;
@@ -133,29 +152,35 @@ Int8Pass::~Int8Pass() {
   for (Worker& worker : memory_.workers_) worker.buffers.DropBeyond(kCandidateBytesKept);
 }
 
-void Int8Pass::Scan(ThreadPool& pool) {
-  auto begin = [this](unsigned participant) { BeginQueries(participant); };
-  auto scan = [this](unsigned participant) { ScanChunks(participant); };
-  RunJob(pool, begin, few_);
-  if (shape_.block_count() > 1) RunJob(pool, scan, small_);
+bool Int8Pass::Scan(ThreadPool& pool, const Turn& turn) {
+  auto begin = [&](unsigned participant) { BeginQueries(participant, turn); };
+  auto scan = [&](unsigned participant) { ScanChunks(participant, turn); };
+  return steps_.Do(0, [&] {
+    RunJob(pool, begin, few_);
+    return begun_.AreDone(queries_.size());
+  }) && steps_.Do(1, [&] {
+    if (shape_.block_count() == 1) return true;
+    RunJob(pool, scan, small_);
+    const bool all_claimed =
+        next_chunk_.load(std::memory_order_relaxed) * shape_.chunk_blocks >= shape_.block_count();
+    return CollectLeft() && all_claimed;
+  });
 }
 
-void Int8Pass::BeginQueries(unsigned participant) {
+void Int8Pass::BeginQueries(unsigned participant, const Turn& turn) {
   Worker& worker = memory_.workers_[participant];
-  const auto begin = [&](std::size_t first, std::size_t end) {
-    if (!worker.progress.joined) {
-      Join(worker);
-      segment_.kernel.enter(queries_.size());
-    }
+  bool entered = false;
+  begun_.Claim(turn, queries_.size(), kQueriesAtOnce, [&](std::size_t first, std::size_t end) {
+    if (!worker.progress.joined) Join(worker);
+    if (!std::exchange(entered, true)) segment_.kernel.enter(queries_.size());
     for (std::size_t query = first; query < end; ++query) {
       memory_.packed_.Pack(segment_.packed, query, Vector(query), batch_.queries.padded_dim(),
                            worker.packing);
       memory_.excluded_[query].Reset(Spec(query).excluded_rows);
     }
     ScanFirstBlock(worker, {first, end - first});
-  };
-  ClaimParts(next_begun_, queries_.size(), kQueriesAtOnce, begin);
-  if (worker.progress.joined) segment_.kernel.leave();
+  });
+  if (entered) segment_.kernel.leave();
 }
 
 void Int8Pass::Join(Worker& worker) const {
@@ -184,44 +209,88 @@ void Int8Pass::ScanFirstBlock(Worker& worker, const Queries& queries) {
   }
 }
 
-void Int8Pass::ScanChunks(unsigned participant) {
+void Int8Pass::ScanChunks(unsigned participant, const Turn& turn) {
   Worker& worker = memory_.workers_[participant];
   const std::size_t block_count = shape_.block_count();
-  const auto claim = [this] {
-    return next_chunk_.fetch_add(1, std::memory_order_relaxed) * shape_.chunk_blocks;
+  // What earlier turns left comes first.
+  const auto claim = [&]() -> Place {
+    const std::size_t left = next_left_.fetch_add(1, std::memory_order_relaxed);
+    if (left < memory_.left_.size()) return memory_.left_[left];
+    const std::size_t first =
+        next_chunk_.fetch_add(1, std::memory_order_relaxed) * shape_.chunk_blocks;
+    // The first block has been scanned by BeginQueries.
+    return {std::max<std::size_t>(first, 1), std::min(first + shape_.chunk_blocks, block_count), 0,
+            std::nullopt};
   };
+  const auto is_there = [&](const Place& place) { return place.block < block_count; };
   // Claims the next chunk early, so that its first block can be prefetched.
-  std::size_t first = claim();
-  if (first >= block_count) return;
+  Place place = claim();
+  if (!is_there(place)) return;
   if (!worker.progress.joined) Join(worker);
   segment_.kernel.enter(queries_.size());
-  while (first < block_count) {
-    const std::size_t next = claim();
-    const std::size_t end = std::min(first + shape_.chunk_blocks, block_count);
-    // The first chunk was counted with its first block, in Join.
-    if (first > 0) worker.progress.rows_begun += (end - first) * shape_.block_rows;
-    for (std::size_t block = std::max<std::size_t>(first, 1); block < end; ++block) {
-      ScanBlock(worker, block, block + 1 < end ? block + 1 : next);
+  bool is_over = false;
+  while (!is_over && is_there(place)) {
+    Place next = claim();
+    // A thread counts a chunk's rows when it begins to scan it; Join has counted those of the
+    // first.
+    if (place.participant != participant && place.end > shape_.chunk_blocks) {
+      worker.progress.rows_begun += (place.end - place.block) * shape_.block_rows;
     }
-    first = next;
+    place.participant = participant;
+    if (!ScanChunk(worker, place, next.block, turn)) worker.left[worker.left_count++] = place;
+    is_over = worker.left_count > 0 || turn.IsOver();
+    if (is_over && is_there(next)) worker.left[worker.left_count++] = next;
+    place = next;
   }
   segment_.kernel.leave();
 }
 
-void Int8Pass::ScanBlock(Worker& worker, std::size_t block, std::size_t next_block) {
-  TightenWhereDue(worker);
-  if (width_ == CodeWidth::kInt4 && worker.progress.rows_seen >= worker.progress.int4_from) {
-    if (ScanInt4(worker, block)) return;
-    // Try again later, when the gates have risen.
-    worker.progress.int4_from = (worker.progress.rows_seen + shape_.block_rows) * 5 / 4;
+bool Int8Pass::CollectLeft() {
+  std::vector<Place>& left = memory_.left_;
+  const std::size_t taken =
+      std::min(next_left_.exchange(0, std::memory_order_relaxed), left.size());
+  left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(taken));
+  for (Worker& worker : memory_.workers_) {
+    left.insert(left.end(), worker.left.begin(),
+                worker.left.begin() + static_cast<std::ptrdiff_t>(worker.left_count));
+    worker.left_count = 0;
   }
+  return left.empty();
+}
+
+bool Int8Pass::ScanChunk(Worker& worker, Place& place, std::size_t next_block, const Turn& turn) {
+  while (place.block < place.end) {
+    ScanAt(worker, place, place.block + 1 < place.end ? place.block + 1 : next_block);
+    if (place.block < place.end && turn.IsOver()) return false;
+  }
+  return true;
+}
+
+void Int8Pass::ScanAt(Worker& worker, Place& place, std::size_t next_block) {
+  const std::size_t rows = segment_.packed.RowsOfBlock(place.block);
+  if (place.query == 0) {
+    TightenWhereDue(worker);
+    if (width_ == CodeWidth::kInt4 && worker.progress.rows_seen >= worker.progress.int4_from) {
+      if (ScanInt4(worker, place.block)) {
+        ++place.block;
+        return;
+      }
+      // Try again later, when the gates have risen.
+      worker.progress.int4_from = (worker.progress.rows_seen + shape_.block_rows) * 5 / 4;
+    }
+  }
+  const Queries queries{place.query, std::min(queries_at_once_, queries_.size() - place.query)};
+  const bool is_last = queries.first + queries.count == queries_.size();
   std::span<const std::uint8_t> next;
-  if (next_block < shape_.block_count()) {
+  if (is_last && next_block < shape_.block_count()) {
     next = {segment_.packed.CodesOfBlock(CodeWidth::kByte, next_block),
             segment_.packed.BytesOfRows(CodeWidth::kByte, segment_.packed.RowsOfBlock(next_block))};
   }
-  const std::size_t rows = segment_.packed.RowsOfBlock(block);
-  ScanPiece(worker, {block, 0, rows}, {0, queries_.size()}, next);
+  ScanPiece(worker, {place.block, 0, rows}, queries, next);
+  place.query += queries.count;
+  if (!is_last) return;
+  place.query = 0;
+  ++place.block;
   worker.progress.rows_seen += rows;
 }
 
@@ -299,8 +368,9 @@ const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
   if (timed.rows_begun != worker.progress.rows_begun) {
     timed.rows_begun = worker.progress.rows_begun;
     const std::size_t k = Spec(query).k;
-    const double seen =
-        static_cast<double>(timed.rows_begun) / static_cast<double>(shape_.row_count);
+    // A thread that goes on with another's chunk counts its rows too, so the sum may pass all rows.
+    const double seen = std::min(
+        1.0, static_cast<double>(timed.rows_begun) / static_cast<double>(shape_.row_count));
     timed.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
   }
   return timed.guess;
@@ -390,22 +460,20 @@ Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {
   return {segment_.canonical, segment_.rows, Vector(query), count};
 }
 
-void Int8Pass::Finish(ThreadPool& pool) {
-  std::atomic<std::size_t> next{0};
+bool Int8Pass::Finish(ThreadPool& pool, const Turn& turn) {
   auto finish = [&](unsigned participant) {
     Worker& worker = memory_.workers_[participant];
-    ClaimParts(next, queries_.size(), kQueriesAtOnce, [&](std::size_t first, std::size_t end) {
-      for (std::size_t query = first; query < end; ++query) {
-        auto* merged = worker.merged.As<Candidate>();
-        const std::size_t count = CopyCandidates(query, merged);
-        std::uint64_t rescored = 0;
-        const std::span<const RankKey> best = FindBest({merged, count}, HitsWanted(query),
-                                                       RescorerOf(query, rescored), worker.scratch);
-        WriteAnswer(query, best, rescored);
-      }
+    finished_.Claim(turn, queries_.size(), 1, [&](std::size_t query, std::size_t) {
+      auto* merged = worker.merged.As<Candidate>();
+      const std::size_t count = CopyCandidates(query, merged);
+      std::uint64_t rescored = 0;
+      const std::span<const RankKey> best =
+          FindBest({merged, count}, HitsWanted(query), RescorerOf(query, rescored), worker.scratch);
+      WriteAnswer(query, best, rescored);
     });
   };
   RunJob(pool, finish, few_);
+  return finished_.AreDone(queries_.size());
 }
 
 std::size_t Int8Pass::HitsWanted(std::size_t query) const {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +36,15 @@ class Int8Memory {
  public:
   explicit Int8Memory(unsigned threads) : workers_(threads) {}
 
+  // Of the buffers that grow with queries and their hits.
+  std::uint64_t bytes() const {
+    std::uint64_t bytes = 0;
+    for (const Worker& worker : workers_) {
+      bytes += worker.hits.bytes() + worker.buffers.bytes() + worker.merged.bytes();
+    }
+    return bytes;
+  }
+
  private:
   friend class Int8Pass;
 
@@ -54,6 +65,14 @@ class Int8Memory {
     std::size_t int4_from = 0;       // rows to see before int4 is tried
   };
 
+  // Where the scan of a chunk is: at these queries of this block.
+  struct Place {
+    std::size_t block;
+    std::size_t end;  // of the chunk
+    std::size_t query;
+    std::optional<unsigned> participant;  // that has entered the chunk last
+  };
+
   // A query's guess, and the rows_begun that it was computed for.
   struct TimedGuess {
     std::size_t rows_begun = 0;  // 0: not computed yet
@@ -63,6 +82,9 @@ class Int8Memory {
   // What one thread writes to.
   struct alignas(64) Worker {
     Progress progress;
+    std::array<Place, 2>
+        left{};  // by the turn's end: of the chunk at hand, and the one claimed next
+    std::size_t left_count = 0;
     PackedQueries::Scratch packing;
     base::PageBuffer product;                    // Int8Kernel's scratch
     base::PageBuffer hits;                       // a HitList's arrays, for one piece
@@ -84,12 +106,13 @@ class Int8Memory {
   std::size_t gates_size_ = 0;
   std::vector<char> certain_;           // [query]
   std::vector<ExcludedRows> excluded_;  // [query]
+  std::vector<Place> left_;             // of all workers, by earlier turns
 };
 
 // One pass over the packed rows for as many queries as QueriesOfInt8Pass allows: finds the
 // candidates (docs/design/cpu-engine.md), ranks them by canonical score and proves the answers.
 // The end is either Finish, query by query, or BatchFinish, which scores the candidates of many
-// queries row by row. Lives for one call.
+// queries row by row. May be paused between two pieces of work.
 class Int8Pass {
  public:
   //   queries      which of the batch; their answers go to the same places of result
@@ -106,10 +129,12 @@ class Int8Pass {
   Int8Pass(const Int8Pass&) = delete;
   Int8Pass& operator=(const Int8Pass&) = delete;
 
-  // Packs and scans; wakes no thread of the pool for a small pass. Does not throw.
-  void Scan(ThreadPool& pool);
-  // Scores, ranks and proves, query by query. Does not throw.
-  void Finish(ThreadPool& pool);
+  // Packs and scans until the turn is over; wakes no thread of the pool for a small pass. Returns
+  // whether all is scanned. Does not throw.
+  bool Scan(ThreadPool& pool, const Turn& turn);
+  // Scores, ranks and proves, query by query, until the turn is over. Returns whether all are
+  // answered. Does not throw.
+  bool Finish(ThreadPool& pool, const Turn& turn);
 
   // The steps of Finish, for BatchFinish; different threads may take them for different queries.
   //   query  0 .. queries().size() - 1
@@ -136,6 +161,7 @@ class Int8Pass {
 
  private:
   using Worker = Int8Memory::Worker;
+  using Place = Int8Memory::Place;
 
   // Rows of one block, and queries of the pass.
   struct Rows {
@@ -150,12 +176,18 @@ class Int8Pass {
 
   // Packs each query and scans the first block for it, so that all threads start the other blocks
   // with a gate.
-  void BeginQueries(unsigned participant);
-  void ScanChunks(unsigned participant);
+  void BeginQueries(unsigned participant, const Turn& turn);
+  void ScanChunks(unsigned participant, const Turn& turn);
+  // Lists what earlier turns have left, and returns whether that is nothing.
+  bool CollectLeft();
 
   void Join(Worker& worker) const;
   void ScanFirstBlock(Worker& worker, const Queries& queries);
-  void ScanBlock(Worker& worker, std::size_t block, std::size_t next_block);
+  // Scans on until the end of the chunk or of the turn. Returns whether the chunk is done.
+  //   next_block  that will be scanned after it
+  bool ScanChunk(Worker& worker, Place& place, std::size_t next_block, const Turn& turn);
+  // Scans a block for some of the queries, and moves the place on.
+  void ScanAt(Worker& worker, Place& place, std::size_t next_block);
   // Scans by bytes.
   void ScanPiece(Worker& worker, const Rows& rows, const Queries& queries,
                  std::span<const std::uint8_t> next);
@@ -195,17 +227,21 @@ class Int8Pass {
   const Int8Segment segment_;
   const PackedShape& shape_;
   const certificate::ScoreBound bound_;
-  const SearchBatch& batch_;
+  const SearchBatch batch_;
   const std::span<const std::uint32_t> queries_;
   const bool speculative_;
   const CodeWidth width_;
   const float caution_;
   const bool small_;  // IsSmallPass
   const bool few_;    // queries, or a small pass
+  const std::size_t queries_at_once_;
   Int8Memory& memory_;
   SearchResult& result_;
-  std::atomic<std::size_t> next_begun_{0};
+  StepsDone steps_;
+  PartsOfJob begun_;
+  std::atomic<std::size_t> next_left_{0};
   std::atomic<std::size_t> next_chunk_{0};
+  PartsOfJob finished_;
 };
 
 // Whether the calling thread is left alone with a pass. Pure.

@@ -67,6 +67,7 @@ using Walk = Int8Walk<PortableProducts>;
 
 }  // namespace
 
-const Int8Kernel kInt8Portable{"portable", 0, true, &Walk::Enter, &Walk::Leave, &Walk::Scan};
+const Int8Kernel kInt8Portable{"portable",   0,          true, 1U << 24, &Walk::Enter,
+                               &Walk::Leave, &Walk::Scan};
 
 }  // namespace simile::backend::cpu

@@ -64,8 +64,8 @@ MachineProbe::MachineProbe(const Int8Options& options)
     : options_(options),
       end_(clock_.Now() + kTimeMax),
       pool_(options.threads),
-      scan_(*options.canonical, pool_.thread_count()),
-      gather_(scan_),
+      scan_(*options.canonical, pool_.thread_count(), "scan"),
+      gather_(scan_, "gather"),
       memory_(pool_.thread_count()),
       rows_(std::make_unique_for_overwrite<float[]>((kRows + kQueries) * kDim)),
       mask_(kRows) {
@@ -118,18 +118,20 @@ void MachineProbe::Pass(const SegmentRows& rows, const PackedRows& packed,
   result_.Reset(queries_.size(), kHits);
   Int8Pass pass({rows, packed, kernel, *options_.canonical, options_.small_pass_bytes}, batch_,
                 queries_, true, CodeWidth::kByte, memory_, result_);
-  pass.Scan(pool_);
-  pass.Finish(pool_);
+  pass.Scan(pool_, WholeTurn());
+  pass.Finish(pool_, WholeTurn());
 }
 
 void MachineProbe::Scan(const SegmentRows& rows) {
   result_.Reset(queries_.size(), kHits);
-  scan_.Run(pool_, rows, batch_, result_);
+  scan_.Begin(rows, batch_, result_);
+  scan_.Advance(pool_, WholeTurn());
 }
 
 void MachineProbe::GatherRows(const SegmentRows& rows) {
   result_.Reset(queries_.size(), kHits);
-  gather_.Run(pool_, rows, batch_, queries_, result_);
+  gather_.Begin(rows, batch_, queries_, result_);
+  gather_.Advance(pool_, WholeTurn());
 }
 
 template <class Work>

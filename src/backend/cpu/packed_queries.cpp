@@ -46,9 +46,9 @@ void PackedQueries::Reset(const PackedRows& rows, std::int32_t four_columns_max,
 void PackedQueries::Reserve(const PackedRows& rows, Scratch& scratch) {
   const std::size_t rotated_dim = rows.shape().rotated_dim;
   if (scratch.rotated.size() >= rotated_dim) return;
-  scratch.rotated.resize(rotated_dim);
-  scratch.spare.resize(rotated_dim);
   scratch.codes.resize(rotated_dim);
+  scratch.spare.resize(rotated_dim);
+  scratch.rotated.resize(rotated_dim);  // last: any may throw
 }
 
 void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float* values,

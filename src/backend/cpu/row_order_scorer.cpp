@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cassert>
 #include <utility>
 
@@ -32,45 +31,60 @@ void RowOrderScorer::Reserve(std::size_t candidates_max, unsigned threads) {
   spare_.Reserve(candidates_max * sizeof(Pair));
 }
 
-void RowOrderScorer::Run(ThreadPool& pool, const certificate::CanonicalKernel& kernel,
-                         MatrixView rows, std::span<Query> queries) {
+void RowOrderScorer::Begin(MatrixView rows, std::span<Query> queries) {
   assert(queries.size() <= kQueriesMax && parts_max_ > 0);
+  rows_ = rows;
+  queries_ = queries;
+  steps_.Reset();
+  counted_.Reset();
+  listed_.Reset();
+  scored_.Reset();
   part_count_ = std::clamp<std::size_t>(queries.size(), 1, parts_max_);
   const std::size_t last_row = rows.row_count() - 1;
   range_shift_ = 0;
   while (last_row >> range_shift_ >= kRangesMax) ++range_shift_;
   range_count_ = (last_row >> range_shift_) + 1;
+}
 
-  std::atomic<std::size_t> next{0};
+bool RowOrderScorer::Advance(ThreadPool& pool, const certificate::CanonicalKernel& kernel,
+                             const Turn& turn) {
   auto count = [&](unsigned) {
-    ClaimParts(next, part_count_, 1, [&](std::size_t i, std::size_t) { CountPart(queries, i); });
+    counted_.Claim(turn, part_count_, 1, [this](std::size_t i, std::size_t) { CountPart(i); });
   };
-  pool.Run(count);
-  SumCounts();
-  if (range_begin_[range_count_] == 0) return;
-  next = 0;
   auto list = [&](unsigned) {
-    ClaimParts(next, part_count_, 1, [&](std::size_t i, std::size_t) { ListPart(queries, i); });
+    listed_.Claim(turn, part_count_, 1, [this](std::size_t i, std::size_t) { ListPart(i); });
   };
-  pool.Run(list);
-  next = 0;
   auto score = [&](unsigned) {
-    ClaimParts(next, range_count_, kRangesAtOnce, [&](std::size_t first, std::size_t end) {
+    scored_.Claim(turn, range_count_, kRangesAtOnce, [&](std::size_t first, std::size_t end) {
       for (std::size_t range = first; range < end; ++range) {
         const std::size_t row = range << range_shift_;
         const MatrixView of_range =
-            rows.Slice(row, std::min(std::size_t{1} << range_shift_, rows.row_count() - row));
-        ScoreRange(kernel, of_range, queries, SortRange(range));
+            rows_.Slice(row, std::min(std::size_t{1} << range_shift_, rows_.row_count() - row));
+        ScoreRange(kernel, of_range, queries_, SortRange(range));
       }
     });
   };
-  pool.Run(score);
+  const bool counted = steps_.Do(0, [&] {
+    pool.Run(count);
+    if (!counted_.AreDone(part_count_)) return false;
+    SumCounts();
+    return true;
+  });
+  if (!counted) return false;
+  if (range_begin_[range_count_] == 0) return true;
+  return steps_.Do(1, [&] {
+    pool.Run(list);
+    return listed_.AreDone(part_count_);
+  }) && steps_.Do(2, [&] {
+    pool.Run(score);
+    return scored_.AreDone(range_count_);
+  });
 }
 
-void RowOrderScorer::CountPart(std::span<Query> queries, std::size_t part) {
+void RowOrderScorer::CountPart(std::size_t part) {
   std::uint32_t* counts = next_.data() + part * kRangesMax;
   std::fill_n(counts, range_count_, 0U);
-  for (Query& query : PartOf(queries, part)) {
+  for (Query& query : PartOf(part)) {
     query.scored = 0;
     for (const Candidate& candidate : query.candidates) {
       if (candidate.known()) continue;
@@ -93,11 +107,11 @@ void RowOrderScorer::SumCounts() {
   assert(sum * sizeof(Pair) <= pairs_.bytes());
 }
 
-void RowOrderScorer::ListPart(std::span<const Query> queries, std::size_t part) {
+void RowOrderScorer::ListPart(std::size_t part) {
   std::uint32_t* next = next_.data() + part * kRangesMax;
   auto* pairs = pairs_.As<Pair>();
-  for (const Query& query : PartOf(queries, part)) {
-    const auto number = static_cast<std::size_t>(&query - queries.data());
+  for (const Query& query : PartOf(part)) {
+    const auto number = static_cast<std::size_t>(&query - queries_.data());
     const std::uint32_t row_mask = (1U << range_shift_) - 1;
     for (std::size_t i = 0; i < query.candidates.size(); ++i) {
       const Candidate& candidate = query.candidates[i];

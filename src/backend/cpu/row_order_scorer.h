@@ -30,13 +30,16 @@ class RowOrderScorer {
   // Allocates for this many candidates of all queries of a call. Throws std::bad_alloc.
   void Reserve(std::size_t candidates_max, unsigned threads);
 
+  // Begins to score; borrows the queries.
   //   rows  of the segment, which the candidates' indices count
-  // REQUIRES: reserved for the candidates of these queries; at most kQueriesMax queries. Does not
-  //           throw.
+  // REQUIRES: reserved for the candidates of these queries; at most kQueriesMax queries.
   // Cost: one read of the rows to score and a score a candidate; 8 bytes a candidate are sorted by
   // row, in one step to ranges of rows and one for each eight bits of a row of its range.
-  void Run(ThreadPool& pool, const certificate::CanonicalKernel& kernel, MatrixView rows,
-           std::span<Query> queries);
+  void Begin(MatrixView rows, std::span<Query> queries);
+  // Goes on until the turn is over. Returns whether all is scored. Does not throw.
+  bool Advance(ThreadPool& pool, const certificate::CanonicalKernel& kernel, const Turn& turn);
+  // Of the buffers that grow with candidates.
+  std::uint64_t bytes() const { return pairs_.bytes() + spare_.bytes(); }
 
  private:
   static constexpr unsigned kRowBits = 22;
@@ -63,9 +66,9 @@ class RowOrderScorer {
   static constexpr std::size_t kRangesMax = 1'024;
   static_assert(kRangesMax << kRowBits == std::uint64_t{1} << 32);
 
-  void CountPart(std::span<Query> queries, std::size_t part);
+  void CountPart(std::size_t part);
   void SumCounts();
-  void ListPart(std::span<const Query> queries, std::size_t part);
+  void ListPart(std::size_t part);
   // Sorts the pairs of a range by row; returns where they are then.
   std::span<const Pair> SortRange(std::size_t range);
   //   rows  of the range
@@ -76,12 +79,17 @@ class RowOrderScorer {
                        std::span<const Query> queries, std::span<const Pair> pairs);
 
   // The queries of a part; parts are what threads claim to count and to list.
-  template <class AnyQuery>
-  std::span<AnyQuery> PartOf(std::span<AnyQuery> queries, std::size_t part) const {
-    const std::size_t first = queries.size() * part / part_count_;
-    return queries.subspan(first, queries.size() * (part + 1) / part_count_ - first);
+  std::span<Query> PartOf(std::size_t part) const {
+    const std::size_t first = queries_.size() * part / part_count_;
+    return queries_.subspan(first, queries_.size() * (part + 1) / part_count_ - first);
   }
 
+  MatrixView rows_;
+  std::span<Query> queries_;
+  StepsDone steps_;
+  PartsOfJob counted_;
+  PartsOfJob listed_;
+  PartsOfJob scored_;
   unsigned range_shift_ = 0;  // index >> this is the range of a row
   std::size_t range_count_ = 0;
   std::size_t parts_max_ = 0;

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <mutex>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "backend/cpu/row_scores.h"
@@ -12,14 +13,21 @@
 namespace simile::backend::cpu {
 namespace {
 
-// The threads and buffers that segments share. Runs one search at a time; a second caller waits.
+// The threads and buffers that segments share. One search at a time has the threads; others wait,
+// or are paused.
 struct ScanEngine {
-  ScanEngine(const certificate::CanonicalKernel& kernel, unsigned threads)
-      : pool(threads), scan(kernel, pool.thread_count()), row_scores(kernel) {}
+  ScanEngine(const certificate::CanonicalKernel& of, unsigned threads)
+      : kernel(of),
+        name(ScanName(of)),
+        pool(threads),
+        scan(of, pool.thread_count(), name.c_str()),
+        row_scores(of) {}
 
+  const certificate::CanonicalKernel& kernel;
+  const std::string name;
   std::mutex mutex;  // guards what follows
   ThreadPool pool;
-  ScanSearch scan;
+  ScanSearch scan;  // for searches that are not paused
   RowScores row_scores;
 };
 
@@ -34,6 +42,15 @@ class ScanIndex final : public SegmentIndex {
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
     return Search(engine_, batch, result);
   }
+  absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
+                                                    SearchResult& result) const override {
+    try {
+      return std::make_unique<Pass>(*this, batch, result);
+    } catch (const std::bad_alloc&) {
+      return NoMemoryForHits(batch, rows_, engine_.pool);
+    }
+  }
+  bool CanPause() const override { return true; }
   absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const override {
     return Search(aside_, batch, result);
   }
@@ -50,12 +67,44 @@ class ScanIndex final : public SegmentIndex {
     const std::lock_guard lock(engine.mutex);
     try {
       PrepareResult(batch, rows_, result);
-      engine.scan.Run(engine.pool, rows_, batch, result);
+      engine.scan.Begin(rows_, batch, result);
+      engine.scan.Advance(engine.pool, WholeTurn());
     } catch (const std::bad_alloc&) {
       return NoMemoryForHits(batch, rows_, engine.pool);
     }
     return absl::OkStatus();
   }
+
+  // A search that may be paused.
+  class Pass final : public SearchPass {
+   public:
+    // Throws std::bad_alloc.
+    Pass(const ScanIndex& index, const SearchBatch& batch, SearchResult& result)
+        : index_(index),
+          batch_(batch),
+          scan_(index.engine_.kernel, index.engine_.pool.thread_count(),
+                index.engine_.name.c_str()) {
+      PrepareResult(batch, index.rows_, result);
+      scan_.Begin(index.rows_, batch, result);
+    }
+
+    absl::StatusOr<bool> Advance(const Turn& turn) override {
+      ScanEngine& engine = index_.engine_;
+      const std::lock_guard lock(engine.mutex);
+      try {
+        return scan_.Advance(engine.pool, turn);
+      } catch (const std::bad_alloc&) {
+        return NoMemoryForHits(batch_, index_.rows_, engine.pool);
+      }
+    }
+
+    std::uint64_t bytes() const override { return scan_.bytes(); }
+
+   private:
+    const ScanIndex& index_;
+    const SearchBatch batch_;
+    ScanSearch scan_;
+  };
 
   // The backend's, which outlives its segments.
   ScanEngine& engine_;
@@ -67,7 +116,7 @@ class ScanBackend final : public Backend {
  public:
   ScanBackend(const certificate::CanonicalKernel& kernel, unsigned threads)
       : engine_(kernel, threads), aside_(kernel, 1) {
-    info_ = {"cpu", engine_.scan.name(), DeviceName(engine_.pool)};
+    info_ = {"cpu", engine_.name, DeviceName(engine_.pool)};
   }
 
   const BackendInfo& info() const override { return info_; }

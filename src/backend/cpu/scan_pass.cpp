@@ -7,6 +7,10 @@
 namespace simile::backend::cpu {
 namespace {
 
+// Pieces that a thread claims together read so many floats at most and take so many products: a few
+// milliseconds, after which the turn may be over.
+constexpr std::size_t kProductsAtOnce = std::size_t{8} << 20;
+
 // Whether the query may return any of the rows [first, first + count).
 bool AllowsAny(const RowMask& mask, Row first, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -34,6 +38,8 @@ ScanPass::ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows
       query_count_(query_count),
       plan_(PlanScan(rows.rows.row_count(), query_count, rows.rows.padded_dim(),
                      static_cast<unsigned>(scratch.size()))),
+      pieces_at_once_(std::max<std::size_t>(
+          1, kProductsAtOnce / (plan_.block_rows * plan_.group_queries * rows.rows.padded_dim()))),
       scratch_(scratch),
       result_(result) {
   std::size_t key_count = 0;
@@ -50,21 +56,21 @@ ScanPass::ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows
   for (ScanScratch& each : scratch_) each.joined = false;
 }
 
-void ScanPass::Run(ThreadPool& pool) {
-  auto scan = [this](unsigned participant) { ScanPieces(participant); };
-  auto merge = [this](unsigned) { MergeQueries(); };
-  if (plan_.threads == 1) {
-    scan(0);
-    merge(0);
-    return;
-  }
-  pool.Run(scan);
-  // Merging one query takes less time than waking a thread.
-  if (query_count_ == 1) {
-    merge(0);
-  } else {
-    pool.Run(merge);
-  }
+bool ScanPass::Advance(ThreadPool& pool, const Turn& turn) {
+  auto scan = [&](unsigned participant) { ScanPieces(participant, turn); };
+  auto merge = [&](unsigned) {
+    merged_.Claim(turn, query_count_, 1,
+                  [this](std::size_t query, std::size_t) { MergeQuery(query); });
+  };
+  const bool alone = plan_.threads == 1;
+  return steps_.Do(0, [&] {
+    alone ? scan(0) : pool.Run(scan);
+    return next_piece_.load(std::memory_order_relaxed) >= plan_.piece_count();
+  }) && steps_.Do(1, [&] {
+    // Merging one query takes less time than waking a thread.
+    alone || query_count_ == 1 ? merge(0) : pool.Run(merge);
+    return merged_.AreDone(query_count_);
+  });
 }
 
 void ScanPass::Join(ScanScratch& scratch) const {
@@ -79,24 +85,26 @@ void ScanPass::Join(ScanScratch& scratch) const {
   scratch.joined = true;
 }
 
-void ScanPass::ScanPieces(unsigned participant) {
+void ScanPass::ScanPieces(unsigned participant, const Turn& turn) {
   ScanScratch& scratch = scratch_[participant];
   std::size_t begin = 0;
   std::size_t end = 0;
-  while (ClaimPieces(begin, end)) {
+  do {
+    if (!ClaimPieces(begin, end)) return;
     if (!scratch.joined) Join(scratch);
     for (std::size_t piece = begin; piece < end; ++piece) ScanPiece(scratch, piece);
-  }
+  } while (!turn.IsOver());
 }
 
-// Long runs of neighbouring pieces first, because sequential reads are fastest; single pieces at
-// the end, so that the threads finish together.
+// Runs of neighbouring pieces first, because sequential reads are fastest; single pieces at the
+// end, so that the threads finish together.
 bool ScanPass::ClaimPieces(std::size_t& begin, std::size_t& end) {
   const std::size_t total = plan_.piece_count();
   begin = next_piece_.load(std::memory_order_relaxed);
   do {
     if (begin >= total) return false;
-    end = begin + std::max<std::size_t>(1, (total - begin) / (plan_.threads * std::size_t{4}));
+    end = begin + std::clamp<std::size_t>((total - begin) / (plan_.threads * std::size_t{4}), 1,
+                                          pieces_at_once_);
   } while (!next_piece_.compare_exchange_weak(begin, end, std::memory_order_relaxed));
   return true;
 }
@@ -146,11 +154,6 @@ void ScanPass::Collect(ScanScratch& scratch, std::size_t query, std::size_t firs
     collector.Offer(RankKey(scores[i], row));
   }
   scratch.rows_scanned[query] += scores.size();
-}
-
-void ScanPass::MergeQueries() {
-  ClaimParts(next_query_, query_count_, 1,
-             [this](std::size_t query, std::size_t) { MergeQuery(query); });
 }
 
 void ScanPass::MergeQuery(std::size_t query) {

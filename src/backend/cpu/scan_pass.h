@@ -22,7 +22,7 @@ struct alignas(64) ScanScratch {
   bool joined = false;                        // whether the thread took part in this pass
 };
 
-// One pass over a segment for as many queries as QueriesOfOnePass allows. Lives for one call.
+// One pass over a segment for as many queries as QueriesOfOnePass allows.
 class ScanPass {
  public:
   // Allocates the buffers of the pass.
@@ -34,31 +34,33 @@ class ScanPass {
            const SearchBatch& batch, std::size_t first_query, std::size_t query_count,
            std::vector<ScanScratch>& scratch, SearchResult& result);
 
-  // Scores, collects and merges. Does not throw.
-  void Run(ThreadPool& pool);
+  // Scores, collects and merges, until the turn is over. Returns whether that is done. Does not
+  // throw.
+  bool Advance(ThreadPool& pool, const Turn& turn);
 
  private:
   void Join(ScanScratch& scratch) const;
-  void ScanPieces(unsigned participant);
+  void ScanPieces(unsigned participant, const Turn& turn);
   bool ClaimPieces(std::size_t& begin, std::size_t& end);
   void ScanPiece(ScanScratch& scratch, std::size_t piece) const;
   void Collect(ScanScratch& scratch, std::size_t query, std::size_t first_index,
                std::span<const float> scores) const;
-  void MergeQueries();
   void MergeQuery(std::size_t query);
 
   const QuerySpec& Spec(std::size_t query) const { return batch_.specs[first_query_ + query]; }
 
   const certificate::CanonicalKernel& kernel_;
   const SegmentRows& rows_;
-  const SearchBatch& batch_;
+  const SearchBatch batch_;
   const std::size_t first_query_;
   const std::size_t query_count_;  // queries are numbered from 0 inside the pass
   const ScanPlan plan_;
+  const std::size_t pieces_at_once_;
   std::vector<ScanScratch>& scratch_;
   SearchResult& result_;
+  StepsDone steps_;
   std::atomic<std::size_t> next_piece_{0};
-  std::atomic<std::size_t> next_query_{0};
+  PartsOfJob merged_;
 };
 
 }  // namespace simile::backend::cpu

@@ -11,6 +11,10 @@
 
 namespace simile::backend::cpu {
 
+std::string ScanName(const certificate::CanonicalKernel& kernel) {
+  return fmt::format("scan-{}", kernel.isa);
+}
+
 std::string DeviceName(const ThreadPool& pool) {
   const unsigned threads = pool.thread_count();
   return fmt::format("{}, {} thread{}", CpuName(), threads, threads == 1 ? "" : "s");
@@ -37,21 +41,38 @@ void PrepareResult(const SearchBatch& batch, const SegmentRows& rows, SearchResu
   result.Reset(batch.specs, rows.rows.row_count());
 }
 
-ScanSearch::ScanSearch(const certificate::CanonicalKernel& kernel, unsigned threads)
-    : kernel_(kernel), name_("scan-" + std::string(kernel.isa)), scratch_(threads) {}
+ScanSearch::ScanSearch(const certificate::CanonicalKernel& kernel, unsigned threads,
+                       const char* name)
+    : kernel_(kernel), name_(name), scratch_(threads) {}
 
-void ScanSearch::Run(ThreadPool& pool, const SegmentRows& rows, const SearchBatch& batch,
-                     SearchResult& result) {
-  const std::size_t row_count = rows.rows.row_count();
-  if (row_count == 0) return;
-  const auto threads = static_cast<unsigned>(scratch_.size());
-  for (std::size_t first = 0; first < batch.specs.size();) {
-    const std::size_t count = QueriesOfOnePass(batch.specs.subspan(first), row_count, threads);
-    ScanPass(kernel_, rows, batch, first, count, scratch_, result).Run(pool);
-    for (std::size_t query = first; query < first + count; ++query)
-      result.SetEngine(query, name_.c_str());
-    first += count;
+std::uint64_t ScanSearch::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const ScanScratch& scratch : scratch_) bytes += scratch.keys.size() * sizeof(RankKey);
+  return bytes;
+}
+
+void ScanSearch::Begin(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result) {
+  rows_ = &rows;
+  batch_ = batch;
+  result_ = &result;
+  first_query_ = 0;
+  pass_.reset();
+}
+
+bool ScanSearch::Advance(ThreadPool& pool, const Turn& turn) {
+  const std::size_t row_count = rows_->rows.row_count();
+  if (row_count == 0) return true;
+  while (first_query_ < batch_.specs.size()) {
+    if (!pass_) {
+      query_count_ = QueriesOfOnePass(batch_.specs.subspan(first_query_), row_count,
+                                      static_cast<unsigned>(scratch_.size()));
+      pass_.emplace(kernel_, *rows_, batch_, first_query_, query_count_, scratch_, *result_);
+    }
+    if (!pass_->Advance(pool, turn)) return false;
+    pass_.reset();
+    for (; query_count_ > 0; --query_count_) result_->SetEngine(first_query_++, name_);
   }
+  return true;
 }
 
 }  // namespace simile::backend::cpu

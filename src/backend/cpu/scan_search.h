@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 
 namespace simile::backend::cpu {
 
+// What receipts call the plain scan: "scan-avx512".
+std::string ScanName(const certificate::CanonicalKernel& kernel);
 // What receipts call the processor and its threads: "AMD EPYC 9B14, 2 threads".
 std::string DeviceName(const ThreadPool& pool);
 
@@ -20,25 +23,35 @@ absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
 // Resets the result for the batch. REQUIRES: what SegmentIndex::Search does.
 void PrepareResult(const SearchBatch& batch, const SegmentRows& rows, SearchResult& result);
 
-// The plain exact scan of a batch, in as many passes as its memory needs. Keeps its buffers from
-// one search to the next; used by one thread at a time.
+// The plain exact scan of a batch, in as many passes as its memory needs. One search at a time;
+// keeps its buffers from one to the next.
 class ScanSearch {
  public:
   //   threads  of the pool it will be run with
-  ScanSearch(const certificate::CanonicalKernel& kernel, unsigned threads);
+  //   name     what receipts call it; lives as long as the backend
+  ScanSearch(const certificate::CanonicalKernel& kernel, unsigned threads, const char* name);
 
-  // What receipts call it: "scan-avx512".
-  const std::string& name() const { return name_; }
   const certificate::CanonicalKernel& kernel() const { return kernel_; }
+  // Of the buffers that grow with queries and their hits.
+  std::uint64_t bytes() const;
 
-  // REQUIRES: result has been Reset for the batch. Throws std::bad_alloc.
-  void Run(ThreadPool& pool, const SegmentRows& rows, const SearchBatch& batch,
-           SearchResult& result);
+  // Begins a search, and ends the one before. Borrows rows, what the batch borrows, and result.
+  // REQUIRES: result has been Reset for the batch.
+  void Begin(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result);
+  // Searches on until the turn is over. Returns whether the search is done. Throws std::bad_alloc.
+  bool Advance(ThreadPool& pool, const Turn& turn);
 
  private:
   const certificate::CanonicalKernel& kernel_;
-  const std::string name_;
+  const char* const name_;
   std::vector<ScanScratch> scratch_;
+  // Of the search:
+  const SegmentRows* rows_ = nullptr;
+  SearchBatch batch_;
+  SearchResult* result_ = nullptr;
+  std::size_t first_query_ = 0;  // of the pass
+  std::size_t query_count_ = 0;
+  std::optional<ScanPass> pass_;
 };
 
 }  // namespace simile::backend::cpu

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "simile/turn.h"
+
 namespace simile::backend::cpu {
 
 // Divides `count` items among the threads of a job, which share a counter that starts at 0: claims
@@ -20,6 +22,45 @@ void ClaimParts(std::atomic<std::size_t>& next, std::size_t count, std::size_t p
     work(first, std::min(first + part_max, count));
   }
 }
+
+// The items of a job that may be paused: how many are claimed.
+class PartsOfJob {
+ public:
+  void Reset() { next_.store(0, std::memory_order_relaxed); }
+  // As ClaimParts, until the turn is over; each thread of the job claims at least once.
+  template <class Work>
+  void Claim(const Turn& turn, std::size_t count, std::size_t part_max, Work work) {
+    do {
+      const std::size_t first = next_.fetch_add(part_max, std::memory_order_relaxed);
+      if (first >= count) return;
+      work(first, std::min(first + part_max, count));
+    } while (!turn.IsOver());
+  }
+  // Whether all are done. REQUIRES: no thread is in the job.
+  bool AreDone(std::size_t count) const { return next_.load(std::memory_order_relaxed) >= count; }
+
+ private:
+  std::atomic<std::size_t> next_{0};
+};
+
+// Steps that follow each other and may be paused: how far they are.
+class StepsDone {
+ public:
+  void Reset() { done_ = 0; }
+  // Takes step number `step` unless it is done already.
+  //   take  bool(): whether it is done now
+  // Returns whether it is done, so that steps are joined by &&.
+  template <class Take>
+  bool Do(std::size_t step, Take take) {
+    if (done_ > step) return true;
+    if (!take()) return false;
+    done_ = step + 1;
+    return true;
+  }
+
+ private:
+  std::size_t done_ = 0;
+};
 
 // A fixed set of threads that run one job at a time together with the thread that calls Run.
 // Run is called by one thread at a time (the backend serialises its searches); nothing is allocated

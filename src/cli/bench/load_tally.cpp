@@ -1,11 +1,18 @@
 #include "cli/bench/load_tally.h"
 
+#include <algorithm>
+
 #include "cli/backend_text.h"
 
 namespace simile::cli::bench {
 
-void ReceiptTally::Add(const v1::Receipt& receipt) {
+void ReceiptTally::Add(const v1::Receipt& receipt, std::size_t of_queries) {
+  const auto own = static_cast<double>(of_queries);
   ++receipts;
+  queries += own;
+  // A call larger than a pass had its passes almost to itself.
+  engine_us += static_cast<double>(receipt.compute_us()) *
+               std::min(1.0, own / std::max(1U, receipt.batch_size()));
   batch_size += receipt.batch_size();
   queue_us += static_cast<double>(receipt.queue_us());
   compute_us += static_cast<double>(receipt.compute_us());
@@ -19,7 +26,14 @@ void ReceiptTally::Merge(const ReceiptTally& other) {
   queue_us += other.queue_us;
   compute_us += other.compute_us;
   total_us += other.total_us;
+  queries += other.queries;
+  engine_us += other.engine_us;
   for (const auto& [backend, count] : other.backends) backends[backend] += count;
+}
+
+std::optional<double> ReceiptTally::EngineQueriesPerSecond() const {
+  if (engine_us == 0) return std::nullopt;
+  return queries / engine_us * 1e6;
 }
 
 void LoadTally::AddAnswer(std::size_t kind, const CallTimes& times, const MeasuredWindow& window,

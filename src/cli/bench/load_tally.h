@@ -40,10 +40,18 @@ struct ReceiptTally {
   double queue_us = 0;
   double compute_us = 0;
   double total_us = 0;
+  // Of the calls with these receipts: their queries, and what these took the engine. A call's part
+  // of a pass is that of its queries.
+  double queries = 0;
+  double engine_us = 0;
   std::map<std::string, std::uint64_t> backends;  // "cpu: int8-amx" and how many receipts say so
 
-  void Add(const v1::Receipt& receipt);
+  //   queries  of the call
+  void Add(const v1::Receipt& receipt, std::size_t queries);
   void Merge(const ReceiptTally& other);
+  // What the engine alone answers in passes of these sizes; nothing when no pass took a
+  // microsecond.
+  std::optional<double> EngineQueriesPerSecond() const;
 };
 
 // What a run counts. Failed calls have a histogram of their own: fast refusals must not improve the

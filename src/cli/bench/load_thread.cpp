@@ -121,7 +121,7 @@ void LoadThread::Record(const Call& call, Nanoseconds done, CallOutcome& outcome
   if (!window_.Has(call.intended)) return;
   if (answers_seen_++ % kAnswersPerReceipt == 0) {
     const auto receipt = ReadReceipt(outcome.answer, plan_.transport == Transport::kStream);
-    if (receipt) tally_.receipts.Add(*receipt);
+    if (receipt) tally_.receipts.Add(*receipt, queries);
   }
   if (plan_.verify_share > 0 && random_.Uniform() <= plan_.verify_share) Keep(call, outcome);
 }

@@ -13,6 +13,10 @@ namespace simile::cli::bench {
 namespace {
 
 constexpr std::size_t kLiveBarWidth = 38;
+// Passes of so much less than what is in flight are worth a warning, from so many queries on.
+constexpr double kSmallPassDivisor = 4;
+constexpr double kManyInFlight = 32;
+
 // A client that sends later than this at p99 measures itself.
 constexpr Nanoseconds kLateSendingMin = std::chrono::milliseconds(1);
 
@@ -97,11 +101,15 @@ std::string ReceiptText(const ReceiptTally& receipts) {
   for (const auto& [backend, times] : receipts.backends) {
     backends += (backends.empty() ? "" : ", ") + backend;
   }
+  const std::optional<double> alone = receipts.EngineQueriesPerSecond();
   return fmt::format(
       "engine      {}; batch {:.1f}, queue {:.0f} us, compute {:.0f} us, whole call {:.0f} us "
-      "(means of {} receipts)\n",
+      "(means of {} receipts)\n{}",
       backends, receipts.batch_size / count, receipts.queue_us / count, receipts.compute_us / count,
-      receipts.total_us / count, base::Grouped(receipts.receipts));
+      receipts.total_us / count, base::Grouped(receipts.receipts),
+      alone ? fmt::format("            alone it answers such batches at {} queries/s\n",
+                          RateText(*alone))
+            : "");
 }
 
 bool AnsweredByGpu(const ReceiptTally& receipts) {
@@ -186,6 +194,9 @@ nlohmann::ordered_json ReceiptsJson(const ReceiptTally& receipts) {
           {"queue_us_mean", receipts.queue_us / count},
           {"compute_us_mean", receipts.compute_us / count},
           {"total_us_mean", receipts.total_us / count},
+          {"engine_queries_per_s", receipts.EngineQueriesPerSecond()
+                                       ? nlohmann::ordered_json(*receipts.EngineQueriesPerSecond())
+                                       : nlohmann::ordered_json(nullptr)},
           {"backends", receipts.backends}};
 }
 
@@ -254,8 +265,28 @@ nlohmann::ordered_json RunJson(const ReportedRun& run) {
   return report;
 }
 
+// The queries of the calls in flight, on average; of an open loop that is not known.
+double QueriesInFlight(const RunResult& result) {
+  if (result.plan.load.rate || result.tally.calls_in_window == 0) return 0;
+  return static_cast<double>(result.plan.load.in_flight * result.tally.queries_in_window) /
+         static_cast<double>(result.tally.calls_in_window);
+}
+
+std::string SmallPassText(const RunResult& result) {
+  const ReceiptTally& receipts = result.tally.receipts;
+  const double in_flight = QueriesInFlight(result);
+  if (receipts.receipts == 0 || in_flight < kManyInFlight) return "";
+  const double batch = receipts.batch_size / static_cast<double>(receipts.receipts);
+  if (batch * kSmallPassDivisor > in_flight) return "";
+  return fmt::format(
+      "warning: passes held {:.1f} queries on average of {:.0f} in flight. Calls of different "
+      "collections, priorities or list lengths do not share a pass; `simile list NAME` shows what "
+      "larger passes would save\n",
+      batch, in_flight);
+}
+
 std::string WarningText(const RunResult& result) {
-  std::string text;
+  std::string text = SmallPassText(result);
   if (result.unsent > 0) {
     text += fmt::format(
         "warning: the server did not keep up: {} never sent; they count with their age at the "

@@ -16,7 +16,9 @@ std::uint64_t LoadOf(const QueuedTask& finished) {
 }  // namespace
 
 void HandOut(std::unique_ptr<QueuedTask> finished) {
-  finished->task->done(std::move(finished->answer));
+  // A pass may keep a task that left it until the pass ends. What `done` keeps is freed here.
+  const auto done = std::move(finished->task->done);
+  done(std::move(finished->answer));
 }
 
 Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,

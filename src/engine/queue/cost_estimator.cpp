@@ -22,6 +22,9 @@ constexpr std::uint32_t kLongList = 256;
 // A canonical score: mostly fetching a row of fp32.
 constexpr double kScoreProductMs = 1.5e-7;
 
+// What a search may cost more than in the pass where it costs least.
+constexpr double kHardlyMore = 1.05;
+
 // The weight of a new measurement; the first one counts whole.
 constexpr double kNewest = 0.25;
 
@@ -111,8 +114,39 @@ std::uint32_t CostEstimator::SearchesWithin(const Shape& shape, double ms,
   return 1;
 }
 
+std::uint32_t CostEstimator::SearchesThatPay(const Shape& shape, std::uint32_t searches_max) const {
+  const auto ms_of_each = [&](std::uint32_t searches) {
+    return PassMs(shape, searches) / searches;
+  };
+  double least = ms_of_each(searches_max);
+  for (std::uint32_t searches = 1; searches < searches_max; searches *= 2) {
+    least = std::min(least, ms_of_each(searches));
+  }
+  for (std::uint32_t searches = 1; searches < searches_max; searches *= 2) {
+    if (ms_of_each(searches) <= least * kHardlyMore) return searches;
+  }
+  return searches_max;
+}
+
 double CostEstimator::ScoresMs(double products) const {
   return products * kScoreProductMs * scores_.factor();
+}
+
+std::vector<CostEstimator::PassTime> CostEstimator::TimesOf(const Shape& shape) const {
+  std::vector<PassTime> times;
+  const Measured* const measured = Find(shape);
+  if (measured == nullptr) return times;
+  for (std::size_t size = 0; size < kSizes; ++size) {
+    const std::uint32_t searches = 1U << size;
+    if (measured->of_size[size].measured()) times.push_back({searches, PassMs(shape, searches)});
+  }
+  return times;
+}
+
+void CostEstimator::Forget(const void* snapshot) {
+  std::erase_if(shapes_, [snapshot](const Measured& measured) {
+    return measured.shape.snapshot == snapshot;
+  });
 }
 
 void CostEstimator::AddPass(const Shape& shape, std::uint32_t searches, double ms) {

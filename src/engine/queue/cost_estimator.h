@@ -20,6 +20,7 @@ class CostEstimator {
     const void* snapshot = nullptr;  // identity only
     std::uint64_t values = 0;        // rows * dim
     std::uint32_t k_class = 0;       // KClassOf
+    bool can_pause = true;           // whether a pass over it may be paused between its pieces
 
     bool IsLike(const Shape& other) const {
       return snapshot == other.snapshot && k_class == other.k_class;
@@ -32,16 +33,28 @@ class CostEstimator {
   // A pass of so many searches, 1 or more. No more than passes of more searches took: the only one
   // of its size may have been held up. Cost O(shapes measured), which are kShapesMax at most.
   double PassMs(const Shape& shape, std::uint32_t searches) const;
-  // The most searches whose pass takes no longer; 1 at least, searches_max at most. Beyond
-  // kFirstSearchesMax no more than kGrowth times those of a pass that was measured: estimates of
-  // much larger passes are not safe.
+  // The most searches whose pass takes no longer, which may be infinite; 1 at least, searches_max
+  // at most. Beyond kFirstSearchesMax no more than kGrowth times those of a pass that was measured:
+  // estimates of much larger passes are not safe.
   std::uint32_t SearchesWithin(const Shape& shape, double ms, std::uint32_t searches_max) const;
+  // The fewest searches of a pass, searches_max at most, with which each costs hardly more than in
+  // the pass where it costs least. A larger pass would only make the first ones wait for the last.
+  std::uint32_t SearchesThatPay(const Shape& shape, std::uint32_t searches_max) const;
   // Forming the canonical scores of rows, or comparing rows: so many scores * dim.
   double ScoresMs(double products) const;
+
+  // What passes of this shape took, by the powers of two of their searches, fewest first.
+  struct PassTime {
+    std::uint32_t searches = 0;
+    double ms = 0;
+  };
+  std::vector<PassTime> TimesOf(const Shape& shape) const;
 
   // What a pass, and what scoring alone, took. Take no memory.
   void AddPass(const Shape& shape, std::uint32_t searches, double ms);
   void AddScores(double products, double ms);
+  // Forgets the passes over a snapshot.
+  void Forget(const void* snapshot);
 
   static constexpr std::size_t kShapesMax = 64;
   static constexpr std::uint32_t kGrowth = 4;

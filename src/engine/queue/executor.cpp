@@ -47,13 +47,19 @@ Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
   return moment - now < kLongest ? moment - now : kLongest;
 }
 
+CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k) {
+  return {.snapshot = &snapshot,
+          .values = std::uint64_t{snapshot.row_count()} * snapshot.dim(),
+          .k_class = CostEstimator::KClassOf(k, snapshot.row_count()),
+          .can_pause = std::ranges::all_of(
+              snapshot.segments, [](const auto& segment) { return segment->CanPause(); })};
+}
+
 Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator) {
-  const std::uint64_t values = std::uint64_t{task.snapshot->row_count()} * task.snapshot->dim();
   const bool hard = IsHard(task);
   return {.lane = LaneOf(task),
           .hard = hard,
-          .shape = {task.snapshot.get(), values,
-                    CostEstimator::KClassOf(ListLengthOf(task), task.snapshot->row_count())},
+          .shape = ShapeOf(*task.snapshot, ListLengthOf(task)),
           .searches = SearchesOf(task),
           .work_ms = hard ? WorkMs(task, estimator) : 0};
 }
@@ -100,7 +106,7 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
     std::move(leave).Cancel();  // from here on nothing takes memory
     CountWaiting(*queued);
     counts_.queue_bytes += queued->bytes;
-    if (leading_ && queued->request.lane < slice_.lane) yield_ = true;
+    if (leading_ && schedule_.EndsEarly(slice_, queued->request)) yield_ = true;
     nearer_deadline = queued->task->deadline < next_expiry_;
     if (nearer_deadline) next_expiry_ = queued->task->deadline;
     const bool cancelled = queued->task->cancelled.stop_requested();
@@ -179,6 +185,24 @@ ExecutorCounts Executor::counts() const {
   return counts;
 }
 
+std::vector<CostEstimator::PassTime> Executor::TimesOf(const Snapshot& snapshot) const {
+  const CostEstimator::Shape shape = ShapeOf(snapshot, 1);
+  const std::lock_guard lock(mutex_);
+  return schedule_.estimator().TimesOf(shape);
+}
+
+double Executor::EstimateMs(const Snapshot& snapshot, std::uint32_t k,
+                            std::uint32_t searches) const {
+  const CostEstimator::Shape shape = ShapeOf(snapshot, k);
+  const std::lock_guard lock(mutex_);
+  return schedule_.estimator().PassMs(shape, searches);
+}
+
+void Executor::ForgetTimes(const Snapshot& snapshot) {
+  const std::lock_guard lock(mutex_);
+  schedule_.estimator().Forget(&snapshot);
+}
+
 void Executor::Stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -254,8 +278,9 @@ absl::Status Executor::Admit(QueuedTask& queued, Clock::TimePoint now) {
   queued.large = TakesLargeShare(queued) && CountsOf(queued).large_waiting == 0 &&
                  counts_.queue_bytes <= options_.queue_bytes_max;
   if (!obstacle.empty() && !queued.large) return Refuse(queued, obstacle, LaneMs(queued));
-  // An estimate may be wrong, so an idle device takes any call; the pass corrects the estimate.
-  if (queued.task->deadline == Clock::TimePoint::max() || schedule_.empty()) {
+  // An estimate may be wrong, and the pass corrects it: any call is taken while nothing waits and
+  // no pass has more than a slice left.
+  if (queued.task->deadline == Clock::TimePoint::max() || schedule_.IsNearlyEmpty()) {
     return absl::OkStatus();
   }
   const double left_ms = Milliseconds(queued.task->deadline - now).count();
@@ -289,7 +314,7 @@ std::string Executor::ObstacleTo(const QueuedTask& queued) const {
 }
 
 absl::Status Executor::Refuse(const QueuedTask& queued, std::string_view why, double retry_ms) {
-  counts_.rejected += queued.request.searches;
+  if (!queued.task->is_measurement) counts_.rejected += queued.request.searches;
   const Milliseconds wait(std::clamp(retry_ms, kRetryMsMin, kRetryMsMax));
   return base::WithRetryAfter(base::Error(base::ErrorReason::kQueueFull, why),
                               std::chrono::round<std::chrono::milliseconds>(wait));
@@ -364,6 +389,7 @@ void Executor::ExpireWaiting(Clock::TimePoint now) {
 
 void Executor::StopWaiting() {
   runner_.DropAll();
+  counts_.paused_bytes = 0;
   while (!tasks_.empty()) Fail(tasks_.begin()->first, Stopping());
 }
 
@@ -374,14 +400,15 @@ bool Executor::TakeSlice() {
   if (!MakeSpace()) return false;
   schedule_.Next(slice_);
   yield_ = false;
-  ++counts_.batches;
   running_.clear();
-  report_.queue_us.clear();
+  slice_has_callers_ = false;
   for (const Schedule::Part& part : slice_.parts) {
     QueuedTask& queued = *tasks_.find(part.id)->second;
     running_.push_back(&queued);
+    slice_has_callers_ = slice_has_callers_ || !queued.task->is_measurement;
     if (!queued.begun) Begin(queued, now);
   }
+  if (slice_has_callers_ && (slice_.hard || slice_.begins)) ++counts_.batches;
   return true;
 }
 
@@ -398,6 +425,7 @@ bool Executor::MakeSpace() {
     } catch (const std::bad_alloc&) {
       const QueuedTask& oldest = *tasks_.begin()->second;
       runner_.Drop(oldest.progress);
+      counts_.paused_bytes = runner_.paused_bytes();
       Fail(oldest.id, base::OutOfMemory());
     }
   }
@@ -417,23 +445,28 @@ void Executor::GiveUpBegun() {
     Fail(queued.id, std::move(status));  // out of begun_, too
   }
   runner_.DropEmptyGroups();
+  counts_.paused_bytes = runner_.paused_bytes();
 }
 
 void Executor::Begin(QueuedTask& queued, Clock::TimePoint now) {
   CountNotWaiting(queued);
   CountsOf(queued).running += queued.request.searches;
-  counts_.queries += queued.task->queries.size();
+  if (!queued.task->is_measurement) counts_.queries += queued.task->queries.size();
   queued.begun = true;
   queued.began_at = now;
   begun_.push_back(&queued);
-  report_.queue_us.push_back(Microseconds(now - queued.task->arrived_at));
 }
 
 void Executor::RunSlice() {
   const SliceRunner::Outcome& outcome = runner_.Run(slice_, running_, yield_);
-  if (outcome.batch_size == 0 || !observer_) return;
+  if (outcome.batch_size == 0 || !slice_has_callers_ || !observer_) return;
   report_.batch_size = outcome.batch_size;
-  report_.compute_us = Microseconds(outcome.duration);
+  report_.compute_us = Microseconds(outcome.compute);
+  report_.queue_us.clear();
+  for (QueuedTask* const queued : running_) {
+    if (std::exchange(queued->wait_reported, true) || queued->task->is_measurement) continue;
+    report_.queue_us.push_back(Microseconds(queued->began_at - queued->task->arrived_at));
+  }
   report_.backend =
       outcome.fallback != nullptr ? outcome.fallback->info.name : runner_.served_by().info.name;
   try {
@@ -447,6 +480,7 @@ void Executor::FinishSlice(FinishedTasks& finished) {
   runner_.RecordTimes(running_, slice_, schedule_.estimator());
   schedule_.Charge(slice_, Milliseconds(runner_.outcome().duration).count());
   runner_.DropEmptyGroups();
+  counts_.paused_bytes = runner_.paused_bytes();
   for (QueuedTask* const queued : running_) {
     if (!queued->progress.ended()) continue;
     queued->answer = base::OrOutOfMemory([&] { return runner_.BuildAnswer(*queued); });

@@ -39,13 +39,14 @@ struct LaneCounts {
 
 // Counts since start, for metrics. Read from any thread.
 struct ExecutorCounts {
-  std::uint64_t batches = 0;      // passes, and slices of hard queries
-  std::uint64_t queries = 0;      // begun: answered, or failed on the way
-  std::uint64_t expired = 0;      // queries whose deadline passed while they waited
-  std::uint64_t cancelled = 0;    // queries whose caller left while they waited
-  std::uint64_t rejected = 0;     // queries refused: the queue was full, or the wait too long
-  std::uint64_t queue_depth = 0;  // queries waiting now, in all lanes
-  std::uint64_t queue_bytes = 0;  // that tasks hold which wait or run now
+  std::uint64_t batches = 0;       // passes that began, and slices of hard queries
+  std::uint64_t queries = 0;       // begun: answered, or failed on the way
+  std::uint64_t expired = 0;       // queries whose deadline passed while they waited
+  std::uint64_t cancelled = 0;     // queries whose caller left while they waited
+  std::uint64_t rejected = 0;      // queries refused: the queue was full, or the wait too long
+  std::uint64_t queue_depth = 0;   // queries waiting now, in all lanes
+  std::uint64_t queue_bytes = 0;   // that tasks hold which wait or run now
+  std::uint64_t paused_bytes = 0;  // that passes under way hold
   std::array<LaneCounts, kLaneCount> lanes;
 };
 
@@ -68,13 +69,13 @@ class Executor {
     std::uint64_t queue_bytes_max = std::uint64_t{256} << 20;
     unsigned completers = 1;  // threads for small replies; large ones have one of their own
   };
-  // Called after each slice that searched, from the thread that ran it, before the last of its
-  // answers are handed out, for histograms. The report is only valid during the call.
+  // Called after each pass and each slice of hard queries, from the thread that ran it, before the
+  // last of its answers are handed out, for histograms. The report is only valid during the call.
   struct BatchReport {
     std::string_view backend;      // that ran the search: "gpu", or the fallback backend
     std::uint32_t batch_size = 0;  // queries
     std::uint64_t compute_us = 0;
-    std::vector<std::uint64_t> queue_us;  // one for each task that this slice began
+    std::vector<std::uint64_t> queue_us;  // one for each task that it began
   };
   using Observer = std::function<void(const BatchReport&)>;
   // Whether Submit wakes the dispatch thread, or leaves that to RunHere.
@@ -103,6 +104,13 @@ class Executor {
   // Answers what waits with STOPPING, finishes the slice under way, joins. Idempotent.
   void Stop();
   ExecutorCounts counts() const;
+
+  // How long passes over the snapshot take by their searches, as far as that was measured.
+  std::vector<CostEstimator::PassTime> TimesOf(const Snapshot& snapshot) const;
+  // The estimated time of such a pass, by a model where none was measured.
+  double EstimateMs(const Snapshot& snapshot, std::uint32_t k, std::uint32_t searches) const;
+  // Forgets what passes over the snapshot took, because a faster strategy is now in use.
+  void ForgetTimes(const Snapshot& snapshot);
   // Of an answer for which nothing needs to be searched. From any thread.
   observe::Receipt ReceiptWithoutSearch(const Snapshot& snapshot) const {
     return runner_.ReceiptWithoutSearch(snapshot);
@@ -175,11 +183,12 @@ class Executor {
   ExecutorCounts counts_;
   Schedule::Slice slice_;  // read without mutex_ by the thread that leads, which alone changes it
 
-  // Something of a lane above slice_'s has come since it began.
+  // Something has come since slice_ began for which it ends early.
   std::atomic<bool> yield_ = false;
 
   // Used by the thread that leads only, kept from slice to slice.
   std::vector<QueuedTask*> running_;  // of slice_, in its order
+  bool slice_has_callers_ = false;    // not only measurements
   // Begun and not answered. Only the thread that leads takes these out of the queue.
   std::vector<QueuedTask*> begun_;
   SliceRunner runner_;

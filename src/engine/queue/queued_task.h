@@ -20,16 +20,17 @@ namespace simile::engine {
 // will need on its way: from Submit on nothing that happens to it may lack memory. Destroyed
 // without the executor's mutex, since its stop callback may just wait for that.
 struct QueuedTask {
-  std::unique_ptr<SearchTask> task;
-  std::uint64_t id = 0;  // in order of arrival
+  std::shared_ptr<SearchTask> task;  // shared with the pass that answers it
+  std::uint64_t id = 0;              // in order of arrival
   Schedule::Request request;
   std::uint64_t bytes = 0;  // that it holds
   bool large = false;       // takes much of the queue, so it waits beside it (Admit)
   bool large_reply = false;
-  bool begun = false;         // a slice of it runs or has run
-  Clock::TimePoint began_at;  // its first slice
-  Clock::Duration compute{};  // all its slices
-  DeviceTime device_time;     // in them, where it asks for it
+  bool begun = false;          // a slice of it runs or has run
+  bool wait_reported = false;  // to the observer
+  Clock::TimePoint began_at;   // its first slice
+  Clock::Duration compute{};   // all its slices
+  DeviceTime device_time;      // in them, where it asks for it
   TaskProgress progress;
   absl::StatusOr<SearchAnswer> answer;  // once it is finished
   std::unique_ptr<QueuedTask> next;     // finished after it (finished_tasks.h)

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
+
+#include "engine/queue/reserve_for.h"
 
 namespace simile::engine {
 namespace {
@@ -11,35 +14,67 @@ namespace {
 // others leave.
 constexpr std::array<double, kLaneCount> kWeights = {70, 24, 6};
 
-// A plain task with more searches than a slice over this is large: beside others it gets no more
-// than that at a time, so that they leave soon.
+// A plain task with more searches than a slice over this is large.
 constexpr std::uint32_t kLargeTaskDivisor = 4;
+
+// Shares of a group while small and large tasks wait in it.
+constexpr std::array<double, 2> kPassWeights = {3, 1};
+
+// A slice ends early for a task of its own lane that takes no longer than this.
+constexpr double kShortMs = kSliceMs / 4;
 
 std::size_t IndexOf(Lane lane) { return static_cast<std::size_t>(lane); }
 
 }  // namespace
 
+double Schedule::Passes::LeftMs() const {
+  return under_way ? std::max(0.0, estimated_ms - took_ms) : 0;
+}
+
+bool Schedule::Group::IsLarge(std::uint32_t of_searches) const {
+  return of_searches > std::max(1U, slice_searches / kLargeTaskDivisor);
+}
+
 void Schedule::Add(std::uint64_t id, const Request& request) {
   Group& group = GroupOf(request);
   assert(group.tasks.empty() || group.tasks.back().id < id);
-  group.tasks.push_back({id, request.searches, request.searches, request.work_ms, false});
+  if (!group.hard) {
+    for (Passes& passes : group.passes) ReserveFor(group.tasks.size() + 1, passes.parts);
+    const std::size_t own = group.IsLarge(request.searches) ? 1 : 0;
+    if (!group.passes[own].under_way && WaitingSearches(group, own) == 0) {
+      // What has been idle begins where the others are.
+      group.passes[own].virtual_ms =
+          std::max(group.passes[own].virtual_ms, group.passes[1 - own].virtual_ms);
+    }
+  }
+  group.tasks.push_back({.id = id,
+                         .searches_at_once = request.searches,
+                         .searches = request.searches,
+                         .work_ms = request.work_ms,
+                         .large = group.IsLarge(request.searches)});
   group.searches += request.searches;
   group.work_ms += request.work_ms;
-  ++task_count_;
 }
 
 bool Schedule::Remove(std::uint64_t id) {
+  bool was_there = false;
   for (Group& group : groups_) {
     const auto found = std::ranges::lower_bound(group.tasks, id, {}, &Task::id);
-    if (found == group.tasks.end() || found->id != id) continue;
-    group.searches -= found->searches;
-    group.work_ms -= found->work_ms;
-    group.tasks.erase(found);
-    if (group.tasks.empty()) group.work_ms = 0;  // sums of fractions leave a rest
-    --task_count_;
-    return true;
+    if (found != group.tasks.end() && found->id == id) {
+      group.searches -= found->searches;
+      group.work_ms -= found->work_ms;
+      group.tasks.erase(found);
+      if (group.tasks.empty()) group.work_ms = 0;  // sums of fractions leave a rest
+      was_there = true;
+    }
+    for (std::size_t which = 0; which < group.passes.size(); ++which) {
+      std::vector<Part>& parts = group.passes[which].parts;
+      if (std::erase_if(parts, [id](const Part& part) { return part.id == id; }) == 0) continue;
+      if (parts.empty()) EndPass(group, which);
+      was_there = true;
+    }
   }
-  return false;
+  return was_there;
 }
 
 const Schedule::Group* Schedule::Find(Lane lane, bool hard,
@@ -57,30 +92,31 @@ Schedule::Group* Schedule::Find(Lane lane, bool hard, const CostEstimator::Shape
 // What has been idle begins where the others are: it has saved nothing up.
 Schedule::Group& Schedule::GroupOf(const Request& request) {
   const std::size_t lane = IndexOf(request.lane);
-  const bool lane_idle = std::ranges::none_of(groups_, [&](const Group& group) {
-    return group.lane == request.lane && !group.tasks.empty();
-  });
+  const bool lane_idle = std::ranges::none_of(
+      groups_, [&](const Group& group) { return group.lane == request.lane && !group.IsIdle(); });
   if (lane_idle) lane_virtual_ms_[lane] = std::max(lane_virtual_ms_[lane], lanes_virtual_ms_);
   Group* group = Find(request.lane, request.hard, request.shape);
   if (group == nullptr) {
-    group = &groups_.emplace_back(Group{.lane = request.lane,
-                                        .hard = request.hard,
-                                        .shape = request.shape,
-                                        .tasks = {},
-                                        .searches = 0,
-                                        .work_ms = 0,
-                                        .virtual_ms = 0,
-                                        .slice_searches = SearchesOfSlice(request.shape)});
+    group = &groups_.emplace_back(NewGroup(request));
   }
   Collection& collection = CollectionOf(*group);
   if (IsIdle(collection)) {
     collection.virtual_ms = std::max(collection.virtual_ms, collections_virtual_ms_[lane]);
   }
-  if (group->tasks.empty()) {
-    group->shape = request.shape;
+  group->shape = request.shape;  // a device may have been lost
+  if (group->IsIdle()) {
     group->virtual_ms = std::max(group->virtual_ms, collection.groups_virtual_ms);
   }
   return *group;
+}
+
+Schedule::Group Schedule::NewGroup(const Request& request) const {
+  Group group;
+  group.lane = request.lane;
+  group.hard = request.hard;
+  group.shape = request.shape;
+  SizePasses(group);
+  return group;
 }
 
 Schedule::Collection& Schedule::CollectionOf(const Group& group) {
@@ -93,7 +129,7 @@ Schedule::Collection& Schedule::CollectionOf(const Group& group) {
 
 bool Schedule::IsIdle(const Collection& collection) const {
   return std::ranges::none_of(
-      groups_, [&](const Group& group) { return collection.Has(group) && !group.tasks.empty(); });
+      groups_, [&](const Group& group) { return collection.Has(group) && !group.IsIdle(); });
 }
 
 // What has had no more than the others needs no memory of it.
@@ -102,7 +138,7 @@ void Schedule::ForgetIdle() {
     const bool all = collection.virtual_ms <= collections_virtual_ms_[IndexOf(collection.lane)] &&
                      IsIdle(collection);
     std::erase_if(groups_, [&](const Group& group) {
-      return collection.Has(group) && group.tasks.empty() &&
+      return collection.Has(group) && group.IsIdle() &&
              (all || group.virtual_ms <= collection.groups_virtual_ms);
     });
     return all;
@@ -126,11 +162,50 @@ Schedule::Group& Schedule::NextGroup() {
   };
   Group* next = nullptr;
   for (Group& group : groups_) {
-    if (group.tasks.empty()) continue;
+    if (!CanRun(group)) continue;
     if (next == nullptr || comes_before(group, *next)) next = &group;
   }
   assert(next != nullptr);
   return *next;
+}
+
+bool Schedule::CanRun(const Group& group) const {
+  if (group.hard) return !group.tasks.empty();
+  return CanRun(group, 0) || CanRun(group, 1);
+}
+
+bool Schedule::CanRun(const Group& group, std::size_t which) const {
+  if (group.passes[which].under_way) return true;
+  const auto oldest = std::ranges::find_if(
+      group.tasks, [which](const Task& task) { return task.large == (which == 1); });
+  if (oldest == group.tasks.end()) return false;
+  if (which == 0 || large_passes_[IndexOf(group.lane)] < kPassesMax) return true;
+  const auto searches = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(oldest->searches, SearchesOfPass(group, which)));
+  return estimator_.PassMs(group.shape, searches) <= kSliceMs;
+}
+
+std::uint32_t Schedule::SearchesOfPass(const Group& group, std::size_t which) const {
+  const std::uint32_t most = group.passes[which].searches_max;
+  const bool is_free = which == 0 || large_passes_[IndexOf(group.lane)] < kPassesMax;
+  return is_free ? most : std::min(most, group.slice_searches);
+}
+
+bool Schedule::empty() const { return std::ranges::all_of(groups_, &Group::IsIdle); }
+
+bool Schedule::IsNearlyEmpty() const {
+  return std::ranges::all_of(groups_, [](const Group& group) {
+    return group.tasks.empty() && group.passes[0].LeftMs() <= kSliceMs &&
+           group.passes[1].LeftMs() <= kSliceMs;
+  });
+}
+
+std::uint64_t Schedule::WaitingSearches(const Group& group, std::size_t which) {
+  std::uint64_t searches = 0;
+  for (const Task& task : group.tasks) {
+    if (task.large == (which == 1)) searches += task.searches;
+  }
+  return searches;
 }
 
 void Schedule::Next(Slice& slice) {
@@ -145,6 +220,9 @@ void Schedule::Next(Slice& slice) {
   slice.hard = group.hard;
   slice.shape = group.shape;
   slice.parts.clear();
+  slice.large = false;
+  slice.begins = false;
+  slice.ends = true;
   group.hard ? TakeHard(group, slice) : TakePlain(group, slice);
 }
 
@@ -164,42 +242,64 @@ void Schedule::TakeHard(Group& group, Slice& slice) {
   slice.estimated_ms = std::min(kSliceMs, BacklogMs(group));
 }
 
-// The small tasks, oldest first, and of the oldest large one as much as fits beside them: its share
-// at least, and no more than that while small ones run with it.
 void Schedule::TakePlain(Group& group, Slice& slice) {
-  const std::uint32_t most = group.slice_searches;
-  const std::uint32_t share = std::max(1U, most / kLargeTaskDivisor);
-  const auto is_large = [&](const Task& task) { return task.begun || task.searches > share; };
-  const bool any_large = std::ranges::any_of(group.tasks, is_large);
-  const bool any_small = !std::ranges::all_of(group.tasks, is_large);
-  std::uint32_t for_large = any_small ? share : most;
-  const std::uint32_t for_small = any_large && most > for_large ? most - for_large : most;
-  std::uint32_t taken = 0;
-  bool small_fits = true;
+  const std::size_t which = NextPasses(group);
+  Passes& passes = group.passes[which];
+  const std::uint32_t most = SearchesOfPass(group, which);
+  slice.large = which == 1;
+  slice.begins = !passes.under_way;
+  if (slice.begins) BeginPass(group, which);
+  slice.parts = passes.parts;
+  slice.searches = passes.searches;
+  slice.searches_max = most;
+  slice.estimated_ms = passes.LeftMs();
+}
+
+std::size_t Schedule::NextPasses(const Group& group) const {
+  if (!CanRun(group, 1)) return 0;
+  if (!CanRun(group, 0)) return 1;
+  return group.passes[0].virtual_ms <= group.passes[1].virtual_ms ? 0 : 1;
+}
+
+// For all that wait, oldest first, as many as a pass may have.
+void Schedule::BeginPass(Group& group, std::size_t which) {
+  Passes& passes = group.passes[which];
+  const std::uint32_t most = SearchesOfPass(group, which);
+  passes.parts.clear();
+  passes.searches = 0;
   for (Task& task : group.tasks) {
-    std::uint32_t searches = 0;
-    if (is_large(task)) {
-      searches = static_cast<std::uint32_t>(std::min<std::uint64_t>(task.searches, for_large));
-      for_large -= searches;
-    } else if (small_fits) {
-      // A task never overtakes an older one that did not fit.
-      small_fits = taken == 0 || taken + task.searches <= for_small;
-      if (small_fits) {
-        searches = static_cast<std::uint32_t>(task.searches);
-        taken += searches;
-      }
-    }
-    if (searches == 0) continue;
-    slice.parts.push_back({.id = task.id, .searches = searches});
-    task.begun = true;
+    if (task.large != (which == 1)) continue;
+    if (passes.searches >= most) break;
+    auto searches = static_cast<std::uint32_t>(task.searches);
+    if (which == 1) searches = std::min(searches, most - passes.searches);
+    // A small task is answered by one pass, and never overtakes an older one that did not fit.
+    if (passes.searches > 0 && passes.searches + searches > most) break;
+    passes.parts.push_back({.id = task.id, .searches = searches});
+    passes.searches += searches;
     task.searches -= searches;
   }
-  slice.searches = 0;
-  for (const Part& part : slice.parts) slice.searches += part.searches;
-  slice.estimated_ms = estimator_.PassMs(slice.shape, slice.searches);
-  group.searches -= slice.searches;
-  task_count_ -= static_cast<std::size_t>(
-      std::erase_if(group.tasks, [](const Task& task) { return task.searches == 0; }));
+  passes.under_way = true;
+  passes.estimated_ms = estimator_.PassMs(group.shape, passes.searches);
+  passes.took_ms = 0;
+  if (which == 1) ++large_passes_[IndexOf(group.lane)];
+  group.searches -= passes.searches;
+  std::erase_if(group.tasks, [](const Task& task) { return task.searches == 0; });
+}
+
+void Schedule::EndPass(Group& group, std::size_t which) {
+  group.passes[which].under_way = false;
+  group.passes[which].parts.clear();
+  if (which == 1) --large_passes_[IndexOf(group.lane)];
+}
+
+bool Schedule::EndsEarly(const Slice& slice, const Request& request) const {
+  if (request.lane != slice.lane) return request.lane < slice.lane;
+  if (slice.hard || request.hard) return false;
+  const double ms = estimator_.PassMs(request.shape, request.searches);
+  if (ms > kShortMs || 2 * ms > slice.estimated_ms) return false;
+  if (!request.shape.IsLike(slice.shape)) return true;
+  const Group* const group = Find(slice.lane, false, slice.shape);
+  return group != nullptr && group->IsLarge(request.searches) != slice.large;
 }
 
 void Schedule::Charge(const Slice& slice, double ms) {
@@ -208,8 +308,20 @@ void Schedule::Charge(const Slice& slice, double ms) {
   if (group == nullptr) return;
   CollectionOf(*group).virtual_ms += ms;
   group->virtual_ms += ms;
-  group->slice_searches = SearchesOfSlice(group->shape);
-  if (slice.hard) TakeOff(*group, slice);
+  SizePasses(*group);
+  if (slice.hard) {
+    TakeOff(*group, slice);
+  } else {
+    ChargePass(*group, slice, ms);
+  }
+}
+
+void Schedule::ChargePass(Group& group, const Slice& slice, double ms) {
+  const std::size_t which = slice.large ? 1 : 0;
+  Passes& passes = group.passes[which];
+  passes.took_ms += ms;
+  passes.virtual_ms += ms / kPassWeights[which];
+  if (slice.ends && passes.under_way) EndPass(group, which);
 }
 
 // What a task took beyond its estimate is taken off no other's.
@@ -233,31 +345,47 @@ std::uint32_t Schedule::SearchesOfSlice(const CostEstimator::Shape& shape) const
   return estimator_.SearchesWithin(shape, ms, batch_searches_max_);
 }
 
-double Schedule::SearchesMs(const CostEstimator::Shape& shape, std::uint32_t slice_searches,
+void Schedule::SizePasses(Group& group) const {
+  group.slice_searches = SearchesOfSlice(group.shape);
+  Passes& small = group.passes[0];
+  Passes& large = group.passes[1];
+  if (group.hard || !group.shape.can_pause) {
+    small.searches_max = large.searches_max = group.slice_searches;
+    return;
+  }
+  large.searches_max = estimator_.SearchesWithin(
+      group.shape, std::numeric_limits<double>::infinity(), batch_searches_max_);
+  small.searches_max = estimator_.SearchesThatPay(group.shape, large.searches_max);
+}
+
+double Schedule::SearchesMs(const CostEstimator::Shape& shape, std::uint32_t pass_searches,
                             std::uint64_t searches) const {
-  const std::uint64_t slices = searches / slice_searches;
-  const auto rest = static_cast<std::uint32_t>(searches % slice_searches);
-  const double of_slices =
-      slices > 0 ? static_cast<double>(slices) * estimator_.PassMs(shape, slice_searches) : 0;
-  return of_slices + (rest > 0 ? estimator_.PassMs(shape, rest) : 0);
+  const std::uint64_t passes = searches / pass_searches;
+  const auto rest = static_cast<std::uint32_t>(searches % pass_searches);
+  const double of_passes =
+      passes > 0 ? static_cast<double>(passes) * estimator_.PassMs(shape, pass_searches) : 0;
+  return of_passes + (rest > 0 ? estimator_.PassMs(shape, rest) : 0);
+}
+
+double Schedule::BacklogMs(const Group& group, std::size_t which, std::uint32_t more) const {
+  return SearchesMs(group.shape, group.passes[which].searches_max,
+                    WaitingSearches(group, which) + more) +
+         group.passes[which].LeftMs();
 }
 
 double Schedule::BacklogMs(const Group& group) const {
+  if (!group.hard) return BacklogMs(group, 0) + BacklogMs(group, 1);
   return SearchesMs(group.shape, group.slice_searches, group.searches) + group.work_ms;
 }
 
-double Schedule::AheadMs(const Group& group, std::uint32_t searches) const {
-  const std::uint32_t share = std::max(1U, group.slice_searches / kLargeTaskDivisor);
-  if (group.hard || searches > share) return BacklogMs(group);
-  // Of large tasks only their shares run before it.
-  std::uint64_t small = 0;
-  for (const Task& task : group.tasks) {
-    if (!task.begun && task.searches <= share) small += task.searches;
-  }
-  const std::uint64_t large = group.searches - small;
-  // Each slice with small tasks holds three parts of those and one of large ones.
-  return SearchesMs(group.shape, group.slice_searches,
-                    small + std::min(large, share + small / (kLargeTaskDivisor - 1)));
+double Schedule::OwnMs(const Group& group, std::uint32_t searches) const {
+  const std::size_t own = group.IsLarge(searches) ? 1 : 0;
+  const std::size_t other = 1 - own;
+  const double own_ms = BacklogMs(group, own, searches);
+  // While it gets that, the others get their share, and the slice of theirs that is under way.
+  const double slice_ms = group.passes[other].under_way ? kSliceMs : 0;
+  return own_ms + std::min(BacklogMs(group, other),
+                           slice_ms + own_ms * kPassWeights[other] / kPassWeights[own]);
 }
 
 double Schedule::WithOtherLanes(Lane lane, double ms) const {
@@ -273,16 +401,18 @@ double Schedule::WithOtherLanes(Lane lane, double ms) const {
 }
 
 double Schedule::AnswerMs(const Request& request) const {
-  const Group* const own = Find(request.lane, request.hard, request.shape);
-  const std::uint32_t slice_searches =
-      own == nullptr ? SearchesOfSlice(request.shape) : own->slice_searches;
-  const double own_ms = SearchesMs(request.shape, slice_searches, request.searches) +
-                        request.work_ms + (own == nullptr ? 0 : AheadMs(*own, request.searches));
+  const Group* const found = Find(request.lane, request.hard, request.shape);
+  const Group created = found == nullptr ? NewGroup(request) : Group();
+  const Group& own = found == nullptr ? created : *found;
+  const double own_ms =
+      request.hard ? BacklogMs(own) + SearchesMs(own.shape, own.slice_searches, request.searches) +
+                         request.work_ms
+                   : OwnMs(own, request.searches);
   // While the group gets that, so does each other of its collection; and while the collection gets
   // what they come to together, so does each other of the lane.
   double collection_ms = own_ms;
   for (const Group& group : groups_) {
-    if (&group != own && group.lane == request.lane &&
+    if (&group != found && group.lane == request.lane &&
         group.shape.snapshot == request.shape.snapshot) {
       collection_ms += std::min(BacklogMs(group), own_ms);
     }
@@ -310,8 +440,8 @@ double Schedule::LaneMs(Lane lane) const {
 bool Schedule::IsSmall(double ms) const {
   double total = 0;
   for (const Group& group : groups_) {
-    if (group.tasks.empty()) continue;
-    if (group.hard) return false;
+    if (group.IsIdle()) continue;
+    if (group.hard || group.IsUnderWay()) return false;
     total += BacklogMs(group);
   }
   return total <= ms;

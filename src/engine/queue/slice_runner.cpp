@@ -6,14 +6,13 @@
 #include <new>
 #include <optional>
 
+#include <absl/cleanup/cleanup.h>
+
 #include "base/error_detail.h"
 #include "engine/queue/reserve_for.h"
 
 namespace simile::engine {
 namespace {
-
-// What a result keeps while nothing is searched.
-constexpr std::size_t kResultBytesKept = 1U << 20;
 
 // Of a task that asked for it.
 std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
@@ -22,6 +21,28 @@ std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
 }
 
 constexpr auto kSlice = std::chrono::duration_cast<Clock::Duration>(Milliseconds(kSliceMs));
+// A slice that has begun goes on for so long, whatever comes: waking the threads of a device takes
+// 20 to 60 us.
+constexpr auto kSliceMin = std::chrono::milliseconds(1);
+// Passes whose buffers are kept.
+constexpr std::size_t kIdlePasses = 2;
+
+class SliceTurn final : public Turn {
+ public:
+  SliceTurn(const Clock& clock, Clock::TimePoint end, const std::atomic<bool>& yield)
+      : clock_(clock), least_(clock.Now() + kSliceMin), end_(end), yield_(yield) {}
+
+  bool IsOver() const override {
+    const Clock::TimePoint now = clock_.Now();
+    return now >= end_ || (now >= least_ && yield_);
+  }
+
+ private:
+  const Clock& clock_;
+  const Clock::TimePoint least_;
+  const Clock::TimePoint end_;
+  const std::atomic<bool>& yield_;
+};
 
 }  // namespace
 
@@ -53,8 +74,16 @@ const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
   const bool timed = std::ranges::any_of(
       tasks, [](const QueuedTask* queued) { return queued->task->time_device; });
   workspace_.search.set_device_time(timed ? &device_time_ : nullptr);
-  slice.hard ? RunHard(slice, tasks, began_at + kSlice, yield) : RunPlain(slice, tasks);
+  const Clock::TimePoint end = began_at + kSlice;
+  slice.hard ? RunHard(slice, tasks, end, yield) : RunPlain(slice, tasks, end, yield);
   outcome_.duration = clock_.Now() - began_at;
+  if (slice.hard) {
+    outcome_.compute = outcome_.duration;
+  } else if (RunningPass* const running = FindPass(slice); running != nullptr) {
+    running->took += outcome_.duration;
+    outcome_.compute = running->took;
+  }
+  KeepEndedPasses();
   for (QueuedTask* const queued : tasks) {
     if (!std::exchange(queued->progress.in_slice, false)) continue;
     queued->compute += outcome_.duration;
@@ -63,15 +92,77 @@ const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
   return outcome_;
 }
 
-void SliceRunner::RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks) {
+void SliceRunner::RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
+                           Clock::TimePoint end, const std::atomic<bool>& yield) {
+  pass_succeeded_ = false;
+  RunningPass* const running = slice.begins ? BeginPass(slice, tasks) : FindPass(slice);
+  if (running != nullptr) {
+    const absl::StatusOr<bool> ended = running->pass.Advance(SliceTurn(clock_, end, yield));
+    outcome_.ended = !ended.ok() || *ended;
+    if (!outcome_.ended) return;
+    pass_succeeded_ = ended.ok();
+    if (pass_succeeded_) outcome_.fallback = running->pass.fallback();
+  }
+  outcome_.batch_size = slice.searches;
+}
+
+SliceRunner::RunningPass* SliceRunner::FindPass(const Schedule::Slice& slice) {
+  for (RunningPass& pass : passes_) {
+    if (pass.lane == slice.lane && pass.large == slice.large && pass.shape.IsLike(slice.shape)) {
+      return &pass;
+    }
+  }
+  return nullptr;
+}
+
+SliceRunner::RunningPass* SliceRunner::BeginPass(const Schedule::Slice& slice,
+                                                 std::span<QueuedTask* const> tasks) {
   parts_.clear();
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     TaskProgress& progress = tasks[i]->progress;
-    if (progress.status.ok()) parts_.push_back({&progress, slice.parts[i].searches});
+    if (progress.status.ok()) {
+      parts_.push_back({&progress, tasks[i]->task, slice.parts[i].searches});
+    }
   }
-  outcome_.batch_size = slice.searches;
-  pass_succeeded_ = !parts_.empty() && plain_pass_.Run(parts_).ok();
-  if (pass_succeeded_) outcome_.fallback = workspace_.result.fallback();
+  const absl::Cleanup let_go = [this] { parts_.clear(); };
+  if (parts_.empty()) return nullptr;
+  try {
+    if (idle_passes_.empty()) idle_passes_.emplace_back();
+    RunningPass& running = idle_passes_.front();
+    running.lane = slice.lane;
+    running.large = slice.large;
+    running.shape = slice.shape;
+    running.took = {};
+    const bool timed = std::ranges::any_of(
+        parts_, [](const PlainPass::Part& part) { return part.task->task->time_device; });
+    running.pass.Begin(parts_, timed ? &device_time_ : nullptr);
+    passes_.splice(passes_.end(), idle_passes_, idle_passes_.begin());
+    return &passes_.back();
+  } catch (const std::bad_alloc&) {
+    for (const PlainPass::Part& part : parts_) {
+      part.task->status = base::OutOfMemory();
+      part.task->in_slice = true;
+    }
+    return nullptr;
+  }
+}
+
+void SliceRunner::KeepEndedPasses() {
+  for (auto pass = passes_.begin(); pass != passes_.end();) {
+    const auto here = pass++;
+    if (here->pass.under_way()) continue;
+    if (idle_passes_.size() < kIdlePasses) {
+      idle_passes_.splice(idle_passes_.begin(), passes_, here);
+    } else {
+      passes_.erase(here);
+    }
+  }
+}
+
+std::uint64_t SliceRunner::paused_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const RunningPass& running : passes_) bytes += running.pass.bytes();
+  return bytes;
 }
 
 void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
@@ -106,8 +197,9 @@ HardQueries& SliceRunner::HardQueriesOf(const Schedule::Slice& slice, const Snap
 void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slice& slice,
                               CostEstimator& estimator) const {
   if (!slice.hard) {
+    slice.ends = outcome_.ended;
     if (pass_succeeded_) {
-      estimator.AddPass(slice.shape, slice.searches, Milliseconds(outcome_.duration).count());
+      estimator.AddPass(slice.shape, slice.searches, Milliseconds(outcome_.compute).count());
     }
     return;
   }
@@ -128,6 +220,14 @@ void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slic
 
 void SliceRunner::Drop(const TaskProgress& task) {
   for (HardGroup& group : hard_groups_) group.queries.Drop(task);
+  for (RunningPass& running : passes_) running.pass.Drop(task);
+  KeepEndedPasses();
+}
+
+void SliceRunner::DropAll() {
+  hard_groups_.clear();
+  for (RunningPass& running : passes_) running.pass.End();
+  KeepEndedPasses();
 }
 
 void SliceRunner::DropEmptyGroups() {
@@ -135,7 +235,8 @@ void SliceRunner::DropEmptyGroups() {
 }
 
 void SliceRunner::FreeBuffers() {
-  if (workspace_.result.buffer_bytes() > kResultBytesKept) workspace_.result = SearchResult();
+  workspace_.FreeBuffers();
+  for (RunningPass& idle : idle_passes_) idle.pass.FreeBuffers();
 }
 
 void SliceRunner::ReadDeviceBytes() {

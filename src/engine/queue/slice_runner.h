@@ -35,7 +35,10 @@ class SliceRunner {
   // What a slice came to.
   struct Outcome {
     Clock::Duration duration{};
-    std::uint32_t batch_size = 0;  // queries; 0: nothing was searched or worked on
+    bool ended = true;  // a plain slice: its pass is not paused
+    // Of a hard slice, or of the pass that ended:
+    std::uint32_t batch_size = 0;  // queries; 0: nothing was searched or worked on, or no end
+    Clock::Duration compute{};     // in all its slices
     FallbackBackend fallback;      // that answered the first search
   };
 
@@ -48,10 +51,10 @@ class SliceRunner {
   void Reserve(std::size_t task_count);
   // Runs a slice. A task that fails has the reason in its progress.
   //   tasks  of its parts, in their order
-  //   yield  whether a hard slice is to end soon
+  //   yield  whether the slice is to end soon
   const Outcome& Run(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
                      const std::atomic<bool>& yield);
-  // What the parts of the slice just run took: for the estimates, and for Schedule::Charge.
+  // What the slice just run came to: for the estimates, and for Schedule::Charge.
   void RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slice& slice,
                    CostEstimator& estimator) const;
   // The answer to a task that has ended, its receipt included: nothing else fills a receipt.
@@ -59,15 +62,17 @@ class SliceRunner {
   // Of an answer for which nothing was searched: what would have searched. From any thread.
   observe::Receipt ReceiptWithoutSearch(const Snapshot& snapshot) const;
 
-  // Forgets a hard task that is given up, or all of them.
+  // Forgets a task that is given up, or all of them.
   void Drop(const TaskProgress& task);
-  void DropAll() { hard_groups_.clear(); }
+  void DropAll();
   // Ends what is kept for hard tasks that are all answered or given up.
   void DropEmptyGroups();
   // Frees large buffers, while nothing is searched.
   void FreeBuffers();
 
   const Outcome& outcome() const { return outcome_; }
+  // What passes hold on the host that are paused.
+  std::uint64_t paused_bytes() const;
   const ServedBy& served_by() const { return *served_by_; }
 
  private:
@@ -82,7 +87,22 @@ class SliceRunner {
     HardQueries queries;
   };
 
-  void RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
+  // The pass of a plain slice.
+  struct RunningPass {
+    Lane lane = Lane::kPlain;
+    bool large = false;
+    CostEstimator::Shape shape;
+    PlainPass pass;
+    Clock::Duration took{};
+  };
+
+  void RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
+                Clock::TimePoint end, const std::atomic<bool>& yield);
+  RunningPass* FindPass(const Schedule::Slice& slice);
+  // Null, and the tasks have the error, when there is no memory to begin.
+  RunningPass* BeginPass(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
+  // Keeps passes that are no longer under way for later ones.
+  void KeepEndedPasses();
   void RunHard(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
                Clock::TimePoint end, const std::atomic<bool>& yield);
   HardQueries& HardQueriesOf(const Schedule::Slice& slice, const SnapshotPtr& snapshot);
@@ -91,8 +111,9 @@ class SliceRunner {
   const std::shared_ptr<const ServedBy> served_by_;
   const Clock& clock_;
   const ReadDeviceMemory read_device_memory_;
-  SearchWorkspace workspace_;
-  PlainPass plain_pass_{workspace_};
+  SearchWorkspace workspace_;           // of hard queries
+  std::list<RunningPass> passes_;       // paused, or of the slice
+  std::list<RunningPass> idle_passes_;  // their buffers, for later ones
   std::vector<PlainPass::Part> parts_;
   bool pass_succeeded_ = false;
   std::list<HardGroup> hard_groups_;

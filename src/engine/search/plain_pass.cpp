@@ -6,24 +6,10 @@
 
 namespace simile::engine {
 
-absl::Status PlainPass::Run(std::span<const Part> parts) {
-  assert(!parts.empty());
-  for (const Part& part : parts) part.task->in_slice = true;
-  absl::Status status;
-  try {
-    status = Search(parts);
-    if (status.ok()) ReadResults(parts);
-  } catch (const std::bad_alloc&) {
-    status = NoMemoryForBatch();
-  }
-  if (status.ok()) return status;
-  for (const Part& part : parts) part.task->status = status;
-  return status;
-}
-
-absl::Status PlainPass::Search(std::span<const Part> parts) {
+void PlainPass::Begin(std::span<const Part> parts, DeviceTime* device_time) {
+  assert(!parts.empty() && !under_way());
   const Snapshot& snapshot = *parts.front().task->task->snapshot;
-  SearchWorkspace& space = workspace_;
+  SearchBatch batch;
   if (parts.size() == 1) {
     const TaskProgress& progress = *parts.front().task;
     const std::size_t first = progress.next_query;
@@ -32,34 +18,84 @@ absl::Status PlainPass::Search(std::span<const Part> parts) {
     for (std::size_t i = 0; i < count; ++i) {
       specs_.push_back(SpecOf(progress.task->queries[first + i]));
     }
-    const MatrixView vectors = progress.task->vectors.view().Slice(first, count);
-    return space.search.Run(snapshot.segments, {vectors, specs_}, space.result);
-  }
-  space.builder.Clear(snapshot.dim());
-  for (const Part& part : parts) {
-    const SearchTask& task = *part.task->task;
-    for (std::size_t i = 0; i < part.query_count; ++i) {
-      const std::size_t query = part.task->next_query + i;
-      space.builder.Add(task.vectors.view().PaddedRow(query), SpecOf(task.queries[query]));
+    batch = {progress.task->vectors.view().Slice(first, count), specs_};
+  } else {
+    workspace_.builder.Clear(snapshot.dim());
+    for (const Part& part : parts) {
+      const SearchTask& task = *part.task->task;
+      for (std::size_t i = 0; i < part.query_count; ++i) {
+        const std::size_t query = part.task->next_query + i;
+        workspace_.builder.Add(task.vectors.view().PaddedRow(query), SpecOf(task.queries[query]));
+      }
     }
+    batch = workspace_.builder.batch();
   }
-  return space.search.Run(snapshot.segments, space.builder.batch(), space.result);
+  workspace_.search.set_device_time(device_time);
+  workspace_.search.Begin(snapshot.segments, batch, workspace_.result);
+  parts_.reserve(parts.size());
+  for (const Part& part : parts) {
+    parts_.push_back({part, part.task->next_query});
+    part.task->next_query += part.query_count;
+  }
 }
 
-void PlainPass::ReadResults(std::span<const Part> parts) {
+absl::StatusOr<bool> PlainPass::Advance(const Turn& turn) {
+  for (const Queries& queries : parts_) {
+    if (queries.part.task != nullptr) queries.part.task->in_slice = true;
+  }
+  absl::StatusOr<bool> done;
+  try {
+    done = workspace_.search.Advance(turn);
+    if (done.ok() && *done) ReadResults();
+  } catch (const std::bad_alloc&) {
+    done = NoMemoryForBatch();
+  }
+  if (!done.ok()) Fail(done.status());
+  if (!done.ok() || *done) End();
+  return done;
+}
+
+void PlainPass::Drop(const TaskProgress& task) {
+  bool any_left = false;
+  for (Queries& queries : parts_) {
+    if (queries.part.task == &task) {
+      queries.part.task = nullptr;
+      dropped_bytes_ += queries.part.owner->vectors.bytes() + queries.part.owner->request_bytes;
+    }
+    any_left = any_left || queries.part.task != nullptr;
+  }
+  if (!any_left) End();
+}
+
+void PlainPass::End() {
+  workspace_.search.End();
+  parts_.clear();
+  dropped_bytes_ = 0;
+}
+
+void PlainPass::Fail(const absl::Status& status) {
+  for (const Queries& queries : parts_) {
+    if (queries.part.task != nullptr) queries.part.task->status = status;
+  }
+}
+
+void PlainPass::ReadResults() {
   const SearchResult& result = workspace_.result;
   std::size_t search = 0;
-  for (const Part& part : parts) {
+  for (const auto& [part, first] : parts_) {
+    if (part.task == nullptr) {
+      search += part.query_count;
+      continue;
+    }
     TaskProgress& progress = *part.task;
     for (std::size_t i = 0; i < part.query_count; ++i, ++search) {
-      QueryResult& query_result = progress.results[progress.next_query + i];
+      QueryResult& query_result = progress.results[first + i];
       const std::span<const Hit> hits = result.Hits(search);
       query_result.hits.assign(hits.begin(), hits.end());
       query_result.execution.AddSearch(result, search);
     }
-    progress.next_query += part.query_count;
     progress.answered += part.query_count;
-    progress.batch_size = std::max(progress.batch_size, static_cast<std::uint32_t>(result.batch()));
+    progress.batch_size = std::max(progress.batch_size, batch_size());
   }
 }
 

@@ -1,39 +1,66 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include <absl/status/status.h>
+#include <absl/status/statusor.h>
 
 #include "engine/search/search_workspace.h"
 #include "engine/search/task_progress.h"
+#include "simile/turn.h"
 
 namespace simile::engine {
 
-// Answers plain queries of several tasks by one search. Used by the thread that leads; borrows its
-// workspace.
+// One search that answers plain queries of several tasks, and may be paused between its pieces.
+// One after the other; keeps its buffers. Used by the thread that leads.
 class PlainPass {
  public:
-  explicit PlainPass(SearchWorkspace& workspace) : workspace_(workspace) {}
-
   // Some queries of a task: its next ones.
   struct Part {
     TaskProgress* task = nullptr;
+    // Keeps what the search borrows when the task is given up.
+    std::shared_ptr<const SearchTask> owner;
     std::size_t query_count = 0;
   };
-  // Answers these queries into their tasks.
+
+  // Begins with these queries. They count as begun: next_query of their tasks is behind them.
+  //   device_time  as SegmentSearch::set_device_time
   // REQUIRES: at least one; plain; all tasks have begun and pin the same snapshot.
-  // Errors: OUT_OF_MEMORY when there is no memory for the batch; the backend's own. No query of the
-  //         parts is then answered, and each task has the error.
-  absl::Status Run(std::span<const Part> parts);
+  // Throws std::bad_alloc; no part is then kept.
+  void Begin(std::span<const Part> parts, DeviceTime* device_time);
+  // Searches on until the turn is over. Returns whether the search has ended: its queries are then
+  // answered into their tasks, or each of the tasks has the error.
+  // Errors: OUT_OF_MEMORY when there is no memory for the batch; the backend's own.
+  absl::StatusOr<bool> Advance(const Turn& turn);
+  // Gives a task up; the search ends with its last one.
+  void Drop(const TaskProgress& task);
+  void End();
+
+  bool under_way() const { return !parts_.empty(); }
+  std::uint32_t batch_size() const { return static_cast<std::uint32_t>(workspace_.result.batch()); }
+  const FallbackBackend& fallback() const { return workspace_.result.fallback(); }
+  // What it holds while it waits, tasks that were given up included.
+  std::uint64_t bytes() const {
+    return workspace_.search.bytes() + workspace_.result.buffer_bytes() + dropped_bytes_;
+  }
+  void FreeBuffers() { workspace_.FreeBuffers(); }
 
  private:
-  absl::Status Search(std::span<const Part> parts);
-  void ReadResults(std::span<const Part> parts);
+  struct Queries {
+    Part part;  // without a task when that was given up
+    std::size_t first = 0;
+  };
 
-  SearchWorkspace& workspace_;
-  std::vector<QuerySpec> specs_;  // of a lone part, whose vectors are searched where they are
+  void Fail(const absl::Status& status);
+  void ReadResults();
+
+  std::vector<Queries> parts_;
+  SearchWorkspace workspace_;
+  std::uint64_t dropped_bytes_ = 0;  // of tasks that were given up, kept to the end
+  std::vector<QuerySpec> specs_;     // of a lone part, whose vectors are searched where they are
 };
 
 }  // namespace simile::engine

@@ -35,6 +35,9 @@ struct SearchTask {
   Priority priority = Priority::kOnline;
   // Whether the receipt is to have the device's own time.
   bool time_device = false;
+  // Submitted by SearchTimes, for no caller. It takes space in the queue as any task does; the
+  // totals of queries, batches and refusals leave it out.
+  bool is_measurement = false;
   // Of what is kept of the request until it is answered.
   std::uint64_t request_bytes = 0;
   // About how large the reply will be: a large one is built where it delays no small one.

@@ -17,6 +17,12 @@ struct SearchWorkspace {
   SegmentSearch search;
   SearchBatchBuilder builder;
   SearchResult result;  // of the latest search
+
+  // While nothing is searched.
+  void FreeBuffers() {
+    constexpr std::size_t kResultBytesKept = 1U << 20;
+    if (result.buffer_bytes() > kResultBytesKept) result = SearchResult();
+  }
 };
 
 inline QuerySpec SpecOf(const ResolvedQuery& query) {

@@ -25,6 +25,38 @@ absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentInd
   return absl::OkStatus();
 }
 
+void SegmentSearch::Begin(std::span<const std::shared_ptr<const SegmentIndex>> segments,
+                          const SearchBatch& batch, SearchResult& result) {
+  pass_.reset();
+  segments_ = segments;
+  batch_ = batch;
+  batch_.device_time = device_time_;
+  result_ = &result;
+  segment_ = 0;
+  if (segments.size() > 1 && partial_.size() < segments.size()) partial_.resize(segments.size());
+}
+
+// One segment after the other: those of one device would share it anyway.
+absl::StatusOr<bool> SegmentSearch::Advance(const Turn& turn) {
+  for (; segment_ < segments_.size(); ++segment_) {
+    if (pass_ == nullptr) {
+      SearchResult& result = segments_.size() == 1 ? *result_ : partial_[segment_];
+      auto begun = segments_[segment_]->Begin(batch_, result);
+      if (!begun.ok()) return begun.status();
+      pass_ = *std::move(begun);
+    }
+    const absl::StatusOr<bool> done = pass_->Advance(turn);
+    if (done.ok() && !*done) return false;
+    pass_.reset();
+    if (!done.ok()) return done;
+  }
+  if (segments_.size() == 1) return true;
+  std::size_t row_count = 0;
+  for (const auto& segment : segments_) row_count += segment->row_count();
+  Merge(segments_.size(), row_count, batch_, *result_);
+  return true;
+}
+
 absl::StatusOr<FallbackBackend> SegmentSearch::Score(
     std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
     std::span<const Row> rows, std::span<float> scores) {

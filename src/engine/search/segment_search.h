@@ -16,8 +16,7 @@ namespace simile::engine {
 
 // Searches a snapshot's segments as if they were one: each is searched for its best k, and the hits
 // are merged by rank key, so the result is the same however the rows are cut. One segment, the
-// usual case, writes straight into the caller's result. Used by one thread at a time; warm searches
-// allocate nothing.
+// usual case, writes straight into the caller's result. Used by one thread at a time.
 class SegmentSearch {
  public:
   // segments, batch and result as for SegmentIndex::Search, masks covering every row of all
@@ -26,6 +25,18 @@ class SegmentSearch {
   // Errors: the first segment's that fails; result is then not to be read.
   absl::Status Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
                    const SearchBatch& batch, SearchResult& result);
+
+  // Begins the same search, to be paused between its pieces, and ends the one before. Borrows
+  // all of it.
+  void Begin(std::span<const std::shared_ptr<const SegmentIndex>> segments,
+             const SearchBatch& batch, SearchResult& result);
+  // Searches on until the turn is over. Returns whether the search is done.
+  // Errors: as Run; the search has then ended.
+  absl::StatusOr<bool> Advance(const Turn& turn);
+  // Ends the search that was begun, if it is not done.
+  void End() { pass_.reset(); }
+  // What the search that was begun holds on the host.
+  std::uint64_t bytes() const { return pass_ == nullptr ? 0 : pass_->bytes(); }
 
   // As SegmentIndex::Score; the rows may be of any segment.
   absl::StatusOr<FallbackBackend> Score(
@@ -46,6 +57,12 @@ class SegmentSearch {
   std::vector<float> scores_;          // of one segment's rows
   std::uint64_t products_ = 0;
   DeviceTime* device_time_ = nullptr;
+  // Of the search that was begun:
+  std::span<const std::shared_ptr<const SegmentIndex>> segments_;
+  SearchBatch batch_;
+  SearchResult* result_ = nullptr;
+  std::size_t segment_ = 0;           // that is searched
+  std::unique_ptr<SearchPass> pass_;  // null before it begins there
 };
 
 }  // namespace simile::engine

@@ -187,7 +187,8 @@ TEST_P(DeviceConformanceTest, AnswersWithTheOraclesRowsAndBits) {
     OutcomeFile::Get().SetRunning(
         fmt::format("{}, seed {}", strategy.name, first + cases),
         {{"cases", cases}, {"queries", queries}, {"by_strategy", by_strategy}});
-    conformance::ExpectConforms(**backend, first + cases, result);
+    conformance::EngineTally tally;
+    conformance::ExpectConforms(**backend, first + cases, result, tally);
     if (HasFatalFailure()) {
       std::printf("%s: replay with --only-seed %" PRIu64 "\n", strategy.name, first + cases);
       return;

@@ -92,6 +92,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=pathlib.Path, help="folder for the vectors, kept; default a temporary one")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks/serving.md", help="the page to write to")
     parser.add_argument("--json", type=pathlib.Path, help="file to write all figures to")
+    parser.add_argument("--after", type=pathlib.Path, metavar="JSON", help="figures of an earlier run, which are listed first")
     arguments = parser.parse_args()
     require_built(parser, arguments.simile, arguments.engine_bench)
     try:
@@ -171,8 +172,10 @@ def check_answers(arguments: argparse.Namespace, server: Server, queries: pathli
 def served(arguments: argparse.Namespace, server: Server, queries: pathlib.Path, case: Case) -> tuple[float, float]:
     """Queries a second, and the mean size of the passes. The rate is what was in flight over the mean latency, because a
     window of seconds holds few calls of a thousand queries."""
+    # Long enough for two calls at least.
+    call_s = case.load.queries / case.engine_per_s[-1]
     load_flags = ["--batch", case.load.queries, "--in-flight", case.load.in_flight, "--connections", min(case.load.in_flight, 16),
-                  "--duration", f"{arguments.duration_s:g}s", "--warm-up", "300ms"]
+                  "--duration", f"{max(arguments.duration_s, 3 * call_s):g}s", "--warm-up", "300ms"]
     run = ask(arguments, server, queries, case.k, *load_flags)
     if run["errors"]:
         raise Failed(f"{case.load.text()}: {json.dumps(run['errors'])}")
@@ -213,6 +216,15 @@ def measure(arguments: argparse.Namespace, folder: pathlib.Path, rows: int, dim:
         engine.finish()
 
 
+def earlier(file: pathlib.Path) -> list[Case]:
+    return [Case(**case | {"load": Load(**case["load"])}) for case in json.loads(file.read_text(encoding="utf-8"))]
+
+
+def keep(arguments: argparse.Namespace, cases: list[Case]) -> None:
+    if arguments.json:
+        arguments.json.write_text(json.dumps([dataclasses.asdict(case) for case in cases], indent=1) + "\n", encoding="utf-8")
+
+
 def say(case: Case) -> None:
     text = case.left_out or (f"engine {statistics.median(case.engine_per_s):,.0f}, served {statistics.median(case.served_per_s):,.0f} "
                              f"queries/s: {case.share():.2f}; passes of {statistics.median(case.batch_size):.1f}")
@@ -248,19 +260,19 @@ def section(arguments: argparse.Namespace, cases: list[Case]) -> str:
 
 def main() -> int:
     arguments = parse()
-    cases = []
+    cases = earlier(arguments.after) if arguments.after else []
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.work or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         try:
             for rows, dim in arguments.collections:
                 for isa in arguments.isa.split(","):
-                    cases += measure(arguments, folder, rows, dim, isa)
+                    for case in measure(arguments, folder, rows, dim, isa):
+                        cases.append(case)
+                        keep(arguments, cases)
         except (Failed, contender.Failed, subprocess.CalledProcessError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
-    if arguments.json:
-        arguments.json.write_text(json.dumps([dataclasses.asdict(case) for case in cases], indent=1) + "\n", encoding="utf-8")
     peer_report.write_page(arguments.out, section(arguments, cases), [], BEGIN, END)
     print(table(cases))
     return 0

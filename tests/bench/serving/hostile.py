@@ -149,6 +149,30 @@ def beside_load(machine: Machine, title: str, collection: str, *flags) -> Iterat
     yield Figure(f"plain films {title}: p99", beside, round(3 * alone_ms + 20, 1), "ms")
 
 
+def beside_calls_of_1000(machine: Machine) -> Iterator[Figure]:
+    """Single queries of the films and of a million rows, while two calls of 1,000 queries of these are always under way."""
+    million = machine.random_rows(*(100_000, 384) if machine.arguments.quick else MILLION)
+    with serving(machine, "films", FILMS, "--collection", f"million={million}") as server:
+        def work(ended: threading.Event) -> None:
+            while not ended.is_set():
+                load(machine.arguments.simile, server, "--collection", "million", "--batch", 1_000, "--in-flight", 2,
+                     "--timeout", 60, "--duration", "1s", "--warm-up", "0s")
+
+        def single(column: str) -> float:
+            run = machine.load(server, "--collection", "million", "--in-flight", 1, seconds=4)
+            return run["latency"][column] / 1e3
+
+        alone_ms = Figure("", [single("p50_us") for _ in machine.rounds()], 0).median()
+        films_ms, films_beside = films_alone_and_beside(machine, server, work)
+        with meanwhile(work):
+            pause(0.5)
+            beside = [single("p99_us") for _ in machine.rounds()]
+    machine.notes.append(f"beside calls of 1,000: a query of the same rows takes {alone_ms:.1f} ms alone (p50), films {films_ms:.1f} "
+                         "ms (p99)")
+    yield Figure("plain films beside calls of 1,000 of a million rows: p99", films_beside, round(films_ms + 25, 1), "ms")
+    yield Figure("a query of the same rows beside them: p99", beside, round(2 * alone_ms + 25, 1), "ms")
+
+
 def beside_reload(machine: Machine) -> Iterator[Figure]:
     million = machine.random_rows(*(100_000, 384) if machine.arguments.quick else MILLION)
     settings = million / "collection.json"
@@ -430,6 +454,7 @@ ROWS: targets.Rows = {
     "cancelled": cancelled,
     "beside-hard": lambda machine: beside_load(machine, "beside hard ones", "films", *machine.mix(HEAVY), "--in-flight", 8),
     "beside-million": lambda machine: beside_load(machine, "beside a million rows", "million", "--in-flight", 16),
+    "beside-calls-of-1000": beside_calls_of_1000,
     "beside-reload": beside_reload,
     "large": large,
     "overload": overload,

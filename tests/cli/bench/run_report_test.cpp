@@ -39,7 +39,7 @@ ReportedRun OneRun() {
   receipt.add_engines("int8-amx");
   receipt.set_batch_size(40);
   receipt.set_compute_us(900);
-  result.tally.receipts.Add(receipt);
+  result.tally.receipts.Add(receipt, 10);
   run.kind_names = {"vector"};
   return run;
 }
@@ -59,6 +59,7 @@ TEST(RunReportTest, ComputesRatesLatenciesAndCpuOfACall) {
   EXPECT_NEAR(json["server_cpu_us_per_call"], 0.2 / 1'005 * 1e6, 1e-9);
   EXPECT_EQ(json["errors"]["QUEUE_FULL"]["count"], 5);
   EXPECT_EQ(json["receipts"]["batch_size_mean"], 40);
+  EXPECT_NEAR(json["receipts"]["engine_queries_per_s"], 40 / 900e-6, 1e-3);
   EXPECT_EQ(json["receipts"]["backends"]["cpu: int8-amx"], 1);
   EXPECT_FALSE(json.contains("verify"));
 }
@@ -88,7 +89,7 @@ TEST(RunReportTest, ShowsWhatACallerOfAnIntervalWouldHaveSeen) {
 
 TEST(RunReportTest, WarnsOfCallsThatWereNeverSent) {
   ReportedRun run = OneRun();
-  EXPECT_THAT(RunText(run, {}), Not(HasSubstr("warning")));
+  EXPECT_THAT(RunText(run, {}), Not(HasSubstr("did not keep up")));
   run.result.plan.load = {10, 1'000};
   run.result.unsent = 12;
   EXPECT_THAT(RunText(run, {}), HasSubstr("the server did not keep up: 12 calls never sent"));
@@ -96,7 +97,7 @@ TEST(RunReportTest, WarnsOfCallsThatWereNeverSent) {
 
 TEST(RunReportTest, SweepHasALineOfEachLoad) {
   const std::string text = SweepText({OneRun(), OneRun()}, {});
-  EXPECT_EQ(std::ranges::count(text, '\n'), 5);  // heading, two loads, their errors
+  EXPECT_EQ(std::ranges::count(text, '\n'), 7);  // heading, two loads, their errors and warnings
   EXPECT_THAT(text, HasSubstr("in flight  queries/s"));
 }
 
@@ -129,6 +130,26 @@ TEST(LoadTallyTest, CountsCallsOfTheWindowOnly) {
   EXPECT_EQ(tally.calls_in_window, 2U);
 }
 
+TEST(RunReportTest, SaysWhatTheEngineAnswersAlone) {
+  ReportedRun run = OneRun();
+  EXPECT_THAT(RunText(run, {}), HasSubstr("alone it answers such batches at 44,444 queries/s\n"));
+  EXPECT_THAT(RunText(run, {}),
+              HasSubstr("warning: passes held 40.0 queries on average of 640 in flight"));
+  run.result.plan.load.in_flight = 12;
+  EXPECT_THAT(RunText(run, {}), Not(HasSubstr("warning: passes held")));
+  run.result.plan.load = {64, 500.0};
+  EXPECT_THAT(RunText(run, {}), Not(HasSubstr("warning: passes held")))
+      << "what is in flight in an open loop is not known";
+  // Of a call of several passes.
+  ReceiptTally receipts;
+  v1::Receipt receipt;
+  receipt.set_batch_size(100);
+  receipt.set_compute_us(2'000);
+  receipts.Add(receipt, 1'000);
+  EXPECT_NEAR(*receipts.EngineQueriesPerSecond(), 500'000, 1e-6);
+  EXPECT_EQ(ReceiptTally().EngineQueriesPerSecond(), std::nullopt);
+}
+
 TEST(RunReportTest, SaysHowBusyTheCardWas) {
   ReportedRun run = OneRun();
   EXPECT_THAT(RunText(run, {}), Not(HasSubstr("card ")));
@@ -143,7 +164,7 @@ TEST(RunReportTest, SaysHowBusyTheCardWas) {
   v1::Receipt receipt;
   receipt.set_backend(v1::BACKEND_KIND_GPU);
   receipt.add_engines("fp16-scan-sm75");
-  run.result.tally.receipts.Add(receipt);
+  run.result.tally.receipts.Add(receipt, 10);
   EXPECT_THAT(
       RunText(run, {}),
       HasSubstr("card        NVIDIA T4: 71 % busy, at most 80 %; at most 2.00 GiB of 15.00 GiB "
@@ -162,7 +183,7 @@ TEST(RunReportTest, SaysWhyTheCardThatAnsweredIsUnknown) {
   v1::Receipt receipt;
   receipt.set_backend(v1::BACKEND_KIND_GPU);
   receipt.add_engines("fp16-scan-sm75");
-  run.result.tally.receipts.Add(receipt);
+  run.result.tally.receipts.Add(receipt, 10);
   EXPECT_THAT(RunText(run, {}), HasSubstr("card        unknown: no library\n"));
 }
 

@@ -1,5 +1,6 @@
 #include "engine/queue/cost_estimator.h"
 
+#include <array>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -129,6 +130,26 @@ TEST(CostEstimatorTest, RemembersABoundedNumberOfShapes) {
     estimator.AddPass(kShape, 1, 30);  // measured again and again, so it is never forgotten
   }
   EXPECT_NEAR(estimator.PassMs(kShape, 1), 30, 1);
+}
+
+TEST(CostEstimatorTest, KnowsFromWhereOnLargerPassesMakeNoSearchCheaper) {
+  // A million rows of 384 dimensions on two cores: milliseconds of a pass of 1, 2, 4 .. 1,024.
+  constexpr std::array kAvx512Vnni{8.5,  8.7,   9.3,   12.0,  16.9, 30.0,
+                                   56.0, 111.0, 223.0, 443.0, 886.0};
+  constexpr std::array kAmx{7.7, 7.8, 8.0, 9.0, 10.5, 12.5, 15.0, 22.0, 40.0, 75.0, 145.0};
+  const auto pays = [](const auto& passes, std::uint32_t searches_max) {
+    CostEstimator estimator;
+    const int rows = 0;
+    const CostEstimator::Shape shape{&rows, 384'000'000};
+    for (std::size_t size = 0; size < passes.size(); ++size) {
+      estimator.AddPass(shape, 1U << size, passes[size]);
+    }
+    return estimator.SearchesThatPay(shape, searches_max);
+  };
+  EXPECT_EQ(pays(kAvx512Vnni, 1'024), 64U);
+  EXPECT_EQ(pays(kAvx512Vnni, 20), 20U);
+  EXPECT_EQ(pays(kAmx, 1'024), 512U);
+  EXPECT_EQ(pays(kAmx, 1), 1U);
 }
 
 }  // namespace

@@ -67,8 +67,9 @@ TEST_F(AdmissionTest, SaysWhenAFullQueueShouldBeEmpty) {
   Block();
   for (int number = 1; number <= 4; ++number) Submit(Task(number));
   const absl::Status status = executor_->Submit(Task(5));
-  // A pass of one search took 50 ms; by the model one of four takes twice as long.
-  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(100));
+  // A pass of one search took 50 ms, and another is under way; by the model one of four takes twice
+  // as long.
+  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(150));
   gate_.Open();
   answers_.Await(4);
 }
@@ -176,11 +177,12 @@ TEST_F(AdmissionTest, RefusesACallThatCannotBeAnsweredInTime) {
   hurried->deadline = clock_.Now() + milliseconds(500);
   const absl::Status status = executor_->Submit(std::move(hurried));
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
-  // Two passes of four searches, 200 ms each, one of two, 133 ms, and its own; and a quarter more.
+  // The pass under way, 100 ms, two of four searches, 200 ms each, and one of three with its own,
+  // 167 ms; and a quarter more.
   EXPECT_EQ(status.message(),
-            "the answer would take about 791 ms, with what waits before it, and the deadline is in "
+            "the answer would take about 833 ms, with what waits before it, and the deadline is in "
             "500 ms");
-  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(292));
+  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(333));
   auto patient = Task(12);
   patient->deadline = clock_.Now() + milliseconds(1'200);
   Submit(std::move(patient));
