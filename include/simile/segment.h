@@ -89,7 +89,7 @@ class SegmentIndex {
   virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;
 
   // Begins the same search, to be paused between its pieces. The default has one piece. Several
-  // may be under way at once; those that wait hold their buffers, and no lock.
+  // searches may be under way at once. A paused search holds its buffers and no lock.
   // Errors: kResourceExhausted when there is no memory to begin.
   virtual absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
                                                             SearchResult& result) const;

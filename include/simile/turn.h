@@ -2,9 +2,10 @@
 
 namespace simile {
 
-// How long a search may keep the device before others get it. A search asks between two pieces of
-// its work, each of which takes a few milliseconds at most; when the turn is over it stops there,
-// and goes on in its next turn. All methods may be called from any thread.
+// How long a search may keep the device before other searches get it. Between two pieces of its
+// work the search asks whether the turn is over. A piece takes a few milliseconds at most. When the
+// turn is over, the search pauses, and its next turn goes on there. All methods may be called from
+// any thread.
 class Turn {
  public:
   virtual ~Turn() = default;

@@ -77,8 +77,8 @@ struct Int8Kernel {
   // ones' magnitudes; 0: no limit.
   std::int32_t four_columns_max;
   bool reads_int4;
-  // So many products take a slow core some milliseconds: what is scanned between two looks at the
-  // turn (simile/turn.h). Estimated.
+  // The multiply-adds of one piece of a search (simile/turn.h). A slow core needs some milliseconds
+  // for them. Estimated.
   std::size_t products_at_once;
   // A thread calls enter before and leave after the blocks that it scans for some of query_count
   // queries.

@@ -252,8 +252,9 @@ bool Int8Search::ForEachShare(ThreadPool& pool, const Turn& turn, Work work) {
   return std::ranges::all_of(shares_, &Share::done);
 }
 
-// Whether the candidates of these queries are scored row by row: where a row is wanted by so many
-// of several queries on average, as far as k says, and threads are woken at all.
+// Whether the candidates of these queries are scored row by row. That pays for several queries
+// whose hits together, by their k, come to options_.row_order_hits_per_row a row or more, in a pass
+// that uses all threads.
 bool Int8Search::FinishesByRow(std::span<const std::uint32_t> queries) const {
   const std::size_t row_count = rows_->rows.row_count();
   std::size_t wanted = 0;

@@ -26,7 +26,7 @@ struct Int8Names {
   std::string int4;
 };
 
-// The kernel and the codes with which a pass for so many queries begins. Pure.
+// The kernel and the codes with which a pass begins, by its number of queries. Pure.
 const Int8Kernel& KernelFor(const Int8Options& options, std::size_t query_count);
 CodeWidth WidthFor(std::size_t query_count, const PackedRows& packed);
 // The engine's name in the receipts of answers by this kernel and width.

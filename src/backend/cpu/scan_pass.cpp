@@ -7,8 +7,8 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Pieces that a thread claims together read so many floats at most and take so many products: a few
-// milliseconds, after which the turn may be over.
+// A thread claims pieces of at most this many floats to read and multiply-adds to form: a few
+// milliseconds. After each claim it asks whether the turn is over.
 constexpr std::size_t kProductsAtOnce = std::size_t{8} << 20;
 
 // Whether the query may return any of the rows [first, first + count).

@@ -13,7 +13,8 @@ namespace simile::cli::bench {
 namespace {
 
 constexpr std::size_t kLiveBarWidth = 38;
-// Passes of so much less than what is in flight are worth a warning, from so many queries on.
+// From kManyInFlight queries in flight on, a warning says when passes hold at most one in
+// kSmallPassDivisor of the queries in flight.
 constexpr double kSmallPassDivisor = 4;
 constexpr double kManyInFlight = 32;
 

@@ -105,9 +105,10 @@ class Executor {
   void Stop();
   ExecutorCounts counts() const;
 
-  // How long passes over the snapshot take by their searches, as far as that was measured.
+  // How long passes over the snapshot take, by their number of searches: the measured ones.
   std::vector<CostEstimator::PassTime> TimesOf(const Snapshot& snapshot) const;
-  // The estimated time of such a pass, by a model where none was measured.
+  // The estimated time of a pass of this many searches for k hits each. It follows from passes that
+  // were measured, else from a model.
   double EstimateMs(const Snapshot& snapshot, std::uint32_t k, std::uint32_t searches) const;
   // Forgets what passes over the snapshot took, because a faster strategy is now in use.
   void ForgetTimes(const Snapshot& snapshot);

@@ -12,9 +12,9 @@
 namespace simile::engine {
 
 // Work is cut into slices of about this, so that whatever comes waits no longer for its turn. A
-// pass over a collection goes on in its next slice where it stopped. Where a device cannot put a
-// pass, passes are made so small that they take no longer by estimate; where one search takes
-// more than half of this, a pass may then take twice as long as the search.
+// pass over a collection goes on in its next slice where it stopped. Where a device cannot pause a
+// pass, passes are made so small that their estimated time is no longer. Where one search takes
+// more than half of this, such a pass may take twice as long as the search.
 inline constexpr double kSliceMs = 20;
 // The most passes of large tasks of a lane under way at once. While there are so many, a new one is
 // limited to a slice.
