@@ -115,6 +115,10 @@ class Shares {
   static double PieceMs(const Class& of) {
     return of.pieces == 1 ? of.search_ms : of.search_ms / static_cast<double>(of.pieces + 1);
   }
+  // The last piece of a paused search computes, too: for as long again.
+  static double LongestPieceMs(const Class& of) {
+    return of.pieces == 1 ? of.search_ms : 2 * PieceMs(of);
+  }
 
   static bool HasWork(const Class& of) { return of.waiting > 2; }
 
@@ -128,7 +132,7 @@ class Shares {
     }
     const double all_ms = all_ms_ - of.since_ms;
     const double own_ms = of.device_ms - of.before_ms;
-    if (own_ms < share * all_ms - 2 * engine::kSliceMs - PieceMs(of)) {
+    if (own_ms < share * all_ms - 2 * engine::kSliceMs - LongestPieceMs(of)) {
       simulator_.Fail(fmt::format("{} work has had {:.0f} ms of {:.0f}",
                                   &of == &classes_[kHard] ? "hard" : "bulk", own_ms, all_ms));
     }
@@ -144,7 +148,7 @@ class Shares {
     least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms);
     most_ahead_ms_ = std::max(most_ahead_ms_, ahead_ms);
     const double slices_ms =
-        2 * engine::kSliceMs + PieceMs(classes_[kFirst]) + PieceMs(classes_[kSecond]);
+        2 * engine::kSliceMs + LongestPieceMs(classes_[kFirst]) + LongestPieceMs(classes_[kSecond]);
     if (most_ahead_ms_ - least_ahead_ms_ > slices_ms) {
       simulator_.Fail(fmt::format("one collection has had {:.0f} ms more than another of its lane",
                                   most_ahead_ms_ - least_ahead_ms_));
