@@ -9,7 +9,6 @@ import os
 import pathlib
 import re
 import tarfile
-import tempfile
 
 import engine
 
@@ -93,7 +92,7 @@ def make(docker: engine.Engine, base: str) -> str:
     if given := os.environ.get("CUDA"):
         return given
     folder = find_toolkit()
-    with tempfile.TemporaryDirectory() as context:
+    with docker.scratch() as context:
         write_archive(folder, pathlib.Path(context, "cuda.tar"))
         pathlib.Path(context, "Dockerfile").write_text(f"FROM {base}\nADD cuda.tar /\n", encoding="utf-8")
         docker.docker("build", "--tag", IMAGE, context)

@@ -9,6 +9,7 @@ runtime "nvidia" brings a fake driver (nvidia_runtime.py), and beside the real p
 variables choose images and cards.
 """
 
+import errno
 import json
 import os
 import pathlib
@@ -197,6 +198,11 @@ def main():
         finally:
             served.docker.remove()
     except engine.CannotStart as why:
+        print(f"skipped: {why}")
+        sys.exit(SKIPPED)
+    except OSError as why:
+        if why.errno != errno.ENOSPC:
+            raise
         print(f"skipped: {why}")
         sys.exit(SKIPPED)
     width = max((len(what) for what, _ in figures), default=0)

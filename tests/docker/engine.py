@@ -11,6 +11,7 @@ import tempfile
 import time
 
 READY_SECONDS = 30
+SPACE_BYTES = 8 << 30  # on the disk of the images: they take half of it, and making them the rest
 STOP_SECONDS = 30
 NEEDED = {"dockerd": "docker.io", "docker": "docker.io", "docker-compose": "docker-compose", "runc": "docker.io",
           "ip": "iproute2"}
@@ -43,6 +44,10 @@ class Engine:
         if missing:
             raise CannotStart(f"not installed: {', '.join(missing)} (packages/install deploy)")
         self.images = images.resolve()
+        self.images.parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.images.parent).free
+        if not self.images.exists() and free < SPACE_BYTES:
+            raise CannotStart(f"{self.images.parent} has {free / 1e9:.1f} GB free, and images need {SPACE_BYTES / 1e9:.1f}")
         # Short, because the path of a socket has at most 107 bytes.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="engine-"))
         self.socket = self.folder / "socket"
@@ -50,6 +55,10 @@ class Engine:
         self.host = self.folder / "host"  # the driver that the runtime "nvidia" brings: see nvidia_runtime.py
         self.bridge = f"engine{os.getpid()}"
         self.process: subprocess.Popen | None = None
+
+    def scratch(self) -> tempfile.TemporaryDirectory:
+        """A folder for what images are made of, on their disk: the machine's own folder for temporary files may be in memory."""
+        return tempfile.TemporaryDirectory(prefix="images-", dir=self.images.parent)
 
     def _make_bridge(self) -> None:
         for command in (f"link add name {self.bridge} type bridge", f"address add {BRIDGE_ADDRESS} dev {self.bridge}",
@@ -147,6 +156,8 @@ class Engine:
         done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False,
                               env={**os.environ, **own, **(environment or {})}, **options)
+        if check and done.returncode != 0 and "no space left on device" in done.stdout:
+            raise CannotStart(f"no space left on the disk of {self.images}: {' '.join(str(word) for word in command)}")
         if check and done.returncode != 0:
             raise AssertionError(f"{' '.join(str(word) for word in command)}: {done.returncode}\n{done.stdout[-4000:]}")
         return done

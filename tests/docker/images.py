@@ -9,7 +9,6 @@ import pathlib
 import re
 import subprocess
 import tarfile
-import tempfile
 import time
 
 import cuda_image
@@ -43,7 +42,7 @@ def make_base(docker: engine.Engine) -> str:
         return BASE
     if engine.find("mmdebstrap") is None:
         raise engine.CannotStart("no base image: install mmdebstrap, or set BASE to an image that can be pulled")
-    with tempfile.TemporaryDirectory() as folder:
+    with docker.scratch() as folder:
         archive = pathlib.Path(folder) / "base.tar"
         subprocess.run(["mmdebstrap", "--variant=apt", "--quiet", "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
                         "--include=usr-is-merged", *[f"--dpkgopt={option}" for option in SLIM], "bookworm", str(archive)],
@@ -73,7 +72,7 @@ def make_seed(docker: engine.Engine, base: str) -> None:
     folder, files = compiled_files()
     if not files:
         return
-    with tempfile.TemporaryDirectory() as context:
+    with docker.scratch() as context:
         for path in files:
             copy = pathlib.Path(context, "ccache", path.relative_to(folder))
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +113,7 @@ def keep_first_build(docker: engine.Engine) -> None:
     if not exists(docker, PLUGIN):
         docker.docker("tag", BUILD, FIRST_BUILD)
         return
-    with tempfile.TemporaryDirectory() as context:
+    with docker.scratch() as context:
         pathlib.Path(context, "Dockerfile").write_text(
             f"FROM {PLUGIN} AS plugin\nFROM {BUILD}\nCOPY --from=plugin /root/.cache/ccache /root/.cache/ccache\n",
             encoding="utf-8")
@@ -160,7 +159,7 @@ def pack_root(docker: engine.Engine, image: str, archive: pathlib.Path, without:
       without  a pattern of the paths to leave out
     """
     container = docker.docker("create", "--network", "none", image, "--version").stdout.split()[-1]
-    with tempfile.TemporaryDirectory() as folder:
+    with docker.scratch() as folder:
         exported = pathlib.Path(folder, "root.tar")
         docker.docker("export", "--output", exported, container)
         with tarfile.open(exported) as whole, tarfile.open(archive, "w:xz") as left:
