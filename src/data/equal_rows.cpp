@@ -1,32 +1,18 @@
 #include "data/equal_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cassert>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "data/product_sum.h"
 
 namespace simile::data {
 namespace {
 
 constexpr std::size_t kSeenMax = 16'384;
-
-// Sums in eight lanes, because in a single chain each addition waits for the one before.
-double ProductSum(std::span<const double> a, std::span<const double> b) {
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> lanes{};
-  std::size_t i = 0;
-  for (; i + kLanes <= a.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += a[i + lane] * b[i + lane];
-  }
-  double sum = 0;
-  for (; i < a.size(); ++i) sum += a[i] * b[i];
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}
 
 // SplitMix64, a bijection that mixes every bit.
 std::uint64_t Mixed(std::uint64_t number) {

@@ -43,12 +43,23 @@ std::optional<Row> ParseRowNumber(std::string_view id, std::size_t row_count) {
   return static_cast<Row>(row);
 }
 
+// Parses a canonical decimal integer: no leading zero, no plus sign, no -0.
+std::optional<std::int64_t> ParseInteger(std::string_view id) {
+  const std::string_view digits = id.starts_with('-') ? id.substr(1) : id;
+  if (digits.empty() || (digits.front() == '0' && id.size() > 1)) return std::nullopt;
+  std::int64_t integer = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), integer);
+  if (error != std::errc() || end != id.data() + id.size()) return std::nullopt;
+  return integer;
+}
+
 }  // namespace
 
 IdIndex IdIndex::OfRowNumbers(std::size_t row_count) {
   IdIndex index;
   index.size_ = row_count;
   index.row_numbers_ = true;
+  index.are_integers_ = row_count > 0;
   return index;
 }
 
@@ -80,6 +91,7 @@ std::size_t IdIndex::Builder::SlotFor(std::string_view id) {
 
 void IdIndex::Builder::AddAt(std::size_t slot, std::string_view id) {
   assert(ends_.size() < kEmptySlot);
+  are_integers_ = are_integers_ && ParseInteger(id).has_value();
   // Grows by a quarter, not by doubling, because the arena is a large part of resident memory.
   if (bytes_.capacity() - bytes_.size() < id.size()) {
     bytes_.reserve(bytes_.size() + id.size() + bytes_.size() / 4 + 4096);
@@ -92,6 +104,7 @@ void IdIndex::Builder::AddAt(std::size_t slot, std::string_view id) {
 IdIndex IdIndex::Builder::Build() && {
   IdIndex index;
   index.size_ = ends_.size();
+  index.are_integers_ = are_integers_ && !ends_.empty();
   index.bytes_ = std::move(bytes_);
   index.ends_ = std::move(ends_);
   index.slots_ = std::move(slots_);
@@ -109,6 +122,11 @@ std::string_view IdIndex::Id(Row row, Digits& digits) const {
   if (!row_numbers_) return IdAt(bytes_, ends_, row);
   const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), row);
   return {digits.data(), static_cast<std::size_t>(written.ptr - digits.data())};
+}
+
+std::int64_t IdIndex::Integer(Row row) const {
+  assert(are_integers_ && row < size_);
+  return row_numbers_ ? std::int64_t{row} : ParseInteger(IdAt(bytes_, ends_, row)).value_or(0);
 }
 
 std::optional<Row> IdIndex::Find(std::string_view id) const {

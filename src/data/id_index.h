@@ -46,6 +46,7 @@ class IdIndex {
     std::vector<char> bytes_;
     std::vector<std::uint64_t> ends_;
     std::vector<std::uint32_t> slots_;
+    bool are_integers_ = true;  // every id added so far is an integer
   };
 
   IdIndex() = default;
@@ -57,6 +58,10 @@ class IdIndex {
   // The same without a copy: a view of the index, or of `digits` when ids are row numbers.
   using Digits = std::array<char, std::numeric_limits<Row>::digits10 + 1>;
   std::string_view Id(Row row, Digits& digits) const;
+  // True if every id is a canonical decimal integer of 64 bits. False without ids.
+  bool are_integers() const { return are_integers_; }
+  // The id as a number. REQUIRES: are_integers(), row < size().
+  std::int64_t Integer(Row row) const;
   // The row of an id, or nothing. O(1).
   std::optional<Row> Find(std::string_view id) const;
   // The known id nearest to a mistyped one, as NearestSearch finds it in row order; empty when none
@@ -72,6 +77,7 @@ class IdIndex {
  private:
   std::size_t size_ = 0;
   bool row_numbers_ = false;
+  bool are_integers_ = false;
   std::vector<char> bytes_;
   std::vector<std::uint64_t> ends_;   // ends_[row]: where the row's id ends in bytes_
   std::vector<std::uint32_t> slots_;  // rows by hash, linear probing, at most two thirds full

@@ -99,29 +99,35 @@ struct Appender {
   }
 };
 
-double DecodeNumber(PayloadCursor& cursor) {
+double ReadNumber(PayloadCursor& cursor) {
   double value = 0;
   std::memcpy(&value, cursor.ReadBytes(sizeof value).data(), sizeof value);
   return value;
 }
 
-PayloadList DecodeList(PayloadCursor values) {
-  PayloadList list;
-  while (!values.at_end()) {
-    values.ReadByte();  // kElementTag
-    list.push_back(DecodeValue(values.ReadCounted()));
+// One overload for each type of value.
+struct Decoder {
+  template <class Value>
+  PayloadValue operator()(Value value) const {
+    return {value};
   }
-  return list;
-}
-
-PayloadObject DecodeObject(PayloadCursor members) {
-  PayloadObject object;
-  while (!members.at_end()) {
-    const auto [name, value] = members.ReadMember();
-    object.emplace_back(std::string(name), DecodeValue(value));
+  PayloadValue operator()(std::string_view text) const { return {std::string(text)}; }
+  PayloadValue operator()(EncodedList encoded) const {
+    PayloadList list;
+    while (!encoded.elements.at_end()) {
+      list.push_back(DecodeValue(encoded.elements.ReadElement()));
+    }
+    return {std::move(list)};
   }
-  return object;
-}
+  PayloadValue operator()(EncodedObject encoded) const {
+    PayloadObject object;
+    while (!encoded.members.at_end()) {
+      const auto [name, value] = encoded.members.ReadMember();
+      object.emplace_back(std::string(name), DecodeValue(value));
+    }
+    return {std::move(object)};
+  }
+};
 
 }  // namespace
 
@@ -135,25 +141,26 @@ void AppendValue(std::vector<std::uint8_t>& out, const PayloadValue& value) {
 }
 
 PayloadValue DecodeValue(std::span<const std::uint8_t> value) {
+  return std::visit(Decoder(), ReadValue(value));
+}
+
+EncodedValue ReadValue(std::span<const std::uint8_t> value) {
   PayloadCursor cursor(value);
   switch (cursor.ReadByte()) {
-    case kNullTag:
-      return {};
     case kBooleanTag:
-      return {cursor.ReadByte() != 0};
+      return cursor.ReadByte() != 0;
     case kIntegerTag:
-      return {static_cast<std::int64_t>(cursor.ReadVarint())};
+      return static_cast<std::int64_t>(cursor.ReadVarint());
     case kNumberTag:
-      return {DecodeNumber(cursor)};
+      return ReadNumber(cursor);
     case kStringTag:
-      return {std::string(AsText(cursor.ReadCounted()))};
+      return AsText(cursor.ReadCounted());
     case kListTag:
-      return {DecodeList(PayloadCursor(cursor.ReadCounted()))};
+      return EncodedList{PayloadCursor(cursor.ReadCounted())};
     case kObjectTag:
-      return {DecodeObject(PayloadCursor(cursor.ReadCounted()))};
+      return EncodedObject{PayloadCursor(cursor.ReadCounted())};
     default:
-      assert(false);
-      return {};
+      return std::monostate();
   }
 }
 
@@ -184,10 +191,15 @@ EncodedMember PayloadCursor::ReadMember() {
   return {name, member.ReadCounted()};
 }
 
+std::span<const std::uint8_t> PayloadCursor::ReadElement() {
+  ReadByte();  // kElementTag
+  return ReadCounted();
+}
+
 PayloadCursor MembersOf(std::span<const std::uint8_t> value) {
-  PayloadCursor cursor(value);
-  if (cursor.ReadByte() != kObjectTag) return PayloadCursor({});
-  return PayloadCursor(cursor.ReadCounted());
+  const EncodedValue read = ReadValue(value);
+  const auto* const object = std::get_if<EncodedObject>(&read);
+  return object == nullptr ? PayloadCursor({}) : object->members;
 }
 
 }  // namespace simile::data

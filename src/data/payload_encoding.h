@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "simile/payload.h"
@@ -69,10 +70,23 @@ class PayloadCursor {
   std::span<const std::uint8_t> ReadValueBytes();
   // The next member of an object. REQUIRES: at a member (MembersOf).
   EncodedMember ReadMember();
+  // The next element of a list. REQUIRES: at an element (EncodedList).
+  std::span<const std::uint8_t> ReadElement();
 
  private:
   std::span<const std::uint8_t> bytes_;
 };
+
+struct EncodedList {
+  PayloadCursor elements;
+};
+struct EncodedObject {
+  PayloadCursor members;
+};
+// An encoded value, decoded one level deep without copies. Borrows the bytes.
+using EncodedValue = std::variant<std::monostate, bool, std::int64_t, double, std::string_view,
+                                  EncodedList, EncodedObject>;
+EncodedValue ReadValue(std::span<const std::uint8_t> value);
 
 // The members of an encoded value; none unless it is an object.
 PayloadCursor MembersOf(std::span<const std::uint8_t> value);

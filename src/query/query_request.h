@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "engine/search/resolved_query.h"
+#include "query/vector_bytes.h"
 
 namespace simile::query {
 
 // What a query searches with.
 struct ByVector {
-  std::vector<float> values;
+  VectorBytes values;                 // borrowed from the request
   bool as_stored = false;             // searched bit for bit, not brought to unit length
   std::string_view field = "vector";  // its name in the request, for errors; static storage
 };

@@ -32,6 +32,11 @@ std::string NotFiniteText(std::string_view name, std::span<const Number> values)
                      std::isnan(values[column]) ? "NaN" : "infinity", column);
 }
 
+// Scales in double and rounds to fp32 as data::ReadMatrix does, so the bits are equal.
+void Scale(double factor, std::span<float> values) {
+  for (float& value : values) value = static_cast<float>(value * factor);
+}
+
 void Copy(MatrixView vectors, Row from, float* row) {
   std::copy_n(vectors.PaddedRow(from), vectors.padded_dim(), row);
 }
@@ -40,32 +45,32 @@ void Copy(MatrixView vectors, Row from, float* row) {
 
 absl::Status VectorBuilder::Build(const Place& place, const ByVector& target, float* row,
                                   std::vector<Row>&) const {
-  const std::span<const float> values = target.values;
-  if (values.size() != snapshot_.dim()) {
+  const std::size_t dim = target.values.size();
+  if (dim != snapshot_.dim()) {
     return ErrorAt(
         place, target.field, ErrorReason::kDimensionMismatch,
         fmt::format("vector holds {}, {} has {}; a vector from another model cannot be compared",
-                    base::Counted(values.size(), "dimension"), snapshot_.collection,
+                    base::Counted(dim, "dimension"), snapshot_.collection,
                     base::Grouped(snapshot_.dim())));
   }
-  const absl::StatusOr<double> length = CheckedLength(place, target.field, "vector", values);
+  const double squares = target.values.CopyTo(row);
+  const std::span<float> values(row, dim);
+  const absl::StatusOr<double> length =
+      CheckedLength<float>(place, target.field, "vector", squares, values);
   if (!length.ok()) return length.status();
-  if (target.as_stored) return WriteAsStored(place, target, *length, row);
-  Write(values, *length, row);
+  if (target.as_stored) return CheckStored(place, target, *length);
+  if (is_cosine()) Scale(1 / *length, values);
   return absl::OkStatus();
 }
 
-absl::Status VectorBuilder::WriteAsStored(const Place& place, const ByVector& target, double length,
-                                          float* row) const {
-  if (is_cosine() && std::abs(length - 1) > kStoredLengthError) {
-    return ErrorAt(
-        place, target.field, ErrorReason::kInvalidField,
-        fmt::format("vector has length {:.7g} and is marked as_stored; vectors that {} stores have "
-                    "length 1 within {}; leave out as_stored to have it brought to that length",
-                    length, snapshot_.collection, kStoredLengthError));
-  }
-  std::ranges::copy(target.values, row);
-  return absl::OkStatus();
+absl::Status VectorBuilder::CheckStored(const Place& place, const ByVector& target,
+                                        double length) const {
+  if (!is_cosine() || std::abs(length - 1) <= kStoredLengthError) return absl::OkStatus();
+  return ErrorAt(
+      place, target.field, ErrorReason::kInvalidField,
+      fmt::format("vector has length {:.7g} and is marked as_stored; vectors that {} stores have "
+                  "length 1 within {}; leave out as_stored to have it brought to that length",
+                  length, snapshot_.collection, kStoredLengthError));
 }
 
 absl::StatusOr<Row> VectorBuilder::WriteItem(const Place& place, std::string_view field,
@@ -133,19 +138,21 @@ absl::Status VectorBuilder::NotFound(const Place& place, std::string_view field,
 
 absl::Status VectorBuilder::Finish(const Place& place, std::string_view name,
                                    std::span<const double> values, float* row) const {
-  const absl::StatusOr<double> length = CheckedLength(place, {}, name, values);
-  if (length.ok()) Write(values, *length, row);
-  return length.status();
-}
-
-// In double: squares of fp32 numbers are exact in it and neither overflow nor underflow, so the
-// length is finite exactly when every number is.
-template <class Number>
-absl::StatusOr<double> VectorBuilder::CheckedLength(const Place& place, std::string_view field,
-                                                    std::string_view name,
-                                                    std::span<const Number> values) const {
   double squares = 0;
   for (const double value : values) squares += value * value;
+  const absl::StatusOr<double> length = CheckedLength<double>(place, {}, name, squares, values);
+  if (!length.ok()) return length.status();
+  const double divisor = is_cosine() ? *length : 1;
+  for (std::size_t column = 0; column < values.size(); ++column) {
+    row[column] = static_cast<float>(values[column] / divisor);
+  }
+  return absl::OkStatus();
+}
+
+template <class Number>
+absl::StatusOr<double> VectorBuilder::CheckedLength(const Place& place, std::string_view field,
+                                                    std::string_view name, double squares,
+                                                    std::span<const Number> values) const {
   const double length = std::sqrt(squares);
   if (!std::isfinite(length)) {
     return ErrorAt(place, field, ErrorReason::kInvalidField, NotFiniteText(name, values));
@@ -161,15 +168,6 @@ absl::StatusOr<double> VectorBuilder::CheckedLength(const Place& place, std::str
                                name, length));
   }
   return length;
-}
-
-template <class Number>
-void VectorBuilder::Write(std::span<const Number> values, double length, float* row) const {
-  const bool cosine = is_cosine();
-  for (std::size_t column = 0; column < values.size(); ++column) {
-    const double value = values[column];
-    row[column] = static_cast<float>(cosine ? value / length : value);
-  }
 }
 
 }  // namespace simile::query

@@ -60,14 +60,13 @@ class VectorBuilder {
   static absl::Status NotFound(const Place& place, std::string_view field, base::ErrorReason reason,
                                const absl::StatusOr<std::string>& text);
   // The length of a vector.
-  //   field  of the request, for errors
+  //   field    of the request, for errors
+  //   squares  sum of the squares; finite exactly when every number is
   template <class Number>
   absl::StatusOr<double> CheckedLength(const Place& place, std::string_view field,
-                                       std::string_view name, std::span<const Number> values) const;
-  template <class Number>
-  void Write(std::span<const Number> values, double length, float* row) const;
-  absl::Status WriteAsStored(const Place& place, const ByVector& target, double length,
-                             float* row) const;
+                                       std::string_view name, double squares,
+                                       std::span<const Number> values) const;
+  absl::Status CheckStored(const Place& place, const ByVector& target, double length) const;
   bool is_cosine() const { return snapshot_.dataset->metric == Metric::kCosine; }
 
   const engine::Snapshot& snapshot_;

@@ -13,7 +13,7 @@
 namespace simile::service {
 namespace {
 
-constexpr std::array<std::string_view, 24> kCapabilities = {
+constexpr std::array<std::string_view, 25> kCapabilities = {
     "allow_ids",                   // SearchOptions.allow_ids
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
     "change_progress",             // Load, Reload and Rollback stream their progress
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 24> kCapabilities = {
     "expected_snapshot_id",        // on queries, look-ups and changes
     "integer_groups",              // group_by of integers and lists of them
     "items_of_collections",        // Query.item, Example.item, Blend.item
+    "layout_columns",              // SearchOptions.layout
     "list_filters",                // filters over lists of integers, numbers and booleans
     "list_pages",                  // ListCollections in pages
     "nested_fields",               // fields inside objects: meta.year

@@ -10,6 +10,7 @@
 
 #include "service/access/call_access.h"
 #include "service/caller_shares.h"
+#include "service/sent_vectors.h"
 #include "simile/clock.h"
 
 namespace simile::service {
@@ -76,10 +77,15 @@ class Call : public AnyCall {
   // Frees the request, of which the handler has taken what it needs: a call may wait long for its
   // answer. To be called before anything else can finish the call.
   virtual void ReleaseRequest() {}
+  // The vector data that the message of a search does not have. Valid until ReleaseRequest.
+  virtual const SentVectors& sent_vectors() const { return no_vectors_; }
   // The bytes of the whole response that carries this one: a stream's has a tag, too.
   virtual std::uint64_t BytesWith(const Reply& reply) const { return reply.bytes(); }
   // Finishes with this response, which is only used before the return, unless the caller is gone.
   virtual void FinishWith(const Reply& reply) = 0;
+
+ private:
+  const SentVectors no_vectors_;
 };
 
 // A call that reports progress: it is answered by several messages, each of which says all that the

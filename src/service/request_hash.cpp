@@ -19,10 +19,11 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 
 // Fields of SearchOptions that a caller may change from page to page.
-constexpr std::array<int, 6> kFreeOptions = {
+constexpr std::array<int, 7> kFreeOptions = {
     v1::SearchOptions::kPagedFieldNumber,         v1::SearchOptions::kPageTokenFieldNumber,
     v1::SearchOptions::kReplyBytesMaxFieldNumber, v1::SearchOptions::kExpectedSnapshotIdFieldNumber,
-    v1::SearchOptions::kReceiptDetailFieldNumber, v1::SearchOptions::kPriorityFieldNumber};
+    v1::SearchOptions::kReceiptDetailFieldNumber, v1::SearchOptions::kPriorityFieldNumber,
+    v1::SearchOptions::kLayoutFieldNumber};
 
 // Adds a serialized message but for some of its fields.
 void AddFields(std::string_view message, std::span<const int> left_out, base::StableHash& hash) {

@@ -10,16 +10,16 @@ namespace simile::service {
 namespace {
 
 // Validates the request and runs it.
-template <class Request>
-void Handle(const SearchPipeline& pipeline, Call& call, const Request& request,
-            absl::StatusOr<ValidSearch> (&validate)(const Request&, const Limits&),
+//   validate  returns the ValidSearch of the request, or its error
+template <class Request, class Validate>
+void Handle(const SearchPipeline& pipeline, Call& call, const Request& request, Validate validate,
             SearchPipeline::Method method) {
   ValidSearch search;
   absl::StatusOr<PermittedCollection> collection;
   const absl::Status status = Guarded([&] {
     collection = call.access().Permit(request.collection());
     if (!collection.ok()) return collection.status();
-    auto valid = validate(request, pipeline.limits());
+    auto valid = validate(pipeline.limits());
     if (!valid.ok()) return valid.status();
     search = *std::move(valid);
     const auto most = std::ranges::max_element(search.queries, {}, &query::QueryRequest::k);
@@ -33,12 +33,16 @@ void Handle(const SearchPipeline& pipeline, Call& call, const Request& request,
 }  // namespace
 
 void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRequest& request) {
-  Handle(pipeline, call, request, ValidateSearch, SearchPipeline::Method::kSearch);
+  const auto validate = [&](const Limits& limits) {
+    return ValidateSearch(request, limits, call.sent_vectors());
+  };
+  Handle(pipeline, call, request, validate, SearchPipeline::Method::kSearch);
 }
 
 void HandleRecommend(const SearchPipeline& pipeline, Call& call,
                      const v1::RecommendRequest& request) {
-  Handle(pipeline, call, request, ValidateRecommend, SearchPipeline::Method::kRecommend);
+  const auto validate = [&](const Limits& limits) { return ValidateRecommend(request, limits); };
+  Handle(pipeline, call, request, validate, SearchPipeline::Method::kRecommend);
 }
 
 }  // namespace simile::service

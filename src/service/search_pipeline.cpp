@@ -24,6 +24,7 @@
 #include "service/error_encoding.h"
 #include "service/finish_with_reply.h"
 #include "service/guarded.h"
+#include "service/hit_columns.h"
 #include "service/page_token.h"
 #include "service/reply_size.h"
 #include "service/validate_refinement.h"
@@ -218,7 +219,8 @@ struct SearchPipeline::Pending {
   // [search.item_collections]: nothing where there is no content that the call may use
   std::vector<std::optional<PermittedSnapshot>> item_snapshots = {};
   RowShape shape = {};
-  std::vector<ResultPage> pages = {};   // [queries]
+  std::vector<ResultPage> pages = {};                   // [queries]
+  std::unique_ptr<const HitColumns> columns = nullptr;  // of the pages, where they were asked for
   std::string next_page_token = {};     // empty: no next page, or none was asked for
   std::vector<std::string> notes = {};  // of the whole call
   std::string left_out_note = {};       // where the reply has no space for the notes
@@ -408,11 +410,21 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                   .unfiltered = pending.unfiltered.get(),
                   .row_count = pending.snapshot->row_count()},
                  pending.pages, pending.notes);
+  if (pending.search.as_columns) {
+    const std::uint64_t bytes_max = parts_.limits.reply_bytes_max;
+    pending.columns =
+        HitColumns::Create(*pending.snapshot, pending.shape, pending.collection.sees_all_rows(),
+                           pending.pages, bytes_max);
+    if (pending.columns == nullptr) {
+      return ReplyTooLargeToBuild(bytes_max, pending.search.answer.reply_bytes_max, reply_remedy_);
+    }
+  }
   SearchReply reply =
       EncodeReply(call,
                   {.snapshot = *pending.snapshot,
                    .shape = pending.shape,
                    .pages = pending.pages,
+                   .columns = pending.columns.get(),
                    .receipt = answer.receipt,
                    .item_snapshots = pending.item_snapshots,
                    .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,

@@ -19,6 +19,8 @@ static_assert(int{v1::SearchResponse::kNotesFieldNumber} ==
               int{v1::RecommendResponse::kNotesFieldNumber});
 static_assert(int{v1::SearchResponse::kFailedCountFieldNumber} ==
               int{v1::RecommendResponse::kFailedCountFieldNumber});
+static_assert(int{v1::SearchResponse::kColumnsFieldNumber} ==
+              int{v1::RecommendResponse::kColumnsFieldNumber});
 
 v1::ColdStart::Order OrderOf(query::ColdStart::Order order) {
   switch (order) {
@@ -52,6 +54,8 @@ class ResponseEncoder {
     out_.Number(Response::kFailedCountFieldNumber,
                 static_cast<std::uint64_t>(std::ranges::count_if(
                     parts_.pages, [](const ResultPage& page) { return !page.error.empty(); })));
+    if (parts_.columns == nullptr) return;
+    out_.Message(Response::kColumnsFieldNumber, [&] { parts_.columns->Encode(out_); });
   }
 
  private:
@@ -79,20 +83,12 @@ class ResponseEncoder {
 
   void EncodeAnswer(const ResultPage& page) {
     using Result = v1::SearchResult;
-    EncodeHits(Result::kHitsFieldNumber, page.hits, page.offset);
+    if (parts_.columns == nullptr) EncodeHits(Result::kHitsFieldNumber, page.hits, page.offset);
     out_.Number(Result::kScoreKindFieldNumber, static_cast<std::uint64_t>(page.score_kind));
     if (page.rows_passing) {
       out_.PresentNumber(Result::kRowsPassingFieldNumber, *page.rows_passing);
     }
-    std::uint32_t rank = page.offset;
-    for (const engine::HitGroup& group : page.groups) {
-      if (out_.is_full()) return;
-      out_.Message(Result::kGroupsFieldNumber, [&] {
-        out_.Number(v1::HitGroup::kRankFieldNumber, ++rank);
-        out_.Text(v1::HitGroup::kKeywordFieldNumber, group.keyword);
-        EncodeHits(v1::HitGroup::kHitsFieldNumber, group.hits, 0);
-      });
-    }
+    if (parts_.columns == nullptr) EncodeGroups(page);
     if (page.cold_start) {
       out_.Message(Result::kColdStartFieldNumber, [&] {
         out_.Number(v1::ColdStart::kOrderFieldNumber,
@@ -102,6 +98,18 @@ class ResponseEncoder {
     }
     out_.Number(Result::kSeenCountFieldNumber, page.seen_count);
     if (!parts_.instead_of_notes) EncodeNotes(Result::kNotesFieldNumber, page.notes);
+  }
+
+  void EncodeGroups(const ResultPage& page) {
+    std::uint32_t rank = page.offset;
+    for (const engine::HitGroup& group : page.groups) {
+      if (out_.is_full()) return;
+      out_.Message(v1::SearchResult::kGroupsFieldNumber, [&] {
+        out_.Number(v1::HitGroup::kRankFieldNumber, ++rank);
+        out_.Text(v1::HitGroup::kKeywordFieldNumber, group.keyword);
+        EncodeHits(v1::HitGroup::kHitsFieldNumber, group.hits, 0);
+      });
+    }
   }
 
   void EncodeNotes(int field, std::span<const std::string> notes) {

@@ -12,6 +12,7 @@
 #include "observe/receipt.h"
 #include "query/query_request.h"
 #include "service/encoded_reply.h"
+#include "service/hit_columns.h"
 #include "service/row_encoding.h"
 #include "service/served_snapshots.h"
 #include "simile/hits.h"
@@ -49,7 +50,8 @@ class SearchReply final : public EncodedReply {
   struct Parts {
     const engine::Snapshot& snapshot;
     const RowShape& shape;
-    std::span<const ResultPage> pages;  // [queries]
+    std::span<const ResultPage> pages;    // [queries]
+    const HitColumns* columns = nullptr;  // replaces the hits of every page; null for LAYOUT_HITS
     const observe::Receipt& receipt;
     // Of other collections whose items the queries name; nothing where one has no content.
     std::span<const std::optional<PermittedSnapshot>> item_snapshots = {};

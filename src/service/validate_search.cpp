@@ -84,6 +84,13 @@ absl::StatusOr<engine::Priority> ValidPriority(const v1::SearchOptions& options)
   return priority == v1::PRIORITY_BULK ? engine::Priority::kBulk : engine::Priority::kOnline;
 }
 
+absl::StatusOr<bool> WantsColumns(const v1::SearchOptions& options) {
+  if (!v1::Layout_IsValid(options.layout())) {
+    return RefuseEnum({"layout", &kOptions}, options.layout(), "LAYOUT_HITS or LAYOUT_COLUMNS");
+  }
+  return options.layout() == v1::LAYOUT_COLUMNS;
+}
+
 // What the options say for every query, but for the excluded ids. Offset and k are checked together
 // for each query, since either may come from the options.
 absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
@@ -218,15 +225,30 @@ absl::Status RefuseToken() {
                    "token added");
 }
 
+// The hash covers the vectors, too, so their data is put back into a copy of the message.
+std::uint64_t HashOf(const v1::RecommendRequest& request, const SentVectors& /*none*/) {
+  return HashRequest(request);
+}
+std::uint64_t HashOf(const v1::SearchRequest& request, const SentVectors& vectors) {
+  if (vectors.empty()) return HashRequest(request);
+  v1::SearchRequest whole = request;
+  for (int index = 0; index < whole.queries_size(); ++index) {
+    const std::string_view data = vectors.Of(static_cast<std::size_t>(index));
+    if (data.empty()) continue;
+    whole.mutable_queries(index)->mutable_packed_vector()->set_data(data.data(), data.size());
+  }
+  return HashRequest(whole);
+}
+
 // What the options say about pages.
 //   request  SearchRequest or RecommendRequest
 template <class Request>
-absl::StatusOr<Paging> PagingOf(const Request& request) {
+absl::StatusOr<Paging> PagingOf(const Request& request, const SentVectors& vectors) {
   const v1::SearchOptions& options = request.options();
   Paging paging;
   paging.wanted = options.paged() || !options.page_token().empty();
   if (!paging.wanted) return paging;
-  paging.request_hash = HashRequest(request);
+  paging.request_hash = HashOf(request, vectors);
   if (options.page_token().empty()) return paging;
   absl::StatusOr<PageToken> token = ReadPageToken(options.page_token());
   if (!token.ok()) return token.status();
@@ -237,6 +259,7 @@ absl::StatusOr<Paging> PagingOf(const Request& request) {
 
 //   past_reach  set to the error of a page beyond the query's bounds
 absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v1::Query& from,
+                                                  std::string_view sent_data,
                                                   const v1::SearchRequest& request,
                                                   const query::QueryRequest& defaults,
                                                   const Paging& paging, const Limits& limits,
@@ -257,7 +280,7 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
   if (status.ok()) status = SetOffset(path, paging, limits, query, past_reach);
   if (!status.ok()) return status;
   const bool exclude_seen = from.has_exclude_seen() ? from.exclude_seen() : options.exclude_seen();
-  status = SetTarget(path, from, request.collection(), exclude_seen, limits, query);
+  status = SetTarget(path, from, sent_data, request.collection(), exclude_seen, limits, query);
   if (!status.ok()) return status;
   return query;
 }
@@ -276,7 +299,7 @@ std::uint64_t MemoryOf(const Request& request) {
 template <class Request>
 absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPath& field,
                                            int field_size, std::uint64_t own_exclusions,
-                                           const Limits& limits) {
+                                           const SentVectors& vectors, const Limits& limits) {
   const v1::SearchOptions& options = request.options();
   const auto query_count = static_cast<std::uint64_t>(field_size);
   absl::Status status = CheckCollectionName({"collection"}, request.collection(), limits);
@@ -294,7 +317,9 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   if (!receipt.ok()) return receipt.status();
   const auto priority = ValidPriority(options);
   if (!priority.ok()) return priority.status();
-  absl::StatusOr<Paging> paging = PagingOf(request);
+  const auto as_columns = WantsColumns(options);
+  if (!as_columns.ok()) return as_columns.status();
+  absl::StatusOr<Paging> paging = PagingOf(request, vectors);
   if (!paging.ok()) return paging.status();
   ValidSearch valid;
   valid.exclude_ids = {options.exclude_ids().begin(), options.exclude_ids().end()};
@@ -303,11 +328,12 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
     valid.allow_ids.emplace(ids.begin(), ids.end());
   }
   valid.answer = *answer;
+  valid.as_columns = *as_columns;
   valid.receipt = *receipt;
   valid.priority = *priority;
   valid.paging = *std::move(paging);
   valid.partial = options.partial();
-  valid.request_bytes = MemoryOf(request);
+  valid.request_bytes = MemoryOf(request) + vectors.held_bytes();
   valid.queries.reserve(query_count);
   valid.report.queries.resize(query_count);
   return valid;
@@ -414,13 +440,15 @@ void NoteUnusedOptions(const v1::SearchRequest& request, std::vector<std::string
 
 }  // namespace
 
-absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits) {
+absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits,
+                                           const SentVectors& vectors) {
   const v1::SearchOptions& options = request.options();
   std::uint64_t own_exclusions = 0;
   for (const v1::Query& query : request.queries()) {
     own_exclusions += static_cast<std::uint64_t>(query.exclude_ids_size());
   }
-  auto valid = ValidateCommon(request, {"queries"}, request.queries_size(), own_exclusions, limits);
+  auto valid =
+      ValidateCommon(request, {"queries"}, request.queries_size(), own_exclusions, vectors, limits);
   if (!valid.ok()) return valid;
   const auto defaults = ValidDefaults(options, limits);
   if (!defaults.ok()) return defaults.status();
@@ -428,8 +456,9 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   for (int index = 0; index < request.queries_size(); ++index) {
     const FieldPath path = PathOf("queries", index, valid->partial);
     absl::Status past_reach;
-    auto query = ValidateQuery(path, request.queries(index), request, *defaults, valid->paging,
-                               limits, past_reach);
+    auto query =
+        ValidateQuery(path, request.queries(index), vectors.Of(static_cast<std::size_t>(index)),
+                      request, *defaults, valid->paging, limits, past_reach);
     if (query.ok() && !past_reach.ok()) {
       if (!valid->partial) return past_reach;
       // The pages of a query that is answered end before this one. So this query has another error,
@@ -464,7 +493,7 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
 absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& request,
                                               const Limits& limits) {
   const v1::SearchOptions& options = request.options();
-  auto valid = ValidateCommon(request, {"user_ids"}, request.user_ids_size(), 0, limits);
+  auto valid = ValidateCommon(request, {"user_ids"}, request.user_ids_size(), 0, {}, limits);
   if (!valid.ok()) return valid;
   auto query = ValidDefaults(options, limits);
   if (!query.ok()) return query.status();

@@ -13,6 +13,7 @@
 #include "query/query_request.h"
 #include "service/answer_options.h"
 #include "service/page_token.h"
+#include "service/sent_vectors.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {
@@ -47,14 +48,17 @@ struct ValidSearch {
   // Other collections whose items the queries name, each once, in the order of the request.
   std::vector<std::string> item_collections;
   AnswerOptions answer;
+  bool as_columns = false;  // LAYOUT_COLUMNS
   ReceiptDetail receipt = ReceiptDetail::kFull;
   engine::Priority priority = engine::Priority::kOnline;
   Paging paging;
   std::uint64_t request_bytes = 0;  // of the request in memory
 };
 
+//   vectors  Call::sent_vectors; must live as long as the request
 // Errors: INVALID_FIELD, INVALID_PAGE_TOKEN. Pure; O(size of the request).
-absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits);
+absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, const Limits& limits,
+                                           const SentVectors& vectors = {});
 absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& request,
                                               const Limits& limits);
 

@@ -1,5 +1,6 @@
 #include "service/validate_target.h"
 
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -31,20 +32,22 @@ absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::FloatV
                   base::Grouped(static_cast<std::uint64_t>(values.size())),
                   base::Grouped(limits.dim_max));
   }
-  return query::ByVector{{values.begin(), values.end()}, from.as_stored(), kVector};
+  const std::span<const float> numbers(values.data(), static_cast<std::size_t>(values.size()));
+  return query::ByVector{numbers, from.as_stored(), kVector};
 }
 
 absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::PackedVector& from,
-                                         const Limits& limits) {
-  auto values = UnpackVector({kPackedVector, &path}, from, limits.dim_max);
-  if (!values.ok()) return values.status();
-  return query::ByVector{*std::move(values), from.as_stored(), kPackedVector};
+                                         std::string_view data, const Limits& limits) {
+  const auto numbers = VectorBytesOf({kPackedVector, &path}, from, data, limits.dim_max);
+  if (!numbers.ok()) return numbers.status();
+  return query::ByVector{*numbers, from.as_stored(), kPackedVector};
 }
 
-// The searched collection and the limits.
+// The searched collection, the limits, and the data of the query's vector if the message lacks it.
 struct Rules {
   std::string_view collection;
   const Limits& limits;
+  std::string_view sent_data;
 };
 
 absl::StatusOr<query::VectorOrItem> ItemOf(const FieldPath& path, const v1::CollectionItem& from,
@@ -65,7 +68,10 @@ absl::StatusOr<query::VectorOrItem> VectorOrItemOf(const FieldPath& path, const 
                                                    const Rules& rules) {
   const Limits& limits = rules.limits;
   if (from.has_vector()) return VectorOf(path, from.vector(), limits);
-  if (from.has_packed_vector()) return VectorOf(path, from.packed_vector(), limits);
+  if (from.has_packed_vector()) {
+    const std::string_view own = from.packed_vector().data();
+    return VectorOf(path, from.packed_vector(), own.empty() ? rules.sent_data : own, limits);
+  }
   if (from.has_item()) return ItemOf(path, from.item(), rules);
   if (!from.has_id()) return Refuse(path, "no target; set vector, packed_vector, id or item");
   if (absl::Status status = CheckId({"id", &path}, from.id(), limits); !status.ok()) return status;
@@ -142,9 +148,10 @@ absl::StatusOr<query::ByBlend> BlendOf(const FieldPath& path, const v1::Blend& f
 
 }  // namespace
 
-absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string_view collection,
-                       bool exclude_seen, const Limits& limits, query::QueryRequest& query) {
-  const Rules rules{collection, limits};
+absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string_view sent_data,
+                       std::string_view collection, bool exclude_seen, const Limits& limits,
+                       query::QueryRequest& query) {
+  const Rules rules{collection, limits, sent_data};
   switch (from.target_case()) {
     case v1::Query::kVector:
     case v1::Query::kPackedVector:

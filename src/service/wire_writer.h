@@ -47,7 +47,7 @@ enum class Type : std::uint32_t { kVarint = 0, kCounted = 2, kFixed32 = 5 };
 constexpr int kKeyFieldNumber = 1;
 constexpr int kValueFieldNumber = 2;
 
-inline std::uint32_t TagOf(int field, Type type) {
+constexpr std::uint32_t TagOf(int field, Type type) {
   return static_cast<std::uint32_t>(field) << 3 | static_cast<std::uint32_t>(type);
 }
 inline std::size_t CountedBytes(int field, std::uint64_t size) {
@@ -113,6 +113,12 @@ class ByteCounter {
     sizes_.messages[index] = static_cast<std::uint32_t>(size);
     sizes_.bytes = before + wire::CountedBytes(field, size);
   }
+  // A field of bytes from several places: `each(add)` calls add(data, size) for every piece.
+  //   size  sum of the pieces
+  template <class Each>
+  void Pieces(int field, std::uint64_t size, Each&& /*each*/) {
+    if (size > 0) sizes_.bytes += wire::CountedBytes(field, size);
+  }
   // A message that is a Reply.
   template <class Reply>
   void Nested(int field, const Reply& reply) {
@@ -172,6 +178,12 @@ class WireWriter {
     [[maybe_unused]] const std::uint8_t* const begin = out_;
     encode();
     assert(out_ == begin + size);
+  }
+  template <class Each>
+  void Pieces(int field, std::uint64_t size, Each&& each) {
+    if (size == 0) return;
+    Header(field, size);
+    each([this](const void* bytes, std::size_t count) { Bytes(bytes, count); });
   }
   template <class Reply>
   void Nested(int field, const Reply& reply) {

@@ -28,8 +28,8 @@ struct SentRequest {
 };
 
 std::vector<SentRequest> SentRequests() {
-  const std::set<std::string> of_options = {"options.payload.selection", "options.reply_bytes_max",
-                                            "options.with_vectors"};
+  const std::set<std::string> of_options = {"options.layout", "options.payload.selection",
+                                            "options.reply_bytes_max", "options.with_vectors"};
   std::set<std::string> of_search = of_options;
   of_search.insert(
       {"queries[].packed_vector", "queries[].user_id", "queries[].vector.as_stored",

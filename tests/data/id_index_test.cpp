@@ -1,9 +1,11 @@
 #include "data/id_index.h"
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,6 +19,30 @@ namespace {
 std::string NearestIn(const IdIndex& index, std::string_view id) {
   base::LongWork work = tests::UnaskedWork();
   return index.Nearest(id, work).value();
+}
+
+IdIndex IndexOf(const std::vector<std::string>& ids) {
+  IdIndex::Builder builder(ids.size());
+  for (const std::string& id : ids) EXPECT_TRUE(builder.Add(id).ok());
+  return std::move(builder).Build();
+}
+
+TEST(IdIndexTest, KnowsWhetherAllIdsAreIntegers) {
+  const std::vector<std::string> integers = {"7", "0", "-12", "9223372036854775807",
+                                             "-9223372036854775808"};
+  const IdIndex index = IndexOf(integers);
+  ASSERT_TRUE(index.are_integers());
+  EXPECT_EQ(index.Integer(2), -12);
+  EXPECT_EQ(index.Integer(3), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(index.Integer(4), std::numeric_limits<std::int64_t>::min());
+  for (const std::string other :
+       {"007", "-0", "+7", "", "-", "1.0", " 1", "9223372036854775808", "x"}) {
+    EXPECT_FALSE(IndexOf({"7", other, "8"}).are_integers()) << other;
+  }
+  EXPECT_FALSE(IndexOf({}).are_integers());
+  EXPECT_TRUE(IdIndex::OfRowNumbers(3).are_integers());
+  EXPECT_EQ(IdIndex::OfRowNumbers(3).Integer(2), 2);
+  EXPECT_FALSE(IdIndex::OfRowNumbers(0).are_integers());
 }
 
 // With the number of ids known, unknown, and wrong.

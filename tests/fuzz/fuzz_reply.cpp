@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "service/hits_of_columns.h"
 #include "service/random_answer.h"
 #include "service/reference_reply.h"
 
@@ -51,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   simile::v1::SearchResponse search;
   FillResponse(answer.parts(), search);
   Check(service::SearchReply(answer.parts(), kCountedMax), search);
+  if (!service::DifferenceOfLayouts(answer.parts()).empty()) std::abort();
   const simile::engine::SnapshotPtr& snapshot = answer.snapshot();
   Check(service::FetchReply(snapshot, answer.shape(), answer.items(), answer.notes(), kCountedMax,
                             kCountedMax),

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -70,6 +72,45 @@ TEST_F(SearchOptionsTest, AnswersWithTheNearestFilms) {
   EXPECT_EQ(first.payload().at("genres").list_value().values(0).string_value(), "Animated");
   EXPECT_FALSE(first.has_vector());
   EXPECT_FALSE(first.has_row());
+}
+
+// The first vectors of the films' file as they lie there: fp16.
+std::vector<std::string> PackedRowsOf(const std::string& npy, std::size_t count) {
+  std::ifstream file(npy, std::ios::binary);
+  std::string head(10, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  file.ignore(static_cast<unsigned char>(head[8]) + 256 * static_cast<unsigned char>(head[9]));
+  std::vector<std::string> rows(count, std::string(kFilmsDim * sizeof(std::uint16_t), '\0'));
+  for (std::string& row : rows) file.read(row.data(), static_cast<std::streamsize>(row.size()));
+  EXPECT_TRUE(file.good());
+  return rows;
+}
+
+TEST_F(SearchOptionsTest, AVectorOfTheFilesGetsTheBitsOfItsRow) {
+  constexpr std::uint32_t kRows = 50;
+  v1::SearchRequest raw;
+  raw.set_collection("films");
+  for (std::string& row : PackedRowsOf(std::string(kFilmsFolder) + "/content_vectors.npy", kRows)) {
+    v1::PackedVector& vector = *raw.add_queries()->mutable_packed_vector();
+    vector.set_format(v1::PackedVector::FORMAT_F16_LE);
+    vector.set_data(std::move(row));
+  }
+  raw.mutable_options()->set_with_vectors(true);
+  raw.mutable_options()->set_with_rows(true);
+  raw.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
+  const v1::SearchResponse answer = Search(raw);
+  v1::SearchRequest stored;
+  stored.set_collection("films");
+  *stored.mutable_options() = raw.options();
+  for (std::uint32_t row = 0; row < kRows; ++row) {
+    const v1::Hit& first = answer.results(static_cast<int>(row)).hits(0);
+    ASSERT_EQ(first.row(), row) << "no two of these films are equal";
+    *stored.add_queries()->mutable_vector() = first.vector();
+  }
+  const v1::SearchResponse expected = Search(stored);
+  for (int row = 0; row < static_cast<int>(kRows); ++row) {
+    EXPECT_EQ(answer.results(row).SerializeAsString(), expected.results(row).SerializeAsString());
+  }
 }
 
 TEST_F(SearchOptionsTest, FillsTheReceipt) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "query/kept_vector.h"
 #include "query/resolve_fixture.h"
 
 namespace simile::query {
@@ -20,7 +21,7 @@ class RequiredFilterTest : public ResolveTest {
   RequiredFilterTest() { options_.required_filters.of_request = "year < 1990"; }
 
   static QueryRequest ByAVector(std::string_view filter) {
-    QueryRequest request = Of(ByVector{{1, 0, 0}});
+    QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
     request.filter = filter;
     return request;
   }

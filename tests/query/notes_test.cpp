@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "query/kept_vector.h"
 #include "query/resolve_fixture.h"
 
 namespace simile::query {
@@ -70,7 +71,7 @@ TEST_F(NotesTest, NameExcludedIdsOfTheOptionsOnce) {
 
 TEST_F(NotesTest, TellHiddenExcludedIdsNoOtherThanUnknownOnes) {
   options_.required_filters.of_request = "year = 1979";
-  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
   request.exclude_ids = {"heat-1995", "heat-1994"};
   EXPECT_THAT(NotesOf(request),
               ElementsAre("exclude_ids: the collection does not have 2 of these ids, which exclude "
@@ -220,7 +221,7 @@ class NotesOfGroupsTest : public testing::Test {
 };
 
 TEST_F(NotesOfGroupsTest, CountTheRowsThatAreInNoGroup) {
-  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
   request.group_by = GroupRequest{"genres"};
   EXPECT_THAT(NotesOf(request),
               ElementsAre("group_by: 3 of 5 rows that can be returned have no genres "
@@ -248,7 +249,7 @@ TEST_F(NotesOfGroupsTest, LeaveOutFewExcludedRowsAndMany) {
   }
   dataset->payload = std::move(payload).Build();
   snapshot_ = engine::SnapshotOf(std::move(dataset));
-  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
   request.group_by = GroupRequest{"genres"};
   for (const std::string filter : {"", "studio = \"War\" OR genres = \"War\""}) {
     request.filter = filter;
@@ -267,7 +268,7 @@ TEST_F(NotesOfGroupsTest, CountTheRowsOfASnapshotOnce) {
   auto searchable = std::make_shared<RowMask>(5);
   for (const Row row : {0, 1, 3, 4}) searchable->Allow(row);
   snapshot_.searchable = searchable;
-  QueryRequest request = Of(ByVector{{1, 0, 0}});
+  QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
   request.group_by = GroupRequest{"genres"};
   const auto counted = ElementsAre(
       "group_by: 2 of 4 rows that can be returned have no genres "

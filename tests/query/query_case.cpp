@@ -12,6 +12,7 @@
 #include "engine/run_tasks.h"
 #include "engine/sample_data.h"
 #include "filter/payload_rows.h"
+#include "query/kept_vector.h"
 #include "query/resolve.h"
 
 namespace simile::query {
@@ -82,7 +83,7 @@ ByItem DrawItem(const data::Dataset& dataset, SeededRandom& random) {
 }
 
 VectorOrItem DrawTarget(const data::Dataset& dataset, SeededRandom& random) {
-  if (random.OneIn(4)) return ByVector{RandomVector(dataset.vectors.dim(), random)};
+  if (random.OneIn(4)) return ByVector{Kept(RandomVector(dataset.vectors.dim(), random))};
   return DrawItem(dataset, random);
 }
 
@@ -105,7 +106,7 @@ decltype(QueryRequest::target) DrawTargetOf(Kind kind, const data::Dataset& data
   const ByUser user{"user-" + std::to_string(random.Below(kUsers)), random.OneIn(2)};
   switch (kind) {
     case Kind::kVector:
-      return ByVector{RandomVector(dataset.vectors.dim(), random)};
+      return ByVector{Kept(RandomVector(dataset.vectors.dim(), random))};
     case Kind::kItem:
       return DrawItem(dataset, random);
     case Kind::kUser:

@@ -12,6 +12,7 @@
 
 #include "base/error_detail.h"
 #include "engine/sample_data.h"
+#include "query/kept_vector.h"
 
 namespace simile::query {
 namespace {
@@ -29,7 +30,7 @@ class ResolveDotTest : public ResolveTest {
 };
 
 TEST_F(ResolveTest, BringsAVectorToUnitLengthInDouble) {
-  ASSERT_TRUE(Resolve({Of(ByVector{{3, 0, 4}}), Of(ByVector{{1, 1, 1}})}).ok());
+  ASSERT_TRUE(Resolve({Of(ByVector{Kept({3, 0, 4})}), Of(ByVector{Kept({1, 1, 1})})}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(0.6F, 0, 0.8F));
   const auto third = static_cast<float>(1 / std::sqrt(3.0));
   EXPECT_THAT(Vector(1), ElementsAre(third, third, third));
@@ -37,13 +38,14 @@ TEST_F(ResolveTest, BringsAVectorToUnitLengthInDouble) {
 }
 
 TEST_F(ResolveTest, NormalizesVectorsWhoseSquaresLeaveSinglePrecision) {
-  ASSERT_TRUE(Resolve({Of(ByVector{{0x1p-59F, 0, 0}}), Of(ByVector{{0, 0x1p60F, 0}})}).ok());
+  ASSERT_TRUE(
+      Resolve({Of(ByVector{Kept({0x1p-59F, 0, 0})}), Of(ByVector{Kept({0, 0x1p60F, 0})})}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(1, 0, 0));
   EXPECT_THAT(Vector(1), ElementsAre(0, 1, 0));
 }
 
 TEST_F(ResolveTest, PadsQueriesWithZeros) {
-  ASSERT_TRUE(Resolve({Of(ByVector{{1, 2, 3}}), Of(ByItem{"heat-1995"})}).ok());
+  ASSERT_TRUE(Resolve({Of(ByVector{Kept({1, 2, 3})}), Of(ByItem{"heat-1995"})}).ok());
   for (std::size_t query = 0; query < 2; ++query) {
     for (std::size_t column = 3; column < kLaneCount; ++column) {
       EXPECT_EQ(task_.vectors.view().PaddedRow(query)[column], 0);
@@ -52,13 +54,13 @@ TEST_F(ResolveTest, PadsQueriesWithZeros) {
 }
 
 TEST_F(ResolveDotTest, UsesAVectorAsGiven) {
-  ASSERT_TRUE(Resolve({Of(ByVector{{3, -7.5F, 4}})}).ok());
+  ASSERT_TRUE(Resolve({Of(ByVector{Kept({3, -7.5F, 4})})}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(3, -7.5F, 4));
 }
 
 TEST_F(ResolveTest, RefusesAnotherDimensionNamingTheQuery) {
-  const QueryRequest good = Of(ByVector{{1, 0, 0}});
-  ExpectError(Resolve({good, good, good, Of(ByVector{std::vector<float>(768, 1)})}),
+  const QueryRequest good = Of(ByVector{Kept({1, 0, 0})});
+  ExpectError(Resolve({good, good, good, Of(ByVector{Kept(std::vector<float>(768, 1))})}),
               ErrorReason::kDimensionMismatch, "queries[3].vector",
               "queries[3]: vector holds 768 dimensions, films has 3; a vector from another model "
               "cannot be compared");
@@ -66,7 +68,7 @@ TEST_F(ResolveTest, RefusesAnotherDimensionNamingTheQuery) {
 
 TEST_F(ResolveTest, NamesNoQueryWhenThereIsOnlyOne) {
   ExpectError(
-      Resolve({Of(ByVector{{1}})}), ErrorReason::kDimensionMismatch, "queries[0].vector",
+      Resolve({Of(ByVector{Kept({1})})}), ErrorReason::kDimensionMismatch, "queries[0].vector",
       "vector holds 1 dimension, films has 3; a vector from another model cannot be compared");
 }
 
@@ -77,27 +79,30 @@ TEST_F(ResolveTest, RefusesAnEmptyVector) {
 }
 
 TEST_F(ResolveTest, RefusesNumbersThatAreNotFinite) {
-  ExpectError(Resolve({Of(ByVector{{0, kNaN, 0}})}), ErrorReason::kInvalidField,
+  ExpectError(Resolve({Of(ByVector{Kept({0, kNaN, 0})})}), ErrorReason::kInvalidField,
               "queries[0].vector", "vector holds NaN at column 1; vectors must be finite");
-  ExpectError(Resolve({Of(ByVector{{0, 1, -kInfinity}})}), ErrorReason::kInvalidField,
+  ExpectError(Resolve({Of(ByVector{Kept({0, 1, -kInfinity})})}), ErrorReason::kInvalidField,
               "queries[0].vector", "vector holds infinity at column 2; vectors must be finite");
 }
 
 TEST_F(ResolveTest, RefusesLengthsOutsideTheRange) {
-  const absl::Status zero = Resolve({Of(ByVector{{0, -0.0F, 0}})});
+  const absl::Status zero = Resolve({Of(ByVector{Kept({0, -0.0F, 0})})});
   ExpectError(zero, ErrorReason::kInvalidField, "queries[0].vector",
               "vector is all zeros; a vector needs a direction to be compared");
-  EXPECT_EQ(Resolve({Of(ByVector{{0x1p-61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Resolve({Of(ByVector{{0x1p60F, 0x1p60F, 0}})}).code(),
+  EXPECT_EQ(Resolve({Of(ByVector{Kept({0x1p-61F, 0, 0})})}).code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Resolve({Of(ByVector{{3e38F, 3e38F, 3e38F}})}).code(),
+  EXPECT_EQ(Resolve({Of(ByVector{Kept({0x1p60F, 0x1p60F, 0})})}).code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(Resolve({Of(ByVector{{0x1p-60F, 0, 0}})}).ok());
+  EXPECT_EQ(Resolve({Of(ByVector{Kept({3e38F, 3e38F, 3e38F})})}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Resolve({Of(ByVector{Kept({0x1p-60F, 0, 0})})}).ok());
 }
 
 TEST_F(ResolveDotTest, RefusesLengthsOutsideTheRangeAlso) {
-  EXPECT_EQ(Resolve({Of(ByVector{{0x1p61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(Resolve({Of(ByVector{{0x1p-61F, 0, 0}})}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Resolve({Of(ByVector{Kept({0x1p61F, 0, 0})})}).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Resolve({Of(ByVector{Kept({0x1p-61F, 0, 0})})}).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(ResolveDotTest, TakesVectorsOfZerosAsAnyOther) {
@@ -105,11 +110,11 @@ TEST_F(ResolveDotTest, TakesVectorsOfZerosAsAnyOther) {
   snapshot_ = engine::SnapshotOf(dataset_);
   ByExamples average;
   average.positive.push_back({ByItem{"toy-story-1995"}});
-  average.negative.push_back({ByVector{{0, 0, 0}}});
-  ByVector stored{{0, 0, 0}};
+  average.negative.push_back({ByVector{Kept({0, 0, 0})}});
+  ByVector stored{Kept({0, 0, 0})};
   stored.as_stored = true;
   const ByBlend blend{ByItem{"alien-1979"}, ByUser{"user_00042"}, 0};
-  const absl::Status status = Resolve({Of(ByVector{{0, -0.0F, 0}}), Of(stored),
+  const absl::Status status = Resolve({Of(ByVector{Kept({0, -0.0F, 0})}), Of(stored),
                                        Of(ByItem{"toy-story-1995"}), Of(average), Of(blend)});
   ASSERT_TRUE(status.ok()) << status;
   for (std::size_t query = 0; query < 5; ++query) {
@@ -154,7 +159,7 @@ TEST_F(ResolveSkippedTest, RefusesASkippedItemAsATarget) {
 }
 
 TEST_F(ResolveSkippedTest, LeavesSkippedRowsOutOfEveryMask) {
-  QueryRequest filtered = Of(ByVector{{1, 0, 0}});
+  QueryRequest filtered = Of(ByVector{Kept({1, 0, 0})});
   filtered.filter = "year = 1995";
   QueryRequest cold = Of(ByUser{"nobody"});
   cold.cold_start = ColdStart{};
@@ -250,7 +255,7 @@ TEST_F(ResolveTest, LimitsKToTheRows) {
 
 TEST_F(ResolveTest, OverwritesATaskThatWasUsed) {
   ASSERT_TRUE(Resolve({Of(ByUser{"user_00042", true}), Of(ByItem{"heat-1995"})}).ok());
-  ASSERT_TRUE(Resolve({Of(ByVector{{1, 0, 0}})}).ok());
+  ASSERT_TRUE(Resolve({Of(ByVector{Kept({1, 0, 0})})}).ok());
   EXPECT_EQ(task_.queries.size(), 1U);
   EXPECT_EQ(task_.vectors.row_count(), 1U);
   EXPECT_THAT(task_.queries[0].excluded_rows, IsEmpty());
@@ -368,14 +373,14 @@ TEST_F(ResolveTest, WeighsTheExamplesOfAnAverage) {
 
 TEST_F(ResolveDotTest, KeepsTheLengthOfAnAverage) {
   ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"toy-story-1995"}, {});
-  examples.positive.push_back({ByVector{{0, 4, 0}}});
+  examples.positive.push_back({ByVector{Kept({0, 4, 0})}});
   ASSERT_TRUE(Resolve({Of(examples)}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(0.5F, 2, 0));
 }
 
 TEST_F(ResolveTest, RefusesExamplesThatCancelEachOtherOut) {
   ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"toy-story-1995"}, {});
-  examples.positive.push_back({ByVector{{-1, 0, 0}}});
+  examples.positive.push_back({ByVector{Kept({-1, 0, 0})}});
   ExpectError(Resolve({Of(examples)}), ErrorReason::kInvalidField, "queries[0].examples",
               "examples: positive and negative ones cancel each other out, so that no direction is "
               "left to search in; the strategies best_score and sum_scores take them");
@@ -385,7 +390,8 @@ TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreAsVectors) {
   ByExamples examples =
       ExamplesOf(Strategy::kBestScore, {"toy-story-1995"}, {"heat-1995", "alien-1979"});
   examples.negative[1].weight = 2;
-  ASSERT_TRUE(Resolve({Of(ByItem{"stalker-1979"}), Of(examples), Of(ByVector{{3, 0, 4}})}).ok());
+  ASSERT_TRUE(
+      Resolve({Of(ByItem{"stalker-1979"}), Of(examples), Of(ByVector{Kept({3, 0, 4})})}).ok());
   EXPECT_EQ(task_.vectors.row_count(), 5U);
   EXPECT_THAT(Vector(0), ElementsAre(0, 0.6F, 0.8F));
   EXPECT_THAT(Vector(1), ElementsAre(1, 0, 0));
@@ -411,7 +417,7 @@ TEST_F(ResolveTest, NamesTheUnknownExample) {
 TEST_F(ResolveDotTest, RefusesExamplesWhoseSumsCouldOverflow) {
   ByExamples examples;
   examples.strategy = Strategy::kSumScores;
-  examples.positive.push_back({ByVector{{0x1p59F, 0, 0}}, 1'000});
+  examples.positive.push_back({ByVector{Kept({0x1p59F, 0, 0})}, 1'000});
   EXPECT_EQ(Resolve({Of(examples)}).code(), absl::StatusCode::kInvalidArgument);
   examples.positive[0].weight = 100;
   EXPECT_TRUE(Resolve({Of(examples)}).ok());
@@ -434,7 +440,7 @@ TEST_F(ResolveTest, NamesTheErrorOfABlend) {
   ExpectError(Resolve({Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_42"}})}),
               ErrorReason::kUserNotFound, "queries[0].blend.user_id",
               "blend: no user \"user_42\" in films. Did you mean \"user_00042\"?");
-  ExpectError(Resolve({Of(ByBlend{ByVector{{0, 0, -2}}, ByUser{"user_00007"}})}),
+  ExpectError(Resolve({Of(ByBlend{ByVector{Kept({0, 0, -2})}, ByUser{"user_00007"}})}),
               ErrorReason::kInvalidField, "queries[0].blend",
               "blend: its two vectors cancel each other out, so that no direction is left to "
               "search in; give another weight");
@@ -446,7 +452,7 @@ TEST_F(ResolveTest, AddsTheSharedExclusionsToEveryQuery) {
   options_.exclude_ids = shared;
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.exclude_ids = {"toy-story-1995"};
-  ASSERT_TRUE(Resolve({request, Of(ByVector{{1, 0, 0}}), WithColdStart("nobody", {})}).ok());
+  ASSERT_TRUE(Resolve({request, Of(ByVector{Kept({1, 0, 0})}), WithColdStart("nobody", {})}).ok());
   EXPECT_THAT(task_.queries[0].excluded(), ElementsAre(0, 1, 3));
   EXPECT_THAT(task_.queries[1].excluded(), ElementsAre(0, 3));
   EXPECT_THAT(task_.queries[2].excluded(), ElementsAre(0, 3));
@@ -540,32 +546,32 @@ TEST_F(ResolveTest, RefusesGroupsByFieldsOfOtherTypes) {
 
 TEST_F(ResolveTest, SearchesBitForBitWithAVectorAsStored) {
   const std::vector<float> stored = {0.600003F, 0.8F, 0};  // within 1e-5 of unit length
-  ASSERT_TRUE(Resolve({Of(ByVector{stored}), Of(ByVector{stored, true})}).ok());
+  ASSERT_TRUE(Resolve({Of(ByVector{Kept(stored)}), Of(ByVector{Kept(stored), true})}).ok());
   EXPECT_NE(Vector(0), stored);
   EXPECT_EQ(Vector(1), stored);
   ByExamples examples;
   examples.strategy = Strategy::kBestScore;
-  examples.positive.push_back({ByVector{stored, true}});
+  examples.positive.push_back({ByVector{Kept(stored), true}});
   ASSERT_TRUE(Resolve({Of(examples)}).ok());
   EXPECT_EQ(Vector(0), stored);
 }
 
 TEST_F(ResolveTest, RefusesAVectorAsStoredOfAnotherLength) {
-  ExpectError(Resolve({Of(ByVector{{1.0002F, 0, 0}, true})}), ErrorReason::kInvalidField,
+  ExpectError(Resolve({Of(ByVector{Kept({1.0002F, 0, 0}), true})}), ErrorReason::kInvalidField,
               "queries[0].vector",
               "vector has length 1.0002 and is marked as_stored; vectors that films stores have "
               "length 1 within 1e-05; leave out as_stored to have it brought to that length");
-  EXPECT_TRUE(Resolve({Of(ByVector{{1.0000099F, 0, 0}, true})}).ok());
-  EXPECT_FALSE(Resolve({Of(ByVector{{1.0000102F, 0, 0}, true})}).ok());
-  EXPECT_TRUE(Resolve({Of(ByVector{{0.9999901F, 0, 0}, true})}).ok());
-  EXPECT_FALSE(Resolve({Of(ByVector{{0.9999898F, 0, 0}, true})}).ok());
-  ExpectError(Resolve({Of(ByVector{{1, kNaN, 0}, true, "packed_vector"})}),
+  EXPECT_TRUE(Resolve({Of(ByVector{Kept({1.0000099F, 0, 0}), true})}).ok());
+  EXPECT_FALSE(Resolve({Of(ByVector{Kept({1.0000102F, 0, 0}), true})}).ok());
+  EXPECT_TRUE(Resolve({Of(ByVector{Kept({0.9999901F, 0, 0}), true})}).ok());
+  EXPECT_FALSE(Resolve({Of(ByVector{Kept({0.9999898F, 0, 0}), true})}).ok());
+  ExpectError(Resolve({Of(ByVector{Kept({1, kNaN, 0}), true, "packed_vector"})}),
               ErrorReason::kInvalidField, "queries[0].packed_vector",
               "vector holds NaN at column 1; vectors must be finite");
 }
 
 TEST_F(ResolveDotTest, TakesAVectorAsStoredOfAnyLength) {
-  ASSERT_TRUE(Resolve({Of(ByVector{{3, -7.5F, 4}, true})}).ok());
+  ASSERT_TRUE(Resolve({Of(ByVector{Kept({3, -7.5F, 4}), true})}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(3, -7.5F, 4));
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "query/kept_vector.h"
 #include "query/resolve_fixture.h"
 
 namespace simile::query {
@@ -80,9 +81,9 @@ class PartialTest : public UnknownIdsTest {
 };
 
 TEST_F(PartialTest, ResolvesTheQueriesThatCanBeAnswered) {
-  ASSERT_TRUE(
-      Resolve({Item("zz"), Item("heat-1995"), Of(ByVector{{1, 0}}), Item("alien-1979"), User("uu")})
-          .ok());
+  ASSERT_TRUE(Resolve({Item("zz"), Item("heat-1995"), Of(ByVector{Kept({1, 0})}),
+                       Item("alien-1979"), User("uu")})
+                  .ok());
   ASSERT_THAT(task_.queries, SizeIs(2));
   EXPECT_EQ(task_.vectors.row_count(), 2U);
   EXPECT_THAT(Vector(0), testing::ElementsAre(0, 1, 0));
@@ -140,7 +141,7 @@ TEST_F(PartialTest, SaysOfEachQueryWhatItWouldBeToldAlone) {
   grouped.group_by = GroupRequest{"years"};
   const std::vector<QueryRequest> requests{Item("heat-1996"),
                                            User("user_00043"),
-                                           Of(ByVector{{0, 0, 0}}),
+                                           Of(ByVector{Kept({0, 0, 0})}),
                                            Of(examples),
                                            Of(ByBlend{ByItem{"zz"}, ByUser{"uu"}, 0.5F}),
                                            grouped};

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "data/field_rules.h"
 #include "data/payload_builder.h"
 #include "data/random_payload.h"
 #include "google/rpc/status.pb.h"
@@ -56,18 +57,56 @@ std::string DrawError(const RandomAnswer::Draw& draw) {
   return error.SerializeAsString();
 }
 
+// The types of the first fields; the others have values of any type.
+constexpr data::FieldType kUsualTypes[] = {data::FieldType::kInteger,  data::FieldType::kNumber,
+                                           data::FieldType::kBoolean,  data::FieldType::kKeyword,
+                                           data::FieldType::kKeywords, data::FieldType::kNumbers};
+constexpr std::size_t kFields = std::size(kUsualTypes) + 2;
+
+std::string NameOfField(std::size_t field) {
+  return fmt::format("field {}{}", field, std::string(field * 20, 'n'));
+}
+
+PayloadValue DrawElement(const RandomAnswer::Draw& draw, data::FieldType type) {
+  switch (type) {
+    case data::FieldType::kInteger:
+      return {static_cast<std::int64_t>(DrawNumber(draw))};
+    case data::FieldType::kNumber:
+      if (Flip(draw)) return {static_cast<std::int64_t>(DrawNumber(draw))};
+      return {static_cast<double>(DrawFloat(draw))};
+    case data::FieldType::kBoolean:
+      return {Flip(draw)};
+    default:
+      return {DrawText(draw)};
+  }
+}
+
+PayloadValue DrawValue(const RandomAnswer::Draw& draw, std::size_t field) {
+  if (field >= std::size(kUsualTypes) || draw() % 8 == 0) return data::RandomValue(draw, 3);
+  const data::FieldType type = kUsualTypes[field];
+  if (!data::IsList(type)) return DrawElement(draw, type);
+  PayloadList list(UpTo(draw, 3));
+  for (PayloadValue& value : list) value = DrawElement(draw, data::TypeOfElements(type));
+  return {list};
+}
+
 data::PayloadTable DrawPayload(const RandomAnswer::Draw& draw, std::size_t row_count) {
-  constexpr std::size_t kFields = 8;
   data::PayloadTableBuilder payload(row_count, Limits{});
   for (std::size_t row = 0; row < row_count; ++row) {
     PayloadObject object;
     for (std::size_t field = 0; field < kFields; ++field) {
-      if (Flip(draw)) continue;
-      object.emplace_back(fmt::format("field {}{}", field, std::string(field * 20, 'n')),
-                          data::RandomValue(draw, 3));
+      if (!Flip(draw)) object.emplace_back(NameOfField(field), DrawValue(draw, field));
     }
     static_cast<void>(payload.Add(object));  // far below every limit
   }
+  data::FieldRules rules;
+  rules.kept.may_change = true;  // where most values are of another type
+  for (std::size_t field = 0; field < std::size(kUsualTypes); ++field) {
+    rules.kept.types.push_back(
+        {.field = NameOfField(field), .type = kUsualTypes[field], .separator = {}});
+  }
+  std::vector<std::string> notes;
+  static_cast<void>(payload.ChooseTypes(rules, "", notes));
   return std::move(payload).Build();
 }
 

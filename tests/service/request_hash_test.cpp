@@ -54,9 +54,9 @@ void SetSomething(google::protobuf::Message& message,
 }
 
 TEST(HashRequestTest, DependsOnEveryOptionThatChangesTheAnswer) {
-  const std::set<std::string> free = {"paged",           "page_token",
-                                      "reply_bytes_max", "expected_snapshot_id",
-                                      "receipt_detail",  "priority"};
+  const std::set<std::string> free = {
+      "paged",          "page_token", "reply_bytes_max", "expected_snapshot_id",
+      "receipt_detail", "priority",   "layout"};
   const std::uint64_t without = HashOfSearch(kQuery);
   const google::protobuf::Descriptor& options = *v1::SearchOptions::descriptor();
   std::set<std::uint64_t> hashes = {without};

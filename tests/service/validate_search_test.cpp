@@ -355,10 +355,13 @@ TEST(ValidateSearchTest, CountsTheTextsOfARequestOnAnArena) {
 }
 
 TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
-  const auto valid = ValidateSearch(Search("queries { vector { values: [1, -2] } }"), Limits{});
+  const v1::SearchRequest request = Search("queries { vector { values: [1, -2] } }");
+  const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   const query::QueryRequest& query = valid->queries[0];
-  EXPECT_EQ(std::get<query::ByVector>(query.target).values, (std::vector<float>{1, -2}));
+  std::vector<float> values(std::get<query::ByVector>(query.target).values.size());
+  std::get<query::ByVector>(query.target).values.CopyTo(values.data());
+  EXPECT_EQ(values, (std::vector<float>{1, -2}));
   EXPECT_EQ(query.k, 10U);
   EXPECT_EQ(query.offset, 0U);
   EXPECT_EQ(query.score_threshold, -std::numeric_limits<float>::infinity());

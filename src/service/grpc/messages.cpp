@@ -111,11 +111,6 @@ absl::Status TakesTooMuchError(std::size_t bytes, std::uint64_t memory_max) {
                   base::Grouped(bytes), base::Grouped(memory_max)));
 }
 
-absl::Status NotParsedError(const google::protobuf::Message& message) {
-  return base::Error(base::ErrorReason::kRequestNotParsed,
-                     fmt::format("could not be parsed as {}", message.GetTypeName()));
-}
-
 // Whether a large message may be parsed. The memory of unknown fields is counted nowhere, and in a
 // small message they take no more than known fields may. Errors: kRequestNotParsed
 absl::Status CheckUnknownFields(grpc::ByteBuffer& bytes, const google::protobuf::Message& message) {
@@ -159,6 +154,11 @@ absl::Status CheckReceived(const grpc::ByteBuffer& bytes) {
 }
 
 }  // namespace
+
+absl::Status NotParsedError(const google::protobuf::Message& message) {
+  return base::Error(base::ErrorReason::kRequestNotParsed,
+                     fmt::format("could not be parsed as {}", message.GetTypeName()));
+}
 
 std::uint64_t ParsedBytesMax(std::size_t message_bytes) {
   constexpr std::uint64_t kOfManySmallParts = 64;

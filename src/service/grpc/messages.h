@@ -35,6 +35,9 @@ std::uint64_t ParsedBytesMax(std::size_t message_bytes);
 //         kOutOfMemory or kQueueFull for one in whose place the frame guard has put a mark.
 absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
+// The error of ParseMessage for bytes that are not a message of the type.
+absl::Status NotParsedError(const google::protobuf::Message& message);
+
 // What a response may have at most; see AnyCall::SetReplyLimit.
 struct ReplyLimit {
   std::uint64_t bytes_max = 0;

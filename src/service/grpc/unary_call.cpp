@@ -1,8 +1,11 @@
 #include "service/grpc/unary_call.h"
 
+#include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <new>
 
+#include "service/grpc/search_request_reader.h"
 #include "service/guarded.h"
 
 namespace simile::service {
@@ -68,11 +71,12 @@ void UnaryExchange::Arrived::Run() {
     const absl::Status wanted = CheckWanted();
     if (!wanted.ok()) return wanted;
     messages_ = exchange_.method_.NewMessages(arena_);
-    return ParseMessage(exchange_.request_, *messages_.request);
+    return ParseRequest(exchange_.request_, *messages_.request, vectors_);
   });
   if (!parsed.ok()) return Finish(parsed);
   if (request_bytes > kParsedAtOnceBytesMax) {
-    ResolveWorkers::NeedsOnly(request_bytes + arena_.SpaceAllocated());
+    ResolveWorkers::NeedsOnly(std::max<std::uint64_t>(request_bytes, vectors_.held_bytes()) +
+                              arena_.SpaceAllocated());
   }
   exchange_.method_.Handle(*this, messages_);
 }

@@ -82,7 +82,9 @@ class UnaryExchange final : public Exchange {
       assert(messages_.response == nullptr);
       messages_ = {};
       arena_.Reset();
+      vectors_ = {};
     }
+    const SentVectors& sent_vectors() const override { return vectors_; }
     void Finish(const absl::Status& status) override;
     void FinishWith(const Reply& reply) override;
 
@@ -100,6 +102,7 @@ class UnaryExchange final : public Exchange {
     alignas(std::max_align_t) std::array<char, kFirstBlockBytes> first_block_;
     google::protobuf::Arena arena_{first_block_.data(), first_block_.size()};
     UnaryMethod::Messages messages_;  // on the arena
+    SentVectors vectors_;             // of the request
   };
   std::optional<Arrived> call_;  // until it is sent
 };
