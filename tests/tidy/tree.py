@@ -6,7 +6,7 @@ import re
 from typing import Iterator
 
 # The project's files are in these folders and at the root; build trees and virtual environments are not.
-FOLDERS = (".ci", "cmake", "deploy", "docker", "docs", "examples", "include", "kernels", "packages",
+FOLDERS = (".ci", "clients", "cmake", "deploy", "docker", "docs", "examples", "include", "kernels", "packages",
            "proto", "src", "tests")
 
 # Test inputs and data, not sources: some are malformed on purpose.
