@@ -20,6 +20,10 @@ _LAYOUT_COLUMNS = 2
 _SELECTION_ALL, _SELECTION_NONE = 1, 2
 _RETRIED = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.FAILED_PRECONDITION)
 
+_FORKED = ("this process was forked after the client had made a call, and gRPC cannot go on here: make the first call after the "
+           "fork (gunicorn: without --preload), or set GRPC_ENABLE_FORK_SUPPORT=1 before Python starts")
+_of_parents: list[grpc.Channel] = []
+
 Payload = Union[bool, str, Sequence[str]]
 
 
@@ -35,9 +39,11 @@ def connect(target: str = "localhost:50051", *, token: Optional[str] = None,
 
 
 class Client:
-    """A connection. Safe to use from several threads, and after a fork: a process opens a channel of its own.
+    """A connection. Safe to use from several threads. Close it, or use it in a `with` statement.
 
-    A client without credentials can be pickled. Close it, or use it in a `with` statement.
+    A process that is forked before the first call opens a channel of its own. After the first call gRPC cannot go on in a forked
+    process, unless GRPC_ENABLE_FORK_SUPPORT=1 was set when it was imported: calls there say so. A client without credentials can
+    be pickled.
     """
 
     def __init__(self, target: str, *, token: Optional[str] = None, credentials: Optional[grpc.ChannelCredentials] = None,
@@ -68,7 +74,7 @@ class Client:
     def close(self) -> None:
         if self._channel is not None and self._channel_pid == os.getpid():
             self._channel.close()
-        self._channel = None
+            self._channel = None
 
     def collection(self, name: str) -> "Collection":
         """A collection by its name. Asks nothing of the server."""
@@ -113,6 +119,10 @@ class Client:
         if self._channel is not None and self._channel_pid == os.getpid():
             return self._channel
         with self._lock:
+            if self._channel is not None and self._channel_pid != os.getpid():
+                if os.environ.get("GRPC_ENABLE_FORK_SUPPORT", "").lower() not in ("1", "true", "yes"):
+                    raise errors.SimileError(_FORKED)
+                _of_parents.append(self._channel)  # its end would wait for threads that are not here
             if self._channel is None or self._channel_pid != os.getpid():
                 # http_proxy and its like are for the web, not for this server.
                 options = [("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", REPLY_BYTES_MAX)]

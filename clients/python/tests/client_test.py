@@ -4,14 +4,17 @@
 usage: client_test.py PACKAGE_DIR SIMILE SOURCE_DIR
 """
 import json
+import os
 import pathlib
 import pickle
+import subprocess
 import sys
 import threading
 import unittest
 import warnings
 
-sys.path.insert(0, sys.argv.pop(1))
+PACKAGE = sys.argv.pop(1)
+sys.path.insert(0, PACKAGE)
 SIMILE, SOURCE = (pathlib.Path(sys.argv.pop(1)).resolve() for _ in range(2))
 sys.path.append(str(SOURCE / "tests" / "python"))
 
@@ -130,6 +133,27 @@ class ClientTest(unittest.TestCase):
         copy._client.close()
         with self.assertRaisesRegex(TypeError, "cannot be pickled"):
             pickle.dumps(simile.connect(credentials=grpc.ssl_channel_credentials()))
+
+    def test_a_forked_process_opens_a_channel_or_says_what_to_do(self):
+        script = """if True:
+            import os, sys
+            sys.path.insert(0, sys.argv[1])
+            import simile_search as simile
+            films = simile.connect(sys.argv[2]).collection("films")
+            if sys.argv[3] == "used":
+                films.similar("heat-1995", k=1)
+            if os.fork():
+                os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+            try:
+                print(films.similar("heat-1995", k=1).counts, flush=True)
+            except simile.SimileError as error:
+                print(error, flush=True)
+            os._exit(0)"""
+        for used, text in (("unused", "[1]"), ("used", "make the first call after the fork")):
+            run = subprocess.run([sys.executable, "-B", "-c", script, PACKAGE, self.server.address, used], capture_output=True,
+                                 text=True, timeout=60, check=False, env=dict(os.environ, GRPC_ENABLE_FORK_SUPPORT="0"))
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(text, run.stdout)
 
     def test_lists_collections(self):
         self.assertEqual([(each.name, each.rows) for each in self.client.collections()], [("films", 5000)])
