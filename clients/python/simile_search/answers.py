@@ -7,7 +7,7 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
-from . import errors
+from . import errors, messages
 
 Array = npt.NDArray[Any]
 
@@ -22,19 +22,22 @@ class Answer:
     counts      int64 [queries], hits of each query
     hit_ids     [hits] int64 where all ids of the collection are integers, else str
     hit_scores  float32 [hits]
-    ids, scores, rows  the same as [queries, k], k the longest list of hits; shorter lists are filled up with None or -1, NaN and -1
+    ids, scores, rows  the same as [queries, k]; shorter lists are filled up with None or -1, NaN and -1
     errors      of a partial call: a SimileError or None for each query
-    notes       what had no effect, and what was cut
+    notes       what of the options had no effect
+    query_notes what of each query had no effect, and what of its answer was cut
+    results     the messages simile.v1.SearchResult, whose hits are in the arrays
     receipts    what served the answer, why, and what it cost: one for each call that it took
     """
 
-    def __init__(self, responses: Sequence[Any]):
-        self._results = [result for response in responses for result in response.results]
+    def __init__(self, responses: Sequence[Any], k: int):
+        self._responses, self._k = responses, k
+        self.results = [result for response in responses for result in response.results]
         self._columns = [response.columns for response in responses]
         self.receipts = [response.receipt for response in responses]
         self.next_page_token: str = responses[-1].next_page_token if responses else ""
-        self.notes = [*(note for response in responses for note in response.notes),
-                      *(note for result in self._results for note in result.notes)]
+        self.notes = list(dict.fromkeys(note for response in responses for note in response.notes))
+        self.query_notes = [list(result.notes) for result in self.results]
         self.hit_scores: Array = self._joined("scores", "<f4")
         hit_counts = [np.diff(np.frombuffer(columns.offsets, "<u4").astype(np.int64)) for columns in self._columns]
         self.counts: Array = np.concatenate([np.zeros(0, np.int64), *hit_counts])  # hits of each query
@@ -46,11 +49,19 @@ class Answer:
         return self.receipts[-1]
 
     def __len__(self) -> int:
-        return len(self._results)
+        return len(self.results)
+
+    def __reduce__(self) -> Any:
+        kinds = [type(response).DESCRIPTOR.name for response in self._responses]
+        return _restored, (kinds, [response.SerializeToString() for response in self._responses], self._k)
 
     @functools.cached_property
     def errors(self) -> list[Optional[errors.SimileError]]:
-        return [errors.of_status(result.error) if result.HasField("error") else None for result in self._results]
+        found: list[Optional[errors.SimileError]] = []
+        for response in self._responses:
+            first = len(found)
+            found.extend(errors.of_status(result.error, first) if result.HasField("error") else None for result in response.results)
+        return found
 
     @functools.cached_property
     def _item_ids(self) -> list[Array]:
@@ -113,6 +124,7 @@ class Answer:
 
     def hits(self, query: int) -> list[tuple[Any, float]]:
         """(id, score) of each hit of a query."""
+        query = range(len(self))[query]
         begin, end = int(self.offsets[query]), int(self.offsets[query + 1])
         return list(zip(self.hit_ids[begin:end].tolist(), self.hit_scores[begin:end].tolist()))
 
@@ -124,7 +136,8 @@ class Answer:
         first_ranks = self._joined("first_ranks", "<u4")
         columns = {"query": np.repeat(np.arange(len(counts)), counts), "rank": ranks + np.repeat(first_ranks, counts),
                    "id": self.hit_ids, "score": self.hit_scores}
-        return pandas.DataFrame({**columns, **{f"payload.{field}": values for field, values in self.payload.items()}})
+        return pandas.DataFrame({**columns, **{f"payload.{field}": pandas.Series(values, dtype=object)
+                                             for field, values in self.payload.items()}})
 
     def _joined(self, name: str, dtype: str) -> Array:
         """An array of all calls."""
@@ -132,12 +145,16 @@ class Answer:
 
     def _table(self, values: Array, missing: Any) -> Array:
         counts = self.counts
-        width = int(counts.max(initial=0))
+        width = self._k
         if len(counts) and (counts == width).all():
             return values.reshape(len(counts), width)
         table = np.full((len(counts), width), missing, values.dtype)
         table[np.arange(width) < counts[:, np.newaxis]] = values
         return table
+
+
+def _restored(kinds: list[str], responses: list[bytes], k: int) -> Answer:
+    return Answer([getattr(messages, kind).FromString(response) for kind, response in zip(kinds, responses)], k)
 
 
 def _texts_of(column: Any) -> Array:

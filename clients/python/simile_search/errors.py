@@ -1,12 +1,15 @@
 """Errors as exceptions. A server's error has a reason, by which its class is chosen; docs/api.md lists the reasons."""
 
+import re
 from typing import Any, Optional
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from . import messages
 
 _DETAILS_KEY = "grpc-status-details-bin"
+_QUERY = re.compile(r"\A(queries|user_ids|ids)\[(\d+)\]")
 
 
 class SimileError(Exception):
@@ -27,7 +30,8 @@ class SimileError(Exception):
         self.field, self.request_id, self.retry_after = field, request_id, retry_after
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.reason or (self.code.name if self.code else 'no reason')})"
+        kind = self.reason or (self.code.name if self.code else "")
+        return f"{self.message} ({kind})" if kind else self.message
 
     def __reduce__(self) -> Any:
         return _restored, (type(self), self.message, {name: value for name, value in vars(self).items() if name != "message"})
@@ -83,26 +87,33 @@ _CLASSES = {
 }
 
 
-def of_status(status: Any) -> SimileError:
-    """Of a google.rpc.Status, such as that of one query of a partial call."""
+def of_status(status: Any, first: int = 0) -> SimileError:
+    """Of a google.rpc.Status, such as that of one query of a partial call.
+
+    first  queries that earlier calls of the same search have sent
+    """
     codes = {code.value[0]: code for code in grpc.StatusCode}
-    return _error_of(codes.get(status.code, grpc.StatusCode.UNKNOWN), status.message, status.details)
+    return _error_of(codes.get(status.code, grpc.StatusCode.UNKNOWN), status.message, status.details, first)
 
 
-def of_call(error: Any, timeout: float) -> SimileError:
+def of_call(error: Any, waited: float, first: int = 0) -> SimileError:
     """Of a grpc.RpcError.
 
-    timeout  seconds that the client gave the call
+    waited  seconds that the client has waited
+    first   as of_status
     """
     metadata = dict(error.trailing_metadata() or ())
-    details = messages.Status.FromString(metadata.get(_DETAILS_KEY, b"")).details
+    try:
+        details = messages.Status.FromString(metadata.get(_DETAILS_KEY, b"")).details
+    except DecodeError:  # of a proxy
+        details = []
     message = error.details() or "no message"
     if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-        message += f"; the client waited {timeout:g} s (timeout=)"
-    return _error_of(error.code(), message, details)
+        message += f"; the client waited {waited:.3g} s (timeout=)"
+    return _error_of(error.code(), message, details, first)
 
 
-def _error_of(code: grpc.StatusCode, message: str, details: Any) -> SimileError:
+def _error_of(code: grpc.StatusCode, message: str, details: Any, first: int) -> SimileError:
     values: dict[str, Any] = {"code": code}
     for detail in details:
         kind = detail.type_url.rpartition("/")[2]
@@ -112,8 +123,13 @@ def _error_of(code: grpc.StatusCode, message: str, details: Any) -> SimileError:
             values["request_id"] = info.metadata.get("request_id", "")
         elif kind == "google.rpc.BadRequest":
             violations = messages.BadRequest.FromString(detail.value).field_violations
-            values["field"] = violations[0].field if violations else ""
+            values["field"] = _shifted(violations[0].field, first) if violations else ""
         elif kind == "google.rpc.RetryInfo":
             delay = messages.RetryInfo.FromString(detail.value).retry_delay
             values["retry_after"] = delay.seconds + delay.nanos / 1e9
-    return _CLASSES.get(code, SimileError)(message, **values)
+    return _CLASSES.get(code, SimileError)(_shifted(message, first), **values)
+
+
+def _shifted(text: str, first: int) -> str:
+    """With the number of a query as the caller counts."""
+    return _QUERY.sub(lambda found: f"{found[1]}[{int(found[2]) + first}]", text)

@@ -1,6 +1,7 @@
 """Vectors of a caller as the bytes of a request."""
 
 import collections.abc
+import numbers
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,18 @@ import numpy.typing as npt
 from .errors import InvalidVectors
 
 _FORMATS = {np.dtype("<f4"): 1, np.dtype("<f2"): 2}  # PackedVector.Format
+_TEXTS = (str, bytes, bytearray, memoryview)
 
 
 def matrix_of(vectors: Any) -> npt.NDArray[Any]:
     """The vectors as float32, or as float16 where they are that already.
 
-    vectors  one vector or several: an array of any dtype, byte order and stride, a torch tensor, lists, a column of a data
-             frame, or an iterator of rows
+    vectors  one vector or several: an array of any real dtype, byte order and stride, a torch tensor, lists, a column of a data
+             frame, anything with __array__, or an iterator of rows
     Returns [queries, dim], C-contiguous and little-endian.
-    Raises InvalidVectors for another shape, for rows of different lengths, and for numbers that are not finite.
+    Raises InvalidVectors for another shape, rows of different lengths, masked values, and numbers that are not finite.
     """
     array = _array_of(vectors)
-    if array.dtype == object:
-        raise InvalidVectors(f"vectors of {_object_text(array)} are no numbers of one length each")
     if array.dtype.kind not in "fiub":
         raise InvalidVectors(f"vectors of dtype {array.dtype} are no real numbers")
     if array.ndim == 1:
@@ -42,33 +42,55 @@ def matrix_of(vectors: Any) -> npt.NDArray[Any]:
 
 
 def _array_of(vectors: Any) -> npt.NDArray[Any]:
-    if hasattr(vectors, "detach"):  # a torch tensor, perhaps on a device and with a gradient
-        vectors = vectors.detach().cpu()
-        if str(vectors.dtype) == "torch.bfloat16":
-            vectors = vectors.float()
-        return np.asarray(vectors.numpy())
-    if hasattr(vectors, "to_numpy"):  # a column or a table of pandas or polars
+    if isinstance(vectors, _TEXTS):
+        raise InvalidVectors(f"vectors of type {type(vectors).__name__}; give numbers")
+    if hasattr(vectors, "to_numpy") and not hasattr(vectors, "detach"):  # a column or a table of pandas or polars
         vectors = vectors.to_numpy()
     elif isinstance(vectors, collections.abc.Iterator):
         vectors = list(vectors)
-    if isinstance(vectors, (np.ndarray, np.generic)) and vectors.dtype != object:
-        return np.asarray(vectors)
-    if not isinstance(vectors, (collections.abc.Sequence, np.ndarray)):
+    if hasattr(vectors, "detach") or (hasattr(vectors, "__array__") and np.asarray(vectors).dtype != object):
+        return _plain(vectors, "the vectors")
+    if isinstance(vectors, np.ndarray) and vectors.ndim > 1:  # numbers as objects, such as nullable ones
+        rows: list[Any] = [list(row) for row in vectors]
+    elif isinstance(vectors, (collections.abc.Sequence, np.ndarray)):
+        rows = list(vectors)
+    else:
         raise InvalidVectors(f"vectors of type {type(vectors).__name__}; give an array, a list, or an iterator of rows")
+    if not rows:
+        return np.zeros((0, 0), "f4")
+    if all(isinstance(value, numbers.Real) for value in rows):
+        return np.asarray(rows)
+    return _stacked(rows)
+
+
+def _stacked(rows: list[Any]) -> npt.NDArray[Any]:
+    arrays = []
+    for number, row in enumerate(rows):
+        if not hasattr(row, "__len__") or isinstance(row, _TEXTS):
+            raise InvalidVectors(f"row {number} is {row!r}, and no vector")
+        array = _plain(row, f"row {number}")
+        if array.dtype == object:
+            if not all(isinstance(value, numbers.Real) for value in array.ravel()):
+                raise InvalidVectors(f"row {number} holds values that are no numbers")
+            array = array.astype("f8")
+        arrays.append(array)
+    lengths = sorted({array.shape for array in arrays})
+    if len(lengths) > 1:
+        raise InvalidVectors(f"rows of shapes {lengths[0]} to {lengths[-1]}; all vectors must have one length")
+    return np.asarray(arrays)
+
+
+def _plain(vectors: Any, name: str) -> npt.NDArray[Any]:
+    """As an array. A torch tensor may be on a device and have a gradient."""
+    if hasattr(vectors, "detach"):
+        vectors = vectors.detach().cpu()
+        vectors = (vectors.float() if str(vectors.dtype) == "torch.bfloat16" else vectors).numpy()
+    if np.ma.is_masked(vectors):
+        raise InvalidVectors(f"{name} hold masked values; fill them, or leave their vectors out")
     try:
-        return np.asarray([np.asarray(row) for row in vectors] if _holds_rows(vectors) else vectors)
-    except ValueError:  # NumPy's words for rows of different lengths
-        lengths = sorted({len(row) for row in vectors})
-        raise InvalidVectors(f"rows of {lengths[0]} to {lengths[-1]} numbers; all vectors must have one length") from None
-
-
-def _holds_rows(vectors: Any) -> bool:
-    return len(vectors) > 0 and hasattr(vectors[0], "__len__") and not isinstance(vectors[0], (str, bytes))
-
-
-def _object_text(array: npt.NDArray[Any]) -> str:
-    kinds = sorted({type(value).__name__ for value in array.ravel()[:1000]})
-    return f"shape {array.shape} with {', '.join(kinds)}"
+        return np.asarray(vectors)
+    except ValueError:  # NumPy's words for lists of different lengths
+        raise InvalidVectors(f"{name}: its parts have different lengths") from None
 
 
 def queries_of(matrix: npt.NDArray[Any]) -> bytes:

@@ -3,6 +3,7 @@
 
 usage: client_test.py PACKAGE_DIR SIMILE SOURCE_DIR
 """
+import decimal
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import uuid
 import warnings
 
 PACKAGE = sys.argv.pop(1)
@@ -64,8 +66,10 @@ class ClientTest(unittest.TestCase):
         answer = self.collection.search(self.vectors[:2], k=5, payload=["title", "genres"], with_rows=True,
                                         allow_ids=[film["media_id"] for film in self.films[:3]])
         self.assertEqual(answer.counts.tolist(), [3, 3])
-        self.assertEqual(answer.payload["title"], [self.films[row]["title"] for row in answer.rows.ravel()])
-        self.assertEqual(answer.payload["genres"], [self.films[row]["genres"] for row in answer.rows.ravel()])
+        rows = answer.rows[answer.rows >= 0]
+        self.assertEqual(len(rows), 6)
+        self.assertEqual(answer.payload["title"], [self.films[row]["title"] for row in rows])
+        self.assertEqual(answer.payload["genres"], [self.films[row]["genres"] for row in rows])
         answer = self.collection.search(self.vectors[:2], k=5, score_threshold=0.999)
         self.assertEqual(answer.counts.tolist(), [1, 1])
         two = self.collection.similar(["toy-story-1995", "heat-1995"], k=3, filter='title = "Toy Story 2" OR title = "Heat"')
@@ -82,8 +86,14 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(many.ids[2000].tolist(), one.ids[0].tolist())
         ids = [film["media_id"] for film in self.films[:1500]]
         self.assertEqual([item["id"] for item in self.collection.fetch(ids)], ids)
+        few = self.collection.search(self.vectors[:100], k=2, queries_per_call=30)
+        self.assertEqual((len(few.receipts), few.ids.tolist()), (4, many.ids[:100].tolist()))
+        copy = pickle.loads(pickle.dumps(few))
+        self.assertEqual((copy.ids.tolist(), copy.hits(-1)), (few.ids.tolist(), few.hits(99)))
+        with self.assertRaises(IndexError):
+            few.hits(100)
         self.assertEqual(len(self.collection.search(self.vectors[:0])), 0)
-        self.assertEqual(self.collection.search(self.vectors[:0]).ids.shape, (0, 0))
+        self.assertEqual(self.collection.search(self.vectors[:0]).ids.shape, (0, 10))
 
     def test_pages_are_one_ranking(self):
         pages = [page for page, _ in zip(self.collection.pages(self.vectors[0], k=4), range(3))]
@@ -96,6 +106,12 @@ class ClientTest(unittest.TestCase):
         self.assertIsInstance(answer.errors[1], simile.NotFound)
         self.assertEqual(answer.errors[1].reason, "ITEM_NOT_FOUND")
         self.assertEqual(answer.counts.tolist(), [2, 0])
+        names = ["toy-story-1995"] * 3 + ["no such film"]
+        answer = self.collection.similar(names, k=2, partial=True, queries_per_call=2)
+        self.assertEqual(answer.errors[3].field, "queries[3].id")
+        with self.assertRaises(simile.NotFound) as raised:
+            self.collection.similar(names, k=2, queries_per_call=3)
+        self.assertEqual(raised.exception.field, "queries[3].id")
 
     def test_errors_are_exceptions_with_reason_and_field(self):
         cases = ((simile.InvalidRequest, "DIMENSION_MISMATCH", "queries[0].packed_vector", lambda: self.collection.search([[1, 2]])),
@@ -114,8 +130,37 @@ class ClientTest(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "no such option: kk"):
             self.collection.search(self.vectors[0], kk=3)
 
+    def test_takes_ids_in_the_forms_that_people_hold_them_in_and_changes_none(self):
+        ids_of = client_module._ids_of
+        number = uuid.UUID(int=5)
+        self.assertEqual(ids_of([7, np.int64(8), "x", np.str_("y"), 9.0, np.float64(10), number]),
+                         ["7", "8", "x", "y", "9", "10", str(number)])
+        self.assertEqual((ids_of(7), ids_of(np.int32(8)), ids_of("x"), ids_of(np.array([0])), ids_of(number)),
+                         (["7"], ["8"], ["x"], ["0"], [str(number)]))
+        for wrong in (None, b"abc", True, 1.5, np.float32(1.5), decimal.Decimal("1.5"), 2.0**53, float("nan")):
+            with self.subTest(wrong), self.assertRaisesRegex(simile.InvalidRequest, "is no id"):
+                ids_of([wrong])
+        for wrong in (b"abc", None, 1.5):
+            with self.subTest(wrong), self.assertRaisesRegex(simile.InvalidRequest, "is no id"):
+                ids_of(wrong)
+        first = self.collection.similar("heat-1995", k=3)
+        left_out = self.collection.similar("heat-1995", k=3, exclude_ids=first.ids[0], payload=[], filter=None)
+        self.assertFalse(set(first.ids[0]) & set(left_out.ids[0]))
+        self.assertEqual(left_out.payload, {})
+
+    def test_recommends_to_users_without_a_profile(self):
+        answer = self.collection.recommend("nobody", k=2, cold_start="newest")
+        self.assertEqual(answer.results[0].score_kind, 5)  # SCORE_KIND_NONE
+        with self.assertRaisesRegex(simile.InvalidRequest, "cold_start"):
+            self.collection.recommend("nobody", cold_start="hot")
+
+    def test_a_closed_client_says_so(self):
+        self.client.close()
+        with self.assertRaisesRegex(simile.SimileError, "the client is closed"):
+            self.collection.similar("heat-1995")
+
     def test_says_how_long_it_waited(self):
-        with self.assertRaisesRegex(simile.DeadlineExceeded, r"the client waited 0\.2 s \(timeout=\)"):
+        with self.assertRaisesRegex(simile.DeadlineExceeded, r"the client waited 0\.2\d* s \(timeout=\)"):
             simile.connect("127.0.0.1:1", timeout=0.2).collection("films").similar("x")
 
     def test_threads_and_copies_use_it(self):
@@ -140,8 +185,10 @@ class ClientTest(unittest.TestCase):
             sys.path.insert(0, sys.argv[1])
             import simile_search as simile
             films = simile.connect(sys.argv[2]).collection("films")
-            if sys.argv[3] == "used":
+            if sys.argv[3] != "unused":
                 films.similar("heat-1995", k=1)
+            if sys.argv[3] == "another":
+                films = simile.connect(sys.argv[2]).collection("films")
             if os.fork():
                 os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
             try:
@@ -149,7 +196,7 @@ class ClientTest(unittest.TestCase):
             except simile.SimileError as error:
                 print(error, flush=True)
             os._exit(0)"""
-        for used, text in (("unused", "[1]"), ("used", "make the first call after the fork")):
+        for used, text in (("unused", "[1]"), ("used", "make the first call after the fork"), ("another", "make the first call")):
             run = subprocess.run([sys.executable, "-B", "-c", script, PACKAGE, self.server.address, used], capture_output=True,
                                  text=True, timeout=60, check=False, env=dict(os.environ, GRPC_ENABLE_FORK_SUPPORT="0"))
             self.assertEqual(run.returncode, 0, run.stderr)
@@ -188,7 +235,7 @@ class RetryTest(unittest.TestCase):
     def ask(self, retry_after_s: float, timeout: float):
         client, channel = simile.connect(timeout=timeout), self.Refusals(retry_after_s)
         client._open = lambda: channel
-        return client.call("X/Y", b"", client_module.messages.SearchResponse), channel.calls
+        return client.call("X/Y", b"", client_module.messages.SearchResponse, client.ends_at(None)), channel.calls
 
     def test_asks_again_after_retry_info(self):
         self.assertEqual(self.ask(0.01, 5)[1], 3)

@@ -34,7 +34,13 @@ class Tensor:
         return self
 
     def numpy(self):
-        return ROWS
+        return self.values
+
+    def __len__(self):
+        return len(self.values)
+
+    def __init__(self, values=ROWS):
+        self.values = values
 
 
 class MatrixTest(unittest.TestCase):
@@ -47,6 +53,7 @@ class MatrixTest(unittest.TestCase):
             "read-only": np.frombuffer(ROWS.tobytes(), "f4").reshape(3, 4), "longdouble": ROWS.astype(np.longdouble),
             "lists": ROWS.tolist(), "tuples": tuple(map(tuple, ROWS.tolist())), "list of arrays": list(ROWS),
             "iterator": iter(ROWS), "generator": (row.tolist() for row in ROWS), "column": FrameColumn(), "tensor": Tensor(),
+            "objects": ROWS.astype(object), "tensors": [Tensor(row) for row in ROWS], "unmasked": np.ma.array(ROWS),
         }
         for name, form in forms.items():
             with self.subTest(name):
@@ -59,7 +66,7 @@ class MatrixTest(unittest.TestCase):
         np.testing.assert_array_equal(vectors.matrix_of(ROWS[1].tolist()), ROWS[1:2])
         np.testing.assert_array_equal(vectors.matrix_of(np.array([[1, -2]], "i1")), [[1, -2]])
         np.testing.assert_array_equal(vectors.matrix_of([[True, False]]), [[1, 0]])
-        for empty in ([], np.zeros((0, 4), "f4"), iter(())):
+        for empty in ([], np.zeros((0, 4), "f4"), iter(()), np.array([], object)):
             self.assertEqual(len(vectors.matrix_of(empty)), 0)
 
     def test_keeps_float16(self):
@@ -70,9 +77,11 @@ class MatrixTest(unittest.TestCase):
     def test_says_what_cannot_be_sent(self):
         bad = ROWS.copy()
         bad[1, 2] = np.nan
-        for form, text in ((np.zeros((2, 3, 4)), r"shape \(2, 3, 4\)"), ([[1, 2], [3]], "rows of 1 to 2 numbers"),
-                           (["a", "b"], "dtype <U1"), (bad, "row 1 holds nan at column 2"), ([[1e300]], "row 0 holds 1e"),
-                           (np.array([[1j]]), "dtype complex128"), ([[None, 1.0]], "NoneType"), (np.float32(3), r"shape \(\)"), (3, "type int"),
+        for form, text in ((np.zeros((2, 3, 4)), r"shape \(2, 3, 4\)"), ([[1, 2], [3]], r"rows of shapes \(1,\) to \(2,\)"),
+                           (["a", "b"], "row 0 is 'a', and no vector"), (bad, "row 1 holds nan at column 2"), ([[1e300]], "row 0 holds 1e"),
+                           (np.array([[1j]]), "dtype complex128"), ([[None, 1.0]], "row 0 holds values that are no numbers"), ([[1.0], None], "row 1 is None"),
+                           (np.ma.array([[1.0, 999.0]], mask=[[0, 1]]), "masked"), ([np.ma.array([1.0, 2.0], mask=[1, 0])], "row 0 hold masked"),
+                           (bytearray(b"abcd"), "type bytearray"), ("text", "type str"), (np.float32(3), r"shape \(\)"), (3, "type int"),
                            (np.zeros((2, 0)), r"shape \(2, 0\)"), ([["x", 1.0]], "dtype <U")):
             with self.subTest(text), self.assertRaisesRegex(InvalidVectors, text):
                 vectors.matrix_of(form)
