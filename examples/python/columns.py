@@ -81,6 +81,8 @@ def main(server="localhost:50051", collection="films", count="1000", k="100"):
                                                      ("grpc.max_receive_message_length", REPLY_BYTES_MAX)])
     described = CollectionServiceStub(channel).GetCollection(GetCollectionRequest(collection=collection), timeout=10,
                                                              wait_for_ready=True)
+    if not described.collection.dim:
+        sys.exit(f"{collection} is still loading")
     search = SearchServiceStub(channel)
     vectors = np.random.default_rng(44).standard_normal((int(count), described.collection.dim), "f4")
     packed = [PackedVector(format=PackedVector.FORMAT_F32_LE, data=vector.tobytes()) for vector in vectors]
