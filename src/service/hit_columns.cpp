@@ -1,8 +1,6 @@
 #include "service/hit_columns.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
 #include <variant>
 
 #include "data/payload_encoding.h"

@@ -17,6 +17,7 @@
 #include "base/error_detail.h"
 #include "engine/fake_clock.h"
 #include "net/refused_body.h"
+#include "service/sliced_buffer.h"
 #include "simile/limits.h"
 #include "simile/v1/search.pb.h"
 
@@ -26,15 +27,6 @@ namespace {
 using base::ErrorReason;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
-
-// The bytes in slices of this size.
-grpc::ByteBuffer BufferOf(std::string_view bytes, std::size_t slice_bytes) {
-  std::vector<grpc::Slice> slices;
-  for (std::size_t i = 0; i < bytes.size(); i += slice_bytes) {
-    slices.emplace_back(std::string(bytes.substr(i, slice_bytes)));
-  }
-  return {slices.data(), slices.size()};
-}
 
 class ParseMessageTest : public testing::Test {
  protected:

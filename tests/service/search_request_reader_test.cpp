@@ -15,21 +15,13 @@
 
 #include "base/error_detail.h"
 #include "service/grpc/messages.h"
+#include "service/sliced_buffer.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
 
 constexpr std::uint64_t kSeed = 44;
-
-// The bytes in slices of this size.
-grpc::ByteBuffer BufferOf(std::string_view bytes, std::size_t slice_bytes) {
-  std::vector<grpc::Slice> slices;
-  for (std::size_t i = 0; i < bytes.size(); i += slice_bytes) {
-    slices.emplace_back(std::string(bytes.substr(i, slice_bytes)));
-  }
-  return {slices.data(), slices.size()};
-}
 
 class ParseRequestTest : public testing::Test {
  protected:

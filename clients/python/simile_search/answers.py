@@ -11,7 +11,7 @@ from . import errors, messages
 
 Array = npt.NDArray[Any]
 
-_STATE_IN_VALUES, _STATE_NULL, _STATE_IN_OTHERS = 1, 2, 3  # PayloadColumn.states
+_STATE_IN_VALUES, _STATE_IN_OTHERS = 1, 3  # PayloadColumn.states
 _DTYPES = {"integers": "<i8", "numbers": "<f8", "booleans": "?"}
 
 
