@@ -17,9 +17,10 @@ namespace simile::cli {
 // What collections take, and the least time of their answers. Pure arithmetic, from the functions
 // by which the publisher reserves and the GPU plug-in allocates.
 
-// The program itself while it serves: code and libraries, gRPC, threads, buffers of small batches.
-// Measured by tests/bench/memory_plan.py; grows with connections and the largest batches.
-inline constexpr std::uint64_t kProgramBytes = std::uint64_t{24} << 20;
+// The program itself while it serves: code and libraries, gRPC, threads, and the buffers of passes
+// of 256 queries, by which a load measures its searches.
+// Measured by tests/bench/memory_plan.py; grows with connections and larger batches.
+inline constexpr std::uint64_t kProgramBytes = std::uint64_t{32} << 20;
 
 // A collection that is to be loaded, or that a server has loaded.
 struct PlannedCollection {
