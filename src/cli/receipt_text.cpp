@@ -87,8 +87,8 @@ std::string ReceiptTable(const v1::Receipt& receipt, const Terminal& terminal) {
   facts.AddRow({"rows_rescored", base::Counted(receipt.rows_rescored(), "row")});
   facts.AddRow({"rescans", base::Grouped(receipt.rescans())});
   facts.AddRow({"rounds", base::Grouped(receipt.rounds())});
-  facts.AddRow({"device_bytes", base::BytesText(receipt.device_bytes())});
-  facts.AddRow({"device_bytes_peak", base::BytesText(receipt.device_bytes_peak())});
+  facts.AddRow({"device_memory_bytes", base::BytesText(receipt.device_memory_bytes())});
+  facts.AddRow({"device_memory_peak_bytes", base::BytesText(receipt.device_memory_peak_bytes())});
   facts.AddRow({"exact", receipt.exact() ? "yes" : "no"});
   facts.AddRow({"request_id", receipt.request_id()});
   return facts.Render(terminal, 2);
@@ -117,8 +117,8 @@ nlohmann::ordered_json ReceiptJson(const v1::Receipt& receipt) {
           {"rows_rescored", receipt.rows_rescored()},
           {"rescans", receipt.rescans()},
           {"rounds", receipt.rounds()},
-          {"device_bytes", receipt.device_bytes()},
-          {"device_bytes_peak", receipt.device_bytes_peak()},
+          {"device_memory_bytes", receipt.device_memory_bytes()},
+          {"device_memory_peak_bytes", receipt.device_memory_peak_bytes()},
           {"exact", receipt.exact()},
           {"request_id", receipt.request_id()}};
 }

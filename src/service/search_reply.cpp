@@ -153,8 +153,8 @@ class ResponseEncoder {
     out_.Number(Receipt::kQueueUsFieldNumber, receipt.queue_us);
     out_.Number(Receipt::kComputeUsFieldNumber, receipt.compute_us);
     if (!parts_.sees_all_rows || !parts_.sees_all_collections) return;
-    out_.Number(Receipt::kDeviceBytesFieldNumber, receipt.device_bytes);
-    out_.Number(Receipt::kDeviceBytesPeakFieldNumber, receipt.device_bytes_peak);
+    out_.Number(Receipt::kDeviceMemoryBytesFieldNumber, receipt.device_bytes);
+    out_.Number(Receipt::kDeviceMemoryPeakBytesFieldNumber, receipt.device_bytes_peak);
   }
 
   // What grows with the rows of the collection, and with the calls of others.

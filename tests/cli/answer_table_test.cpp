@@ -140,7 +140,7 @@ TEST(AnswerTableTest, PrintsTheWholeReceiptOnRequest) {
   flags.whole_receipt = true;
   const std::string text = AnswerTable(FilmAnswer(), flags, kPipe);
   EXPECT_THAT(text, HasSubstr("\nexact · cpu · "));
-  EXPECT_THAT(text, HasSubstr("\n  reason             no NVIDIA driver on this machine\n"));
+  EXPECT_THAT(text, HasSubstr("\n  reason                    no NVIDIA driver on this machine\n"));
   EXPECT_THAT(text, testing::EndsWith("\n  request_id\n"));
 }
 

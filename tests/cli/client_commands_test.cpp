@@ -563,8 +563,8 @@ TEST_F(ClientCommandsTest, SimilarPrintsTheWholeReceiptOnRequest) {
   EXPECT_EQ(run.exit_code, 0) << run.errors;
   EXPECT_THAT(run.printed, HasSubstr("\nexact · cpu · "));
   EXPECT_THAT(run.printed,
-              HasSubstr("\n  reason             the configuration asks for the CPU\n"));
-  EXPECT_THAT(run.printed, HasSubstr("\n  batch_size         1 query\n"));
+              HasSubstr("\n  reason                    the configuration asks for the CPU\n"));
+  EXPECT_THAT(run.printed, HasSubstr("\n  batch_size                1 query\n"));
   EXPECT_THAT(run.printed, HasSubstr("\n  request_id         "));
 }
 

@@ -89,16 +89,17 @@ TEST(ReceiptTableTest, ShowsEveryFieldWithItsUnit) {
   receipt.add_engines("int8-avx2");
   receipt.add_engines("gather-avx2");
   receipt.set_queue_us(12'345);
-  receipt.set_device_bytes(3 << 20);
+  receipt.set_device_memory_bytes(3 << 20);
   receipt.set_device_us(41);
   const std::string table = ReceiptTable(receipt, Terminal{});
   for (const char* line :
-       {"  backend            cpu\n", "  engines            int8-avx2, gather-avx2\n",
-        "  reason             no NVIDIA driver on this machine\n",
-        "  snapshot_id        3f9a12c4d5e6f708192a3b4c5d6e7f80\n", "  batch_size         1 query\n",
-        "  queue_us           12.3 ms\n", "  compute_us         94 us\n",
-        "  device_us          41 us\n", "  rows_scanned       5,000 rows\n",
-        "  device_bytes       3.0 MiB\n", "  exact              yes\n"}) {
+       {"  backend                   cpu\n", "  engines                   int8-avx2, gather-avx2\n",
+        "  reason                    no NVIDIA driver on this machine\n",
+        "  snapshot_id               3f9a12c4d5e6f708192a3b4c5d6e7f80\n",
+        "  batch_size                1 query\n", "  queue_us                  12.3 ms\n",
+        "  compute_us                94 us\n", "  device_us                 41 us\n",
+        "  rows_scanned              5,000 rows\n", "  device_memory_bytes       3.0 MiB\n",
+        "  exact                     yes\n"}) {
     EXPECT_THAT(table, testing::HasSubstr(line));
   }
 }

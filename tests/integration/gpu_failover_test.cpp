@@ -112,8 +112,8 @@ TEST_F(GpuFailoverTest, AnswersOnTheGpuAndReportsItsMemory) {
   EXPECT_EQ(receipt.reason(), kDescription);
   const std::uint64_t fp16_bytes = std::uint64_t{kFilmsRows} * kFilmsDim * 2;
   const std::uint64_t rows_bytes = 3 * fp16_bytes;
-  EXPECT_EQ(receipt.device_bytes(), rows_bytes + (64U << 20));
-  EXPECT_EQ(receipt.device_bytes_peak(), receipt.device_bytes());
+  EXPECT_EQ(receipt.device_memory_bytes(), rows_bytes + (64U << 20));
+  EXPECT_EQ(receipt.device_memory_peak_bytes(), receipt.device_memory_bytes());
 
   const v1::ListCollectionsResponse list = List();
   EXPECT_EQ(list.collections(0).backend().kind(), kGpu);
@@ -266,7 +266,7 @@ TEST_F(GpuFailoverTest, ServesANewGenerationFromTheCpuUntilItFits) {
   EXPECT_EQ(third.backend(), kGpu);
   EXPECT_EQ(third.snapshot_version(), 3U);
   // The first generation was freed before the third was loaded.
-  EXPECT_EQ(third.device_bytes_peak(), third.device_bytes());
+  EXPECT_EQ(third.device_memory_peak_bytes(), third.device_memory_bytes());
 }
 
 TEST_F(GpuFailoverTest, RefusesAReloadThatDoesNotFitAndKeepsServing) {
@@ -290,7 +290,7 @@ TEST_F(GpuFailoverTest, DoesNotUseAGpuThatEarlierServersLost) {
   EXPECT_EQ(receipt.backend(), kCpu);
   EXPECT_THAT(receipt.reason(), StartsWith("the GPU was lost 3 times in the last 10 minutes, the "
                                            "last time to an Xid 79; a start from "));
-  EXPECT_EQ(receipt.device_bytes(), 0U);
+  EXPECT_EQ(receipt.device_memory_bytes(), 0U);
   EXPECT_EQ(gpu_.calls(Call::kLoad), 0);
   EXPECT_EQ(Metric("simile_gpu_requested"), 1);
   EXPECT_EQ(Metric("simile_backend_active{backend=\"cpu\"}"), 1);

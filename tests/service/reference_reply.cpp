@@ -105,8 +105,8 @@ void FillReceipt(const SearchReply::Parts& parts, v1::Receipt& message) {
   message.set_rescans(receipt.cost.rescans);
   message.set_rounds(receipt.cost.rounds);
   if (receipt.device_us) message.set_device_us(*receipt.device_us);
-  message.set_device_bytes(receipt.device_bytes);
-  message.set_device_bytes_peak(receipt.device_bytes_peak);
+  message.set_device_memory_bytes(receipt.device_bytes);
+  message.set_device_memory_peak_bytes(receipt.device_bytes_peak);
 }
 
 v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {

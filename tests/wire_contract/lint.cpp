@@ -356,6 +356,16 @@ void RequestSaysCollection(FilesView files, Findings& findings) {
   });
 }
 
+// Java has a method getXBytes for the UTF-8 of a text x, and one for a field x_bytes.
+void FieldNamesFitJava(FilesView files, Findings& findings) {
+  ForEachField(files, [&](const FieldDescriptor& field) {
+    if (field.type() != FieldDescriptor::TYPE_STRING) return;
+    const FieldDescriptor* const other =
+        field.containing_type()->FindFieldByName(field.name() + "_bytes");
+    if (other != nullptr) Add(findings, other->full_name(), "Java has it of " + field.name());
+  });
+}
+
 constexpr auto kLintRules = std::to_array<LintRule>({
     {"PACKAGE_DEFINED", "Every file has a package.", PackageDefined},
     {"PACKAGE_DIRECTORY_MATCH", "a.b.v1 is in a/b/v1.", PackageDirectoryMatch},
@@ -405,6 +415,7 @@ constexpr auto kLintRules = std::to_array<LintRule>({
      PackageNameHasNoun},
     {"REQUEST_SAYS_COLLECTION", "Requests name a collection in `collection`.",
      RequestSaysCollection},
+    {"FIELD_NAMES_FIT_JAVA", "No field x_bytes beside a text x.", FieldNamesFitJava},
 });
 
 }  // namespace

@@ -194,6 +194,9 @@ const std::vector<PlantedChange>& Plants() {
       {"request that says name",
        {{kPlayer, "string id = 1", "string name = 1"}},
        {"REQUEST_SAYS_COLLECTION"}},
+      {"field with the name of Java's accessor",
+       {{kTypes, "string title = 1;", "string title = 1; uint64 title_bytes = 3;"}},
+       {"FIELD_NAMES_FIT_JAVA"}},
   };
   return plants;
 }
