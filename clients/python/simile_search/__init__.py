@@ -5,13 +5,20 @@
     films = simile.connect("localhost:50051").collection("films")
     answer = films.search(matrix, k=10, filter="year >= 1990")
     answer.ids, answer.scores  # [queries, 10]
+
+aio has the same for asyncio, importing writes tables as a collection, testing starts a server for tests.
 """
 
-from .answers import Answer
+from . import aio, importing, testing
+from .answers import Answer, Hit
+from .calls import Row
 from .client import Client, Collection, connect
 from .errors import (Busy, DeadlineExceeded, InvalidRequest, InvalidVectors, NotAllowed, NotFound, NotReady, SimileError,
                      Unavailable)
+from .queries import Blend, Diversity, Examples, GroupBy, Item, Query, Weighted
+from .version import VERSION
 
-__all__ = ["Answer", "Busy", "Client", "Collection", "DeadlineExceeded", "InvalidRequest", "InvalidVectors", "NotAllowed",
-           "NotFound", "NotReady", "SimileError", "Unavailable", "connect"]
-__version__ = "0.1.0"
+__all__ = ["Answer", "Blend", "Busy", "Client", "Collection", "DeadlineExceeded", "Diversity", "Examples", "GroupBy",
+           "Hit", "InvalidRequest", "InvalidVectors", "Item", "NotAllowed", "NotFound", "NotReady", "Query", "Row", "SimileError",
+           "Unavailable", "Weighted", "aio", "connect", "importing", "testing"]
+__version__ = VERSION

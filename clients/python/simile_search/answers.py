@@ -2,17 +2,25 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 
-from . import errors, messages
+from . import messages
+from .errors import SimileError, of_status
 
 Array = npt.NDArray[Any]
 
 _STATE_IN_VALUES, _STATE_IN_OTHERS = 1, 3  # PayloadColumn.states
 _DTYPES = {"integers": "<i8", "numbers": "<f8", "booleans": "?"}
+
+
+class Hit(NamedTuple):
+    """A row of an answer; `payload` has the fields that were asked for."""
+    id: Any
+    score: float
+    payload: dict[str, Any]
 
 
 class Answer:
@@ -22,7 +30,8 @@ class Answer:
     counts      int64 [queries], hits of each query
     hit_ids     [hits] int64 where all ids of the collection are integers, else str
     hit_scores  float32 [hits]
-    ids, scores, rows  the same as [queries, k]; shorter lists are filled up with None or -1, NaN and -1
+    ids, scores, rows  the same as [queries, width], width = k or the longest list's length where that is greater; shorter lists are
+                filled up with None or -1, NaN and -1
     errors      of a partial call: a SimileError or None for each query
     notes       what of the options had no effect
     query_notes what of each query had no effect, and what of its answer was cut
@@ -32,16 +41,40 @@ class Answer:
 
     def __init__(self, responses: Sequence[Any], k: int):
         self._responses, self._k = responses, k
-        self.results = [result for response in responses for result in response.results]
-        self._columns = [response.columns for response in responses]
-        self.receipts = [response.receipt for response in responses]
         self.next_page_token: str = responses[-1].next_page_token if responses else ""
-        self.notes = list(dict.fromkeys(note for response in responses for note in response.notes))
-        self.query_notes = [list(result.notes) for result in self.results]
-        self.hit_scores: Array = self._joined("scores", "<f4")
+
+    @functools.cached_property
+    def results(self) -> list[Any]:
+        return [result for response in self._responses for result in response.results]
+
+    @functools.cached_property
+    def _columns(self) -> list[Any]:
+        return [response.columns for response in self._responses]
+
+    @functools.cached_property
+    def receipts(self) -> list[Any]:
+        return [response.receipt for response in self._responses]
+
+    @functools.cached_property
+    def notes(self) -> list[str]:
+        return list(dict.fromkeys(note for response in self._responses for note in response.notes))
+
+    @functools.cached_property
+    def query_notes(self) -> list[list[str]]:
+        return [list(result.notes) for result in self.results]
+
+    @functools.cached_property
+    def hit_scores(self) -> Array:
+        return self._joined("scores", "<f4")
+
+    @functools.cached_property
+    def counts(self) -> Array:
         hit_counts = [np.diff(np.frombuffer(columns.offsets, "<u4").astype(np.int64)) for columns in self._columns]
-        self.counts: Array = np.concatenate([np.zeros(0, np.int64), *hit_counts])  # hits of each query
-        self.offsets: Array = np.concatenate([[0], np.cumsum(self.counts)])
+        return np.concatenate([np.zeros(0, np.int64), *hit_counts])
+
+    @functools.cached_property
+    def offsets(self) -> Array:
+        return np.concatenate([[0], np.cumsum(self.counts)])
 
     @property
     def receipt(self) -> Any:
@@ -49,18 +82,24 @@ class Answer:
         return self.receipts[-1]
 
     def __len__(self) -> int:
-        return len(self.results)
+        return sum(len(response.results) for response in self._responses)
+
+    def __getitem__(self, query: int) -> list[Hit]:
+        return self.hits(query)
+
+    def __repr__(self) -> str:
+        return f"<Answer: {len(self):,} queries, {len(self.hit_scores):,} hits>"
 
     def __reduce__(self) -> Any:
         kinds = [type(response).DESCRIPTOR.name for response in self._responses]
         return _restored, (kinds, [response.SerializeToString() for response in self._responses], self._k)
 
     @functools.cached_property
-    def errors(self) -> list[Optional[errors.SimileError]]:
-        found: list[Optional[errors.SimileError]] = []
+    def errors(self) -> list[Optional[SimileError]]:
+        found: list[Optional[SimileError]] = []
         for response in self._responses:
             first = len(found)
-            found.extend(errors.of_status(result.error, first) if result.HasField("error") else None for result in response.results)
+            found.extend(of_status(result.error, first) if result.HasField("error") else None for result in response.results)
         return found
 
     @functools.cached_property
@@ -108,7 +147,7 @@ class Answer:
 
     @functools.cached_property
     def payload(self) -> dict[str, list[Any]]:
-        """The values of each payload field, [hits]; None where the item lacks the field."""
+        """The values of each payload field over the hits of all queries, [hits]; None where the item lacks the field."""
         of_items: dict[str, list[Any]] = {}
         begin = 0
         for columns, ids in zip(self._columns, self._item_ids):
@@ -122,22 +161,75 @@ class Answer:
         items = self._items.tolist()
         return {field: [values[item] for item in items] for field, values in of_items.items()}
 
-    def hits(self, query: int) -> list[tuple[Any, float]]:
-        """(id, score) of each hit of a query."""
+    def hits(self, query: int) -> list[Hit]:
+        """The hits of a query, best first; answer[query] is the same."""
         query = range(len(self))[query]
         begin, end = int(self.offsets[query]), int(self.offsets[query + 1])
-        return list(zip(self.hit_ids[begin:end].tolist(), self.hit_scores[begin:end].tolist()))
+        ids, scores = self.hit_ids[begin:end].tolist(), self.hit_scores[begin:end].tolist()
+        payload: list[dict[str, Any]] = [{} for _ in ids]
+        for field, values in self.payload.items():
+            for hit, value in zip(payload, values[begin:end]):
+                if value is not None:
+                    hit[field] = value
+        return [Hit(*hit) for hit in zip(ids, scores, payload)]
+
+    def groups(self, query: int) -> list[tuple[str, list[Hit]]]:
+        """With group_by: the value and the hits of each group of a query, the best group first."""
+        query = range(len(self))[query]
+        hits = self.hits(query)
+        found, begin = [], 0
+        for value, size in self._groups[query]:
+            found.append((value, hits[begin:begin + size]))
+            begin += size
+        return found
+
+    @functools.cached_property
+    def _groups(self) -> list[list[tuple[str, int]]]:
+        """The value and the number of hits of each group, by query."""
+        found: list[list[tuple[str, int]]] = []
+        for response, columns in zip(self._responses, self._columns):
+            values = _texts_of(columns.groups.keywords).tolist()
+            all_groups = list(zip(values, np.frombuffer(columns.groups.sizes, "<u4").tolist()))
+            ends = np.frombuffer(columns.groups.offsets, "<u4").tolist() or [0] * (len(response.results) + 1)
+            found.extend(all_groups[begin:end] for begin, end in zip(ends, ends[1:]))
+        return found
+
+    def _lines(self) -> dict[str, Any]:
+        """The columns of a table with a line for each hit. With group_by, `group` is the value and ranks are within groups."""
+        queries = np.repeat(np.arange(len(self.counts)), self.counts)
+        groups = [group for of_query in self._groups for group in of_query]
+        if groups:
+            sizes = np.asarray([size for _, size in groups])
+            ranks = np.arange(len(queries)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+            lines = {"query": queries, "group": np.repeat(np.asarray([value for value, _ in groups], object), sizes), "rank": ranks}
+        else:
+            ranks = np.arange(len(queries)) - np.repeat(self.offsets[:-1], self.counts)
+            lines = {"query": queries, "rank": ranks + np.repeat(self._joined("first_ranks", "<u4").astype(np.int64), self.counts)}
+        users = [result.user_id for result in self.results]
+        if any(users):
+            lines["user"] = np.repeat(np.asarray(users, object), self.counts)
+        return {**lines, "id": self.hit_ids, "score": self.hit_scores,
+                **{f"payload.{field}": values for field, values in self.payload.items()}}
 
     def to_pandas(self) -> Any:
-        """A data frame with a line for each hit: query, rank, id, score and the payload fields. Needs pandas."""
+        """A data frame with a line for each hit: query, rank, id, score, and `payload.NAME` for each field. Needs pandas.
+
+        Of recommend also `user`, and with group_by also `group`.
+        """
         import pandas
-        counts = self.counts
-        ranks = np.arange(len(self._items)) - np.repeat(self.offsets[:-1], counts)
-        first_ranks = self._joined("first_ranks", "<u4")
-        columns = {"query": np.repeat(np.arange(len(counts)), counts), "rank": ranks + np.repeat(first_ranks, counts),
-                   "id": self.hit_ids, "score": self.hit_scores}
-        return pandas.DataFrame({**columns, **{f"payload.{field}": pandas.Series(values, dtype=object)
-                                             for field, values in self.payload.items()}})
+        return pandas.DataFrame({name: pandas.Series(values, dtype=object).infer_objects() if isinstance(values, list) else values
+                                 for name, values in self._lines().items()})
+
+    def to_arrow(self) -> Any:
+        """The table of to_pandas as a pyarrow.Table. Needs pyarrow. Raises ValueError for a field with values of several types."""
+        import pyarrow
+        arrays = {}
+        for name, values in self._lines().items():
+            try:
+                arrays[name] = pyarrow.array(values)
+            except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+                raise ValueError(f"{name} is no column of Arrow: {error}; leave it out by naming the others in payload=") from None
+        return pyarrow.table(arrays)
 
     def _joined(self, name: str, dtype: str) -> Array:
         """An array of all calls."""
@@ -145,7 +237,7 @@ class Answer:
 
     def _table(self, values: Array, missing: Any) -> Array:
         counts = self.counts
-        width = self._k
+        width = max(self._k, int(counts.max(initial=0)))  # groups and queries with a k of their own may have more
         if len(counts) and (counts == width).all():
             return values.reshape(len(counts), width)
         table = np.full((len(counts), width), missing, values.dtype)

@@ -34,7 +34,8 @@ class SimileError(Exception):
         return f"{self.message} ({kind})" if kind else self.message
 
     def __reduce__(self) -> Any:
-        return _restored, (type(self), self.message, {name: value for name, value in vars(self).items() if name != "message"})
+        names = ("reason", "code", "field", "request_id", "retry_after")
+        return _restored, (type(self), self.message, {name: getattr(self, name) for name in names})
 
 
 def _restored(kind: type[SimileError], message: str, values: dict[str, Any]) -> SimileError:
@@ -96,21 +97,23 @@ def of_status(status: Any, first: int = 0) -> SimileError:
     return _error_of(codes.get(status.code, grpc.StatusCode.UNKNOWN), status.message, status.details, first)
 
 
-def of_call(error: Any, waited: float, first: int = 0) -> SimileError:
+def of_call(error: Any, waited: float, timeout: float, first: int = 0) -> SimileError:
     """Of a grpc.RpcError.
 
-    waited  seconds that the client has waited
-    first   as of_status
+    waited   seconds that the client has waited
+    timeout  seconds that the caller allowed
+    first    as of_status
     """
-    metadata = dict(error.trailing_metadata() or ())
-    try:
-        details = messages.Status.FromString(metadata.get(_DETAILS_KEY, b"")).details
-    except DecodeError:  # of a proxy
-        details = []
+    metadata = {key: value for key, value in error.trailing_metadata() or ()}  # that of asyncio is no list of pairs to dict()
     message = error.details() or "no message"
-    if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
-        message += f"; the client waited {waited:.3g} s (timeout=)"
-    return _error_of(error.code(), message, details, first)
+    if error.code() in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE):
+        message += f"; the client waited {waited:.3g} s of timeout={timeout:.3g}"
+    if "failed to connect" in message:
+        message += ". Is the server running? simile serve --collection NAME=FOLDER starts one"
+    try:
+        return _error_of(error.code(), message, messages.Status.FromString(metadata.get(_DETAILS_KEY, b"")).details, first)
+    except DecodeError:  # the details of a proxy
+        return _error_of(error.code(), message, [], first)
 
 
 def _error_of(code: grpc.StatusCode, message: str, details: Any, first: int) -> SimileError:

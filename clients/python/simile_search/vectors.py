@@ -31,8 +31,11 @@ def matrix_of(vectors: Any) -> npt.NDArray[Any]:
     if array.shape[0] and not array.shape[1]:
         raise InvalidVectors(f"vectors of shape {array.shape} have no dimensions")
     wanted = "<f2" if array.dtype.kind == "f" and array.dtype.itemsize == 2 else "<f4"
-    with np.errstate(over="ignore"):  # an overflow is infinity, which is refused below
-        converted = np.ascontiguousarray(array, dtype=wanted)
+    if array.dtype == wanted:
+        converted = np.ascontiguousarray(array)
+    else:
+        with np.errstate(over="ignore"):  # an overflow is infinity, which is refused below
+            converted = np.ascontiguousarray(array, dtype=wanted)
     finite = np.isfinite(converted).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -93,7 +96,7 @@ def _plain(vectors: Any, name: str) -> npt.NDArray[Any]:
         raise InvalidVectors(f"{name}: its parts have different lengths") from None
 
 
-def queries_of(matrix: npt.NDArray[Any]) -> bytes:
+def queries_of(matrix: npt.NDArray[Any], as_stored: bool = False) -> bytes:
     """The field SearchRequest.queries with a packed vector for each row, without a loop over the rows.
 
     All rows have one length, so the bytes in front of each are the same.
@@ -103,12 +106,24 @@ def queries_of(matrix: npt.NDArray[Any]) -> bytes:
         return b""
     data_bytes = dim * matrix.dtype.itemsize
     vector = b"\x08" + _varint(_FORMATS[matrix.dtype]) + b"\x12" + _varint(data_bytes)  # format, and the head of data
-    query = b"\x12" + _varint(len(vector) + data_bytes) + vector  # Query.packed_vector
-    head = b"\x12" + _varint(len(query) + data_bytes) + query  # SearchRequest.queries
-    rows = np.empty((count, len(head) + data_bytes), np.uint8)
+    tail = b"\x18\x01" if as_stored else b""
+    query = b"\x12" + _varint(len(vector) + data_bytes + len(tail)) + vector  # Query.packed_vector
+    head = b"\x12" + _varint(len(query) + data_bytes + len(tail)) + query  # SearchRequest.queries
+    if count == 1:
+        return head + matrix.tobytes() + tail
+    rows = np.empty((count, len(head) + data_bytes + len(tail)), np.uint8)
     rows[:, :len(head)] = np.frombuffer(head, np.uint8)
-    rows[:, len(head):] = matrix.view(np.uint8).reshape(count, data_bytes)
+    rows[:, len(head):len(head) + data_bytes] = matrix.view(np.uint8).reshape(count, data_bytes)
+    rows[:, len(head) + data_bytes:] = np.frombuffer(tail, np.uint8)
     return rows.tobytes()
+
+
+def set_vector(message: Any, matrix: npt.NDArray[Any], as_stored: bool) -> None:
+    """Of a PackedVector.
+
+    matrix  [1, dim] of matrix_of
+    """
+    message.format, message.data, message.as_stored = _FORMATS[matrix.dtype], matrix.tobytes(), as_stored
 
 
 def _varint(number: int) -> bytes:
