@@ -7,7 +7,7 @@ SECONDS ?= 60
 BENCH ?= --synthetic clustered --rows 250000
 FOLDERS ?= (src|tests)/
 SOURCES = $(shell find include kernels src tests -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
-SCRIPTS = .ci/run cmake/cuda12/fetch examples/demo.sh examples/python/make_stubs.sh packages/install \
+SCRIPTS = .ci/run cmake/cuda12/fetch examples/demo.sh examples/python/make_stubs.sh packages/deb/build packages/deb/postinst packages/deb/postrm packages/deb/prerm packages/install \
           tests/bench/gpu/fake_program.sh tests/fuzz/run.sh
 
 # So that the compiler's cache also serves another clone of the same sources.
@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test gpu-test bench bench-build cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
+.PHONY: help build all demo test gpu-test bench bench-build cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image wheel deb package-test python-versions docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -142,6 +142,28 @@ gpu-dry-run:    ## the bench of the GPU engine on the emulated device, each step
 # ARCHITECTURES="75-real;86-real" (docker/Dockerfile).
 TARGET ?= cpu
 IMAGE ?= simile:$(TARGET)
+wheel:          ## build/packages: the wheels simile-search, the client, and simile-server, the program with its libraries
+	@packages/install build package
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target simile python_client
+	packages/wheel/build.py
+
+deb:            ## build/packages: the Debian package, with the GPU plug-in where it was built
+	@packages/install build package
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target simile documentation
+	packages/deb/build
+
+python-versions: ## the Python client's tests under the oldest and newest protobuf and grpcio, and beside other clients; needs PyPI
+	@packages/install build test package
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target simile python_client
+	/usr/bin/python3 -B clients/python/tests/versions.py build/clients/python build/bin/simile . build/python-versions
+
+package-test: wheel deb ## both in bare roots of Debian 12 and 13: install, serve, ask, remove; needs root and PyPI
+	@packages/install deploy
+	/usr/bin/python3 -B tests/packages/packages_test.py build/packages
+
 image:          ## the container image simile:cpu; TARGET=gpu for simile:gpu
 	docker build --file docker/Dockerfile --target $(TARGET) --tag $(IMAGE) $(if $(CUDA),--build-arg CUDA=$(CUDA)) \
 	  $(if $(ARCHITECTURES),--build-arg "ARCHITECTURES=$(ARCHITECTURES)") \
