@@ -205,7 +205,7 @@ TEST_F(ClientCommandsTest, ComparesWithItemsOfAnotherCollection) {
                    "--receipt"})
                   .printed,
               AllOf(StartsWith("in films, like heat-1995 of books\n  1  1.0000  heat-1995"),
-                    HasSubstr("item_snapshots     books 1 (")));
+                    HasSubstr("item_snapshots            books 1 (")));
   EXPECT_THAT(Run({"recommend", "films", "--user", "user_00042", "--like", "heat-1995",
                    "--user-weight", "0", "-k", "1", "--items-of", "books"})
                   .printed,

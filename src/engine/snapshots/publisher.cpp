@@ -47,6 +47,19 @@ std::uint64_t PlannedBytes(const Snapshot& snapshot) {
   return bytes.host() - bytes.index + std::max(bytes.index, snapshot.index_plan.host_bytes);
 }
 
+// Notes what the content before has and the new one lacks altogether: a folder without the files of
+// users, or without payload, loads.
+void NoteLosses(const data::Dataset& before, data::Dataset& after) {
+  const auto lost = [&](const char* what, std::uint64_t had, std::uint64_t has) {
+    if (had == 0 || has > 0) return;
+    after.notes.push_back(
+        fmt::format("no {}s; the content before had {}", what, base::Counted(had, what)));
+  };
+  lost("user", before.profiles.ids.size(), after.profiles.ids.size());
+  lost("seen item", before.profiles.most_seen.size(), after.profiles.most_seen.size());
+  lost("payload field", before.payload.fields().size(), after.payload.fields().size());
+}
+
 absl::Status OutOfMemory(const std::string& collection) {
   return base::Error(
       base::ErrorReason::kDoesNotFit,
@@ -190,6 +203,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
       loaded.published = false;
       return loaded;
     }
+    if (served != nullptr) NoteLosses(*served->dataset, *dataset);
     absl::StatusOr<Snapshot> snapshot = Build(change.collection, *std::move(dataset), report);
     if (!snapshot.ok()) return snapshot.status();
     if (served != nullptr && change.required_id.empty()) {  // what is returned to has served before

@@ -117,6 +117,28 @@ TEST_F(PublisherTest, ReplacesASnapshotByTheNextGeneration) {
   EXPECT_EQ(store_.Get("films")->state, CollectionState::kServing);
 }
 
+TEST_F(PublisherTest, NotesWhatTheNextGenerationLacks) {
+  const std::filesystem::path folder = WriteFolder("films", 4, 1);
+  std::ofstream(folder / "preference_vectors.npy", std::ios::binary) << NpyFile({1, 1, 2, 1}, 2);
+  std::ofstream(folder / "user_ids.json") << R"(["ann", "bob"])";
+  std::ofstream(folder / "interactions.jsonl") << R"({"user_id": "ann", "id": "film-1"})";
+  Publisher publisher = Make();
+  const auto first = Create(publisher, "films", folder);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto bare = WriteFolder("bare", 4, 2);
+  std::filesystem::remove(bare / "metadata.jsonl");
+  const auto second = Replace(publisher, "films", bare);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_THAT(
+      (*second)->dataset->notes,
+      testing::IsSupersetOf({"no users; the content before had 2 users",
+                             "no seen items; the content before had 1 seen item",
+                             "no payload fields; the content before had 2 payload fields"}));
+  const auto third = Replace(publisher, "films", folder);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_THAT((*third)->dataset->notes, testing::Each(testing::Not(HasSubstr("before had"))));
+}
+
 TEST_F(PublisherTest, DropsLeasedSnapshotsWhenALoadNeedsMemory) {
   Publisher publisher = Make();
   const auto first = Create(publisher, "films", WriteFolder("films", 30, 1));
