@@ -91,7 +91,7 @@ class Client(Connection):
                 return last
             except asyncio.CancelledError:
                 if self._closed:  # which cancels the calls under way
-                    raise self._is_closed() from None
+                    raise self._closed_error() from None
                 raise
             except grpc.RpcError as error:
                 wait = attempts.wait_after(error)

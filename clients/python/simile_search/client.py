@@ -80,7 +80,7 @@ class Client(Connection):
                 return next(iter(collections.deque(response, 1)), None) if call.streamed else response
             except ValueError:  # gRPC's, of a channel that was closed meanwhile
                 if self._closed:
-                    raise self._is_closed() from None
+                    raise self._closed_error() from None
                 raise
             except grpc.RpcError as error:
                 time.sleep(attempts.wait_after(error))

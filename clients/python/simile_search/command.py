@@ -72,7 +72,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 def _import(words: Sequence[str]) -> int:
     parser = _Parser(prog="simile import", description="Writes tables as the folder of a collection.", epilog=_EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", nargs="+", metavar="FILE", help="tables, and arrays of vectors in row order")
     parser.add_argument("folder", metavar="FOLDER", help="of the collection")
     parser.add_argument("--id", metavar="COLUMN", help="the items' ids; default: chosen by name among columns of different values; - for row numbers")
@@ -108,7 +108,3 @@ def _print(report: importing.Report) -> None:
     name = "".join(c if c.isalnum() or c in "_-" else "_" for c in pathlib.Path(report.folder).absolute().name) or "items"
     print(f"\nwrote {report.folder}: {report.rows:,} rows of {report.dim} dimensions{users}{pairs}\n"
           f"next: simile inspect {report.folder}\n      simile serve --collection {name}={report.folder}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

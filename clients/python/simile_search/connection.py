@@ -89,7 +89,7 @@ class Connection:
     def _open(self) -> Any:
         with _Process.lock:
             if self._closed:
-                raise self._is_closed()
+                raise self._closed_error()
             owner = self._current_owner()
             if owner not in self._channels:
                 if _Process.pid not in (None, os.getpid()) and not _FORK_SUPPORT:
@@ -109,7 +109,7 @@ class Connection:
             return channels
 
     @staticmethod
-    def _is_closed() -> errors.SimileError:
+    def _closed_error() -> errors.SimileError:
         return errors.SimileError("the client is closed")
 
     def _metadata(self) -> Optional[Sequence[tuple[str, str]]]:

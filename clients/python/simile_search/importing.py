@@ -92,8 +92,8 @@ def import_tables(sources: Sequence[Any], folder: Path, *, id: Optional[str] = N
     with _new_folder(folder) as place:
         progress(f"writing {written.vectors.shape[0]:,} rows")
         written.write(place, metric, report)
-        for table in users:
-            _write_users(place, table, _user_column(table, user), wanted, metric, report)
+        for table, vectors in users:
+            _write_users(place, table.file, _user_column(table, user), vectors.chosen, metric, report)
         for table in interactions:
             _write_interactions(place, table, _user_column(table, user), written, report)
     return report
@@ -126,9 +126,8 @@ def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = 
     with _new_folder(folder) as place:
         written.write(place, metric, report)
         if users:
-            table = Table("users", len(users), [column_of("user_id", list(users), "given"),
-                                                Column("vector", _matrix_given("users", list(users.values())), "vector", "given")])
-            _write_users(place, table, table.columns[0], [], metric, report)
+            of_users = Column("vector", _matrix_given("users", list(users.values())), "vector", "given")
+            _write_users(place, "users", column_of("user_id", list(users), "given"), of_users, metric, report)
         if interactions is not None:
             table = _interactions_of(interactions, written.id_name or "id")
             _write_interactions(place, table, table.column("user_id"), written, report)
@@ -154,19 +153,27 @@ def _interactions_of(given: Any, item: str) -> Table:
 # Choosing.
 
 
-def _parts(tables: list[Table], user: Optional[str], wanted: Sequence[str]) -> tuple[list[Table], list[Table], list[Table]]:
-    """The tables of items, of users with vectors, and of interactions."""
+@dataclasses.dataclass
+class _Vectors:
+    """The vectors that were chosen, and the columns that they are made of."""
+    chosen: Column
+    used: list[Column]
+
+
+def _parts(tables: list[Table], user: Optional[str],
+           wanted: Sequence[str]) -> tuple[list[Table], list[tuple[Table, _Vectors]], list[Table]]:
+    """The tables of items, of users with their vectors, and of interactions."""
     if not tables:
         raise ImportFailed("no table: name a file")
     items: list[Table] = []
-    users: list[Table] = []
+    users: list[tuple[Table, _Vectors]] = []
     interactions: list[Table] = []
     for table in tables:
         of_users = table.has(user) if user else bool(items) and any(column.name.lower() in _USER_NAMES for column in table.columns)
         if not of_users:
             items.append(table)
-        elif _vectors_in(table, wanted) is not None:
-            users.append(table)
+        elif (vectors := _vectors_in(table, wanted)) is not None:
+            users.append((table, vectors))
         else:
             interactions.append(table)
     if user and not users and not interactions:
@@ -187,13 +194,6 @@ def _user_column(table: Table, user: Optional[str]) -> Column:
     if user:
         return table.column(user)
     return next(column for column in table.columns if column.name.lower() in _USER_NAMES)
-
-
-@dataclasses.dataclass
-class _Vectors:
-    """The vectors that were chosen, and the columns that they are made of."""
-    chosen: Column
-    used: list[Column]
 
 
 def _vectors_in(table: Table, wanted: Sequence[str]) -> Optional[_Vectors]:
@@ -433,22 +433,20 @@ def _checked(file: str, column: Column) -> Array:
     return vectors.astype("f8") if vectors.dtype.itemsize > 8 else vectors.astype(vectors.dtype.newbyteorder("<"), copy=False)
 
 
-def _write_users(place: pathlib.Path, table: Table, user: Column, wanted: Sequence[str], metric: Optional[str], report: Report) -> None:
-    found = _vectors_in(table, wanted)
-    assert found is not None  # so _parts chose the table
+def _write_users(place: pathlib.Path, file: str, user: Column, chosen: Column, metric: Optional[str], report: Report) -> None:
     if problem := _why_no_id(user):
-        raise ImportFailed(f"{table.file}: {user.name} cannot hold the users' ids: {problem}")
-    vectors = _checked(table.file, found.chosen)
+        raise ImportFailed(f"{file}: {user.name} cannot hold the users' ids: {problem}")
+    vectors = _checked(file, chosen)
     if vectors.shape[1] != report.dim:
-        raise ImportFailed(f"{table.file}: vectors of {vectors.shape[1]} dimensions, and the items' have {report.dim}")
+        raise ImportFailed(f"{file}: vectors of {vectors.shape[1]} dimensions, and the items' have {report.dim}")
     zeros = np.flatnonzero(~vectors.any(axis=1))
     if metric != "dot" and len(zeros):
-        raise ImportFailed(f"{table.file}: the vector in row {zeros[0]} is zero and has no direction; leave such users out")
+        raise ImportFailed(f"{file}: the vector in row {zeros[0]} is zero and has no direction; leave such users out")
     np.save(place / "preference_vectors.npy", np.ascontiguousarray(vectors))
     (place / "user_ids.json").write_text(json.dumps([str(value) for value in user.values], ensure_ascii=False), encoding="utf-8")
     report.users = len(user.values)
-    report.choices += [Choice(table.file, user.name, "users' ids", "asked for, or its name"),
-                       Choice(table.file, found.chosen.name, "users' vectors", found.chosen.why)]
+    report.choices += [Choice(file, user.name, "users' ids", "asked for, or its name"),
+                       Choice(file, chosen.name, "users' vectors", chosen.why)]
 
 
 def _write_interactions(place: pathlib.Path, table: Table, user: Column, items: _Items, report: Report) -> None:

@@ -246,9 +246,9 @@ def _read_csv(path: pathlib.Path, left_out: Sequence[str]) -> Table:
 def _column_of_texts(name: str, texts: list[str]) -> Column:
     """The type that every value of a column of texts has; else text."""
     given = [(row, text) for row, text in enumerate(texts) if text and text not in _NO_VALUES]
+    words = [text for text in texts if text in _NO_VALUES]
 
     def typed(kind: str, why: str, convert: Callable[[str], Any]) -> Column:
-        words = [text for text in texts if text in _NO_VALUES]
         why += f"; {len(words):,} times {words[0]!r}, no value" if words else ""
         return Column(name, [convert(text) if text and text not in _NO_VALUES else None for text in texts], kind, why)
 
@@ -260,7 +260,6 @@ def _column_of_texts(name: str, texts: list[str]) -> Column:
         return column_of(name, lists, f"lists in {len(given):,} rows")
     for row, text in given:
         if reason := _why_text(text):
-            words = [word for word in texts if word in _NO_VALUES]
             kept = f"; {len(words):,} times {words[0]!r}, a text as others" if words else ""
             return Column(name, [text or None for text in texts], "text", f"row {row} has {text[:40]!r}{reason}{kept}")
     fraction = next(((row, text) for row, text in given if not _INTEGER.match(text)), None)
