@@ -30,6 +30,7 @@ struct Limits {
   std::uint32_t diversity_candidates_max = 1'000;          // per query
   std::uint32_t diversity_pairs_per_call_max = 2'000'000;  // candidates times rows chosen
   std::uint32_t group_rows_per_call_max = 200'000;         // groups times rows of each
+  std::uint32_t explained_ids_max = 100;                   // per SearchService.Explain
   std::uint32_t field_name_bytes_max = 512;                // of a field that a query names
   std::uint32_t fetch_ids_max = 1'024;                     // per LookupService.Fetch
   std::uint32_t lookup_hits_max = 1'000;                   // per LookupService.Lookup

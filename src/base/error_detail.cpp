@@ -31,7 +31,7 @@ constexpr std::array kReasons{
                     "a vector has another number of dimensions than the collection", ""},
     ErrorReasonInfo{
         ErrorReason::kInvalidPageToken, "INVALID_PAGE_TOKEN", StatusCode::kInvalidArgument,
-        "the page token is damaged, has an unknown format, or belongs to another request",
+        "the page token or cursor is damaged, has an unknown format, or belongs to another request",
         "start again with the first page"},
     ErrorReasonInfo{ErrorReason::kReplyTooLarge, "REPLY_TOO_LARGE", StatusCode::kInvalidArgument,
                     "the answer would be larger than the call allows",
@@ -79,9 +79,10 @@ constexpr std::array kReasons{
     ErrorReasonInfo{
         ErrorReason::kNothingToRollBack, "NOTHING_TO_ROLL_BACK", StatusCode::kFailedPrecondition,
         "there is no earlier generation, or its folder is gone or holds other content by now", ""},
-    ErrorReasonInfo{ErrorReason::kPageSnapshotGone, "PAGE_SNAPSHOT_GONE", StatusCode::kAborted,
-                    "the server does not have the content of the page token, or no longer",
-                    "start again with the first page, or continue on another server"},
+    ErrorReasonInfo{
+        ErrorReason::kPageSnapshotGone, "PAGE_SNAPSHOT_GONE", StatusCode::kAborted,
+        "the server does not have the content of the page token or cursor, or no longer",
+        "start again with the first page, or continue on another server"},
     ErrorReasonInfo{ErrorReason::kChangeInProgress, "CHANGE_IN_PROGRESS", StatusCode::kAborted,
                     "another change of the same collection is under way",
                     "repeat when it has ended"},

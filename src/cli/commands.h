@@ -11,6 +11,7 @@ void AddHealthCommand(CommandLine& line);
 void AddSearchCommand(CommandLine& line);
 void AddSimilarCommand(CommandLine& line);
 void AddRecommendCommand(CommandLine& line);
+void AddExplainCommand(CommandLine& line);
 void AddLookupCommand(CommandLine& line);
 void AddFetchCommand(CommandLine& line);
 void AddFieldsCommand(CommandLine& line);

@@ -277,6 +277,10 @@ absl::StatusOr<v1::RecommendResponse> Connection::Recommend(
   return channel_->Call(channel_->search, &v1::SearchService::Stub::Recommend, request);
 }
 
+absl::StatusOr<v1::ExplainResponse> Connection::Explain(const v1::ExplainRequest& request) const {
+  return channel_->Call(channel_->search, &v1::SearchService::Stub::Explain, request);
+}
+
 absl::StatusOr<v1::ListCollectionsResponse> Connection::List() const {
   v1::ListCollectionsResponse all;
   v1::ListCollectionsRequest request;

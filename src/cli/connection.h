@@ -46,6 +46,7 @@ class Connection {
 
   absl::StatusOr<v1::SearchResponse> Search(const v1::SearchRequest& request) const;
   absl::StatusOr<v1::RecommendResponse> Recommend(const v1::RecommendRequest& request) const;
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request) const;
   // All collections, however many pages they take.
   absl::StatusOr<v1::ListCollectionsResponse> List() const;
   absl::StatusOr<v1::Collection> Get(const std::string& name) const;

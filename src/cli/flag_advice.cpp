@@ -194,6 +194,12 @@ absl::Status UnknownFlag(const CommandSpec& command, const std::string& name,
 
 absl::Status UnknownCommand(const ProgramSpec& program, const std::string& name) {
   const std::vector<std::string> known = CommandNames(program);
+  if (name == "import" || name == "export") {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is a command of the Python package simile-search, which is not installed here or comes "
+        "later on the PATH: python3 -m simile_search {}",
+        base::Quoted(name), name));
+  }
   const std::string same = SameMeaning(kSameCommands, name, known);
   const std::string offer = base::DidYouMean(same.empty() ? base::NearestName(name, known) : same);
   return absl::InvalidArgumentError(

@@ -104,13 +104,10 @@ std::string ProgramHelp(const ProgramSpec& program) {
       commands.emplace_back(command.name, command.help);
     }
   }
-  return fmt::format(
-      "{0}: {1}\nUsage: {0} COMMAND [OPTIONS]\n{2}\n{3}", program.name, program.description,
-      Section("Commands", commands),
-      Paragraphs(fmt::format("About the program itself: {}. More: COMMAND --help\n"
-                             "Exit codes: 0 success, 1 failure, 64 wrong usage; some commands add "
-                             "others.",
-                             fmt::join(about_program, ", "))));
+  return fmt::format("{0}: {1}\nUsage: {0} COMMAND [OPTIONS]\n{2}\n{3}", program.name,
+                     program.description, Section("Commands", commands),
+                     Paragraphs(fmt::format("About the program itself: {}. More: COMMAND --help",
+                                            fmt::join(about_program, ", "))));
 }
 
 std::string CommandHelp(const ProgramSpec& program, const CommandSpec& command) {

@@ -24,6 +24,7 @@ int Main(int argument_count, char** arguments) {
   AddSearchCommand(line);
   AddSimilarCommand(line);
   AddRecommendCommand(line);
+  AddExplainCommand(line);
   AddLookupCommand(line);
   AddFetchCommand(line);
   AddFieldsCommand(line);

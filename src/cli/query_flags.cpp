@@ -35,9 +35,8 @@ absl::Status CheckCombinations(const QueryFlags& flags) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-void AddQueryFlags(Command& command, QueryFlags& flags) {
+// Which items are hits.
+void AddHitFlags(Command& command, QueryFlags& flags) {
   command.Collection(flags.collection, "The collection to search (default: the server's only one)")
       .Text("--items-of", flags.items_of, "COLLECTION",
             "The collection of the items to compare with (default: the one to search)")
@@ -58,16 +57,19 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
       .Real("--diversity", flags.diversity, "LAMBDA",
             "Prefer items unlike each other (MMR): 1 ranks by score alone, 0 by difference alone")
       .Number("--candidates", flags.candidates, "COUNT",
-              "Best items that --diversity chooses from (default 10 per hit, at least 100)", 1)
-      .Switch("--paged", flags.paged, "Print a token for the next page")
+              "Best items that --diversity chooses from (default 10 per hit, at least 100)", 1);
+}
+
+void AddPageFlags(Command& command, QueryFlags& flags) {
+  command
       .Text("--page-token", flags.page_token, "TOKEN",
             "Print this token's page; repeat the other flags unchanged")
-      .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp)
-      .List("--fields", flags.fields, "FIELD", kTableFieldsHelp)
-      .Switch("--with-rows", flags.with_rows,
-              "Return each item's position in the loaded files, from 0")
-      .Switch("--partial", flags.partial,
-              "Answer what can be answered, and say for each other query what is wrong with it")
+      .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp);
+}
+
+// How the call is made.
+void AddCallFlags(Command& command, QueryFlags& flags) {
+  command
       .Switch("--bulk", flags.bulk, "Let online callers go first: for work that nobody waits for")
       .Switch("--receipt", flags.whole_receipt,
               "Print the whole receipt under the answer, with the time on the GPU; --json prints "
@@ -75,6 +77,26 @@ void AddQueryFlags(Command& command, QueryFlags& flags) {
               "that time without this flag too")
       .Check([&flags] { return CheckCombinations(flags); });
   AddClientFlags(command, flags.client, fmt::format("default {:.0f}", kQueryTimeoutSeconds));
+}
+
+}  // namespace
+
+void AddQueryFlags(Command& command, QueryFlags& flags) {
+  AddHitFlags(command, flags);
+  command.Switch("--paged", flags.paged, "Print a token for the next page");
+  AddPageFlags(command, flags);
+  command.List("--fields", flags.fields, "FIELD", kTableFieldsHelp)
+      .Switch("--with-rows", flags.with_rows,
+              "Return each item's position in the loaded files, from 0")
+      .Switch("--partial", flags.partial,
+              "Answer what can be answered, and say for each other query what is wrong with it");
+  AddCallFlags(command, flags);
+}
+
+void AddExplainedQueryFlags(Command& command, QueryFlags& flags) {
+  AddHitFlags(command, flags);
+  AddPageFlags(command, flags);
+  AddCallFlags(command, flags);
 }
 
 absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
@@ -120,6 +142,49 @@ absl::Status SetCollectionOptions(const QueryFlags& flags, const v1::Collection&
   options.set_expected_snapshot_id(*std::move(id));
   SelectFields(flags.fields, collection, *options.mutable_payload());
   return absl::OkStatus();
+}
+
+void AddUserFlags(Command& command, UserFlags& flags) {
+  command.Switch("--exclude-seen", flags.exclude_seen, "Leave out items the user has seen")
+      .Real("--user-weight", flags.user_weight, "SHARE",
+            "The user's share of the blend with --like: 0 to 1 (default 0.5)")
+      .Text("--cold-start", flags.cold_start, "ORDER",
+            "For users without a profile: newest or most-popular items")
+      .Choices({"newest", "most-popular"})
+      .Text("--cold-start-field", flags.cold_start_field, "FIELD",
+            "The field that --cold-start orders by, greatest first");
+}
+
+absl::Status SetUserOptions(const UserFlags& flags, bool has_like, v1::SearchOptions& options) {
+  if (flags.cold_start && has_like) {
+    return absl::InvalidArgumentError(
+        "--cold-start is for users without a profile, and --like ID needs one");
+  }
+  if (flags.user_weight && !has_like) {
+    return absl::InvalidArgumentError("--user-weight needs --like ID");
+  }
+  options.set_exclude_seen(flags.exclude_seen);
+  if (!flags.cold_start) {
+    if (!flags.cold_start_field) return absl::OkStatus();
+    return absl::InvalidArgumentError("--cold-start-field needs --cold-start ORDER");
+  }
+  v1::ColdStart& cold_start = *options.mutable_cold_start();
+  const std::optional<v1::ColdStart::Order> order = ColdStartOrderNamed(*flags.cold_start);
+  if (!order) {
+    return absl::InvalidArgumentError(
+        fmt::format("--cold-start {}: give newest or most-popular", *flags.cold_start));
+  }
+  cold_start.set_order(*order);
+  if (flags.cold_start_field) cold_start.set_field(*flags.cold_start_field);
+  return absl::OkStatus();
+}
+
+void SetBlend(const UserFlags& flags, const std::optional<std::string>& items_of,
+              const std::string& user, const std::string& item, v1::Query& query) {
+  v1::Blend& blend = *query.mutable_blend();
+  SetItem(items_of, item, blend);
+  blend.set_user_id(user);
+  if (flags.user_weight) blend.set_user_weight(static_cast<float>(*flags.user_weight));
 }
 
 void AddExampleFlags(Command& command, ExampleFlags& flags) {

@@ -13,7 +13,7 @@
 
 namespace simile::cli {
 
-// The flags that `search`, `similar` and `recommend` share.
+// The flags that `search`, `similar`, `recommend` and `explain` share.
 struct QueryFlags {
   ClientFlags client;
   std::optional<std::string> collection;
@@ -38,7 +38,10 @@ struct QueryFlags {
   std::optional<std::string> page_token;
   std::optional<std::string> expected_snapshot;
 };
+// All of them.
 void AddQueryFlags(Command& command, QueryFlags& flags);
+// Without those that say which queries are answered, and what the answer has of each item.
+void AddExplainedQueryFlags(Command& command, QueryFlags& flags);
 // Errors: those of ReadIdFile.
 // REQUIRES: the check of AddQueryFlags was made.
 absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
@@ -60,10 +63,25 @@ std::string OfCollection(const std::optional<std::string>& items_of);
 absl::Status SetCollectionOptions(const QueryFlags& flags, const v1::Collection& collection,
                                   v1::SearchOptions& options);
 
-// The default timeout of these three.
+// The default timeout of these four.
 inline constexpr double kQueryTimeoutSeconds = 10;
 
-// The flags that `search` and `similar` share.
+// The flags of users that `recommend` and `explain` share.
+struct UserFlags {
+  bool exclude_seen = false;
+  std::optional<double> user_weight;
+  std::optional<std::string> cold_start;
+  std::optional<std::string> cold_start_field;
+};
+void AddUserFlags(Command& command, UserFlags& flags);
+// Errors: kInvalidArgument for flags that need --like, or exclude it.
+//   has_like  --like was given
+absl::Status SetUserOptions(const UserFlags& flags, bool has_like, v1::SearchOptions& options);
+// A query by a blend of a user's profile and an item.
+void SetBlend(const UserFlags& flags, const std::optional<std::string>& items_of,
+              const std::string& user, const std::string& item, v1::Query& query);
+
+// The flags that `search`, `similar` and `explain` share.
 struct ExampleFlags {
   std::vector<std::string> like;
   std::vector<std::string> unlike;

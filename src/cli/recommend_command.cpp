@@ -12,52 +12,25 @@
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/query_flags.h"
-#include "cli/wire_names.h"
 
 namespace simile::cli {
 namespace {
 
 struct RecommendFlags {
   QueryFlags query;
+  UserFlags user;
   std::vector<std::string> users;
-  bool exclude_seen = false;
   std::optional<std::string> like;
-  std::optional<double> user_weight;
-  std::optional<std::string> cold_start;
-  std::optional<std::string> cold_start_field;
 };
 
-absl::Status SetColdStart(const RecommendFlags& flags, v1::SearchOptions& options) {
-  if (!flags.cold_start) {
-    if (!flags.cold_start_field) return absl::OkStatus();
-    return absl::InvalidArgumentError("--cold-start-field needs --cold-start ORDER");
-  }
-  v1::ColdStart& cold_start = *options.mutable_cold_start();
-  const std::optional<v1::ColdStart::Order> order = ColdStartOrderNamed(*flags.cold_start);
-  if (!order) {
-    return absl::InvalidArgumentError(
-        fmt::format("--cold-start {}: give newest or most-popular", *flags.cold_start));
-  }
-  cold_start.set_order(*order);
-  if (flags.cold_start_field) cold_start.set_field(*flags.cold_start_field);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<v1::SearchOptions> AllOptions(const RecommendFlags& flags) {
-  if (flags.cold_start && flags.like) {
-    return absl::InvalidArgumentError(
-        "--cold-start is for users without a profile, and --like ID needs one");
-  }
-  if (flags.user_weight && !flags.like) {
-    return absl::InvalidArgumentError("--user-weight needs --like ID");
-  }
   if (flags.query.items_of && !flags.like) {
     return absl::InvalidArgumentError("--items-of needs --like ID");
   }
   absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
   if (!options.ok()) return options;
-  options->set_exclude_seen(flags.exclude_seen);
-  if (absl::Status status = SetColdStart(flags, *options); !status.ok()) return status;
+  absl::Status status = SetUserOptions(flags.user, flags.like.has_value(), *options);
+  if (!status.ok()) return status;
   return options;
 }
 
@@ -89,7 +62,7 @@ std::string Heading(const std::string& user, const v1::SearchResult& recommended
 // An unknown user's error with the flag that answers such users.
 absl::Status WithColdStartAdvice(const absl::Status& status, const RecommendFlags& flags) {
   const std::string_view reason = base::InfoOf(base::ErrorReason::kUserNotFound).name;
-  if (flags.cold_start || DetailsOf(status).reason != reason) return status;
+  if (flags.user.cold_start || DetailsOf(status).reason != reason) return status;
   return WithAdvice(status,
                     "--cold-start newest, or most-popular, answers users without a profile.");
 }
@@ -108,7 +81,7 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
   Answer answer = AnswerOf(collection, *response);
   for (v1::SearchResult& recommended : *response->mutable_results()) {
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = Heading(recommended.user_id(), recommended, flags.exclude_seen);
+    result.heading = Heading(recommended.user_id(), recommended, flags.user.exclude_seen);
     result.user_id = recommended.user_id();
     if (!recommended.has_error()) result.seen_count = recommended.seen_count();
     MoveResult(recommended, result);
@@ -123,10 +96,7 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
   request.set_collection(collection.name());
   *request.mutable_options() = options;
   for (const std::string& user : flags.users) {
-    v1::Blend& blend = *request.add_queries()->mutable_blend();
-    SetItem(flags.query.items_of, *flags.like, blend);
-    blend.set_user_id(user);
-    if (flags.user_weight) blend.set_user_weight(static_cast<float>(*flags.user_weight));
+    SetBlend(flags.user, flags.query.items_of, user, *flags.like, *request.add_queries());
   }
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), flags.query.client.json);
@@ -167,16 +137,9 @@ void AddRecommendCommand(CommandLine& line) {
   Command command = line.Add("recommend", "Recommend items to users");
   command.List("--user", flags->users, "ID", "Users to recommend to")
       .Required()
-      .Switch("--exclude-seen", flags->exclude_seen, "Leave out items the user has seen")
       .ListValue("--like", flags->like, "ID", "An item that the hits should also be like")
-      .Real("--user-weight", flags->user_weight, "SHARE",
-            "The user's share of the blend with --like: 0 to 1 (default 0.5)")
-      .Text("--cold-start", flags->cold_start, "ORDER",
-            "For users without a profile: newest or most-popular items")
-      .Choices({"newest", "most-popular"})
-      .Text("--cold-start-field", flags->cold_start_field, "FIELD",
-            "The field that --cold-start orders by, greatest first")
       .Check([flags] { return AllOptions(*flags).status(); });
+  AddUserFlags(command, flags->user);
   AddQueryFlags(command, flags->query);
   command.Footer("simile recommend --user user_00042 -k 5 --exclude-seen").Run([flags] {
     return RunRecommend(*flags);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
@@ -113,6 +114,13 @@ const char* ScoreKindName(v1::ScoreKind kind) {
     default:
       return kUnknownName;
   }
+}
+
+std::string ReasonName(v1::Explanation::Reason reason) {
+  constexpr std::string_view kPrefix = "REASON_";
+  const std::string& name = v1::Explanation::Reason_Name(reason);
+  if (!name.starts_with(kPrefix)) return kUnknownName;
+  return absl::AsciiStrToLower(name.substr(kPrefix.size()));
 }
 
 const char* ColdStartOrderName(v1::ColdStart::Order order) {

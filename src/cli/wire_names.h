@@ -20,6 +20,7 @@ const char* StateName(v1::Collection::State state);          // "serving"
 const char* MetricName(v1::Collection::Metric metric);       // "cosine"
 const char* StageName(v1::ChangeProgress::Stage stage);      // "reading"
 const char* ScoreKindName(v1::ScoreKind kind);               // "best_score"
+std::string ReasonName(v1::Explanation::Reason reason);      // "rank_in_group"
 const char* ColdStartOrderName(v1::ColdStart::Order order);  // "most_popular"
 const char* QualityName(v1::LookupMatch::Quality quality);   // "prefix": how a text was found
 const char* FileRoleName(v1::CollectionFile::Role role);     // "user_vectors", as collection.json

@@ -101,6 +101,10 @@ absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(const PreparedFilte
   return mask;
 }
 
+absl::StatusOr<RowMask> Filters::RowsOfPart(const Expression& part, base::LongWork& work) const {
+  return Evaluate(part, {collection_, payload_, dataset_.ids}, work);
+}
+
 NamedRows Filters::Intersection(const NamedRows& a, const NamedRows& b) const {
   if (a.rows == nullptr) return b;
   if (b.rows == nullptr) return a;

@@ -71,6 +71,11 @@ class Filters {
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(const PreparedFilter& filter,
                                                       base::LongWork& work) const;
 
+  // The rows that pass a part of a filter. Neither looked for in the cache nor kept there.
+  // REQUIRES: Prepare has read the filter.
+  // Errors: work's.
+  absl::StatusOr<RowMask> RowsOfPart(const Expression& part, base::LongWork& work) const;
+
   // The rows of both. Cached like the rows of a filter: a device recognises a mask that it was
   // given before, and compares one that each call makes anew by its content, O(words). Cost: a copy
   // of a mask where neither is null and the result is not cached.

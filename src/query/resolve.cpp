@@ -451,7 +451,7 @@ class CallResolver {
   // Messages of a partial call are those that the query would get alone.
   Place PlaceOf(std::size_t index) const {
     return {.list = options_.list,
-            .index = index,
+            .index = options_.first_index + index,
             .alone = options_.partial || requests_.size() == 1,
             .part = {}};
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -24,6 +25,7 @@ struct CallOptions {
   RequiredFilters required_filters;
   OtherCollections others = {};  // every other collection whose items the queries name
   bool partial = false;          // a query that cannot be answered leaves the others their answers
+  std::size_t first_index = 0;   // in the list, of the first query; for errors
 };
 
 // Resolves ids to vectors and rows of one snapshot: fills the task's queries and vectors, and says

@@ -13,7 +13,7 @@
 namespace simile::service {
 namespace {
 
-constexpr std::array<std::string_view, 25> kCapabilities = {
+constexpr std::array<std::string_view, 27> kCapabilities = {
     "allow_ids",                   // SearchOptions.allow_ids
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
     "change_progress",             // Load, Reload and Rollback stream their progress
@@ -21,6 +21,8 @@ constexpr std::array<std::string_view, 25> kCapabilities = {
     "diagnose",                    // AdminService.Diagnose, if GetServerInfo has admin_allowed
     "error_details",               // google.rpc.Status with a reason on every error
     "expected_snapshot_id",        // on queries, look-ups and changes
+    "explain",                     // SearchService.Explain
+    "export",                      // SearchService.Export
     "integer_groups",              // group_by of integers and lists of them
     "items_of_collections",        // Query.item, Example.item, Blend.item
     "layout_columns",              // SearchOptions.layout

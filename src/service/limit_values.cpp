@@ -27,6 +27,7 @@ constexpr std::pair<const char*, Member> kMembers[] = {
     {"diversity_candidates_max", &Limits::diversity_candidates_max},
     {"diversity_pairs_per_call_max", &Limits::diversity_pairs_per_call_max},
     {"group_rows_per_call_max", &Limits::group_rows_per_call_max},
+    {"explained_ids_max", &Limits::explained_ids_max},
     {"field_name_bytes_max", &Limits::field_name_bytes_max},
     {"fetch_ids_max", &Limits::fetch_ids_max},
     {"lookup_hits_max", &Limits::lookup_hits_max},

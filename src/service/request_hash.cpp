@@ -60,5 +60,6 @@ std::uint64_t Hash(const Request& request) {
 
 std::uint64_t HashRequest(const v1::SearchRequest& request) { return Hash(request); }
 std::uint64_t HashRequest(const v1::RecommendRequest& request) { return Hash(request); }
+std::uint64_t HashRequest(const v1::ExportRequest& request) { return Hash(request); }
 
 }  // namespace simile::service

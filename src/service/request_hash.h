@@ -3,6 +3,7 @@
 #include <cstdint>
 
 namespace simile::v1 {
+class ExportRequest;
 class RecommendRequest;
 class SearchRequest;
 }  // namespace simile::v1
@@ -15,5 +16,6 @@ namespace simile::service {
 // hash alike in every process and on every machine. Cost: one serialization of the request.
 std::uint64_t HashRequest(const v1::SearchRequest& request);
 std::uint64_t HashRequest(const v1::RecommendRequest& request);
+std::uint64_t HashRequest(const v1::ExportRequest& request);
 
 }  // namespace simile::service

@@ -9,6 +9,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "service/admin_handlers.h"
 #include "service/collection_handlers.h"
+#include "service/grpc/export_stream.h"
 #include "service/grpc/method.h"
 #include "service/grpc/progress_stream.h"
 #include "service/grpc/search_stream.h"
@@ -55,7 +56,8 @@ Methods TableOf(Rows... rows) {
   return methods;
 }
 
-Methods SearchMethods(RpcEnvironment& environment, const SearchPipeline& pipeline) {
+Methods SearchMethods(RpcEnvironment& environment, const ServedSnapshots& snapshots,
+                      const SearchPipeline& pipeline) {
   return TableOf(
       Unary<v1::SearchRequest>(
           environment,
@@ -67,7 +69,12 @@ Methods SearchMethods(RpcEnvironment& environment, const SearchPipeline& pipelin
           [&](Call& call, const auto& request) { HandleRecommend(pipeline, call, request); }),
       SearchStreamMethod(environment,
                          {"/simile.v1.SearchService/SearchStream", Role::kRead, Runs::kOnIoThread},
-                         pipeline));
+                         pipeline),
+      Unary<v1::ExplainRequest>(
+          environment, {"/simile.v1.SearchService/Explain", Role::kRead, Runs::kOnIoThread},
+          [&](Call& call, const auto& request) { HandleExplain(pipeline, call, request); }),
+      ExportMethod(environment, {"/simile.v1.SearchService/Export", Role::kRead},
+                   {snapshots, pipeline}));
 }
 
 Methods CollectionMethods(RpcEnvironment& environment, const CollectionParts& parts) {
@@ -173,7 +180,7 @@ class RpcServices::Impl {
                          parts.executor, parts.audit, parts.limits},
         lookup_parts{parts.clock, served.snapshots(), parts.limits, parts.metrics},
         admin_parts(parts.admin),
-        search(SearchMethods(environment, pipeline)),
+        search(SearchMethods(environment, served.snapshots(), pipeline)),
         collections(CollectionMethods(environment, collection_parts)),
         lookup(LookupMethods(environment, lookup_parts)),
         admin(AdminMethods(environment, admin_parts)),

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "service/call.h"
+#include "service/export_run.h"
 #include "service/search_pipeline.h"
 
 namespace simile::v1 {
+class ExplainRequest;
 class RecommendRequest;
 class SearchRequest;
 }  // namespace simile::v1
@@ -14,5 +16,8 @@ namespace simile::service {
 void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRequest& request);
 void HandleRecommend(const SearchPipeline& pipeline, Call& call,
                      const v1::RecommendRequest& request);
+// Answers the part that was made.
+void HandleExport(const SearchPipeline& pipeline, Call& call, const ExportRun& run);
+void HandleExplain(const SearchPipeline& pipeline, Call& call, const v1::ExplainRequest& request);
 
 }  // namespace simile::service

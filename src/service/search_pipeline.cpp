@@ -18,7 +18,6 @@
 #include "filter/near_values.h"
 #include "google/rpc/status.pb.h"
 #include "net/queued_service.h"
-#include "query/resolve.h"
 #include "service/answer_notes.h"
 #include "service/call_work.h"
 #include "service/error_encoding.h"
@@ -42,6 +41,8 @@ std::string ReplyRemedy(const Limits& limits) {
       "options.reply_bytes_max (up to {})",
       base::Grouped(limits.reply_bytes_max));
 }
+
+constexpr std::string_view kExplainRemedy = "explain fewer ids, or raise options.reply_bytes_max";
 
 // The request's repeated field, for messages.
 std::string_view PathOf(SearchPipeline::Method method) {
@@ -174,6 +175,7 @@ std::uint64_t KeepForReply(ValidSearch& search) {
   search.answer.expected_snapshot_id = {};
   search.answer.required_filter = {};
   search.answer.payload = nullptr;
+  search.explained_ids = std::vector<std::string_view>();
   std::uint64_t bytes = search.queries.capacity() * sizeof(query::QueryRequest);
   for (query::QueryRequest& query : search.queries) {
     query.exclude_ids = std::vector<std::string>();
@@ -226,6 +228,9 @@ struct SearchPipeline::Pending {
   std::string left_out_note = {};       // where the reply has no space for the notes
   std::shared_ptr<const RowMask> unfiltered = nullptr;  // CallReport::unfiltered
   engine::SearchAnswer unsearched = {};                 // where no query can be answered
+  // Of Explain.
+  std::optional<ExplainedQuery> explained = std::nullopt;
+  std::vector<ItemExplanation> explanations = {};
 };
 
 SearchPipeline::SearchPipeline(const Parts& parts)
@@ -233,7 +238,8 @@ SearchPipeline::SearchPipeline(const Parts& parts)
 
 void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch search,
                          Method method) const {
-  call.SetReplyLimit(search.answer.reply_bytes_max, reply_remedy_);
+  call.SetReplyLimit(search.answer.reply_bytes_max,
+                     search.explained_ids.empty() ? reply_remedy_ : kExplainRemedy);
   const absl::Status status = Guarded([&]() -> absl::Status {
     const auto pending = std::make_shared<Pending>(Pending{
         .collection = std::move(collection), .search = std::move(search), .method = method});
@@ -279,13 +285,17 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
   const query::CallOptions options{PathOf(pending->method), search.exclude_ids, search.allow_ids,
-                                   filtered.filters,        *std::move(others), search.partial};
+                                   filtered.filters,        *std::move(others), search.partial,
+                                   search.query_index};
   query::CallReport report = search.report;  // a worker may have to begin anew
   base::LongWork work =
       on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = ShapeRows(work, *pending);
   if (resolved.ok()) {
     resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task, report);
+  }
+  if (resolved.ok() && !search.explained_ids.empty()) {
+    resolved = CheckExplained(options, work, *task, *pending);
   }
   if (work.is_too_long()) return false;
   if (!resolved.ok()) return resolved;
@@ -308,17 +318,24 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
     return true;
   }
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
-    CountRefusal(parts_.metrics, answer.status());
-    FinishWithReply(call, [&]() -> absl::StatusOr<SearchReply> {
-      if (!answer.ok()) return WithDeadline(answer.status(), call);
-      return BuildReply(call, *answer, *pending);
-    });
+    SendAnswer(call, answer, *pending);
   };
   // An I/O thread looks for work itself before it waits, so that what comes together runs together.
   const auto wake = on_io_thread ? engine::Executor::Wake::kLater : engine::Executor::Wake::kNow;
   absl::Status submitted = parts_.executor.Submit(std::move(task), wake);
   if (!submitted.ok()) return submitted;
   return true;
+}
+
+void SearchPipeline::SendAnswer(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer,
+                                Pending& pending) const {
+  CountRefusal(parts_.metrics, answer.status());
+  if (!answer.ok()) return call.Finish(WithDeadline(answer.status(), call));
+  if (pending.explained) {
+    FinishWithReply(call, [&] { return BuildExplanation(call, *answer, pending); });
+  } else {
+    FinishWithReply(call, [&] { return BuildReply(call, *answer, pending); });
+  }
 }
 
 absl::Status SearchPipeline::ShapeRows(base::LongWork& work, Pending& pending) {
@@ -330,6 +347,18 @@ absl::Status SearchPipeline::ShapeRows(base::LongWork& work, Pending& pending) {
   if (!payload.ok()) return payload.status();
   pending.shape = {*std::move(payload), answer.with_vectors,
                    answer.with_rows && pending.collection.sees_all_rows()};
+  return absl::OkStatus();
+}
+
+absl::Status SearchPipeline::CheckExplained(const query::CallOptions& options, base::LongWork& work,
+                                            engine::SearchTask& task, Pending& pending) {
+  const query::QueryRequest& request = pending.search.queries.front();
+  auto items =
+      query::CheckItems(*pending.snapshot, request, options, pending.search.explained_ids, work);
+  if (!items.ok()) return items.status();
+  engine::ResolvedQuery& query = task.queries.front();
+  query.explained = query::ComparableRows(*items);
+  pending.explained.emplace(*std::move(items), query::AnswerCriteria(query, request));
   return absl::OkStatus();
 }
 
@@ -387,9 +416,7 @@ absl::StatusOr<query::OtherCollections> SearchPipeline::PinItemCollections(Call&
   return others;
 }
 
-absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
-                                                       const engine::SearchAnswer& answer,
-                                                       Pending& pending) const {
+void SearchPipeline::FillPages(const engine::SearchAnswer& answer, Pending& pending) const {
   std::size_t answered = 0;
   for (ResultPage& page : pending.pages) {
     if (!page.error.empty()) continue;
@@ -410,6 +437,47 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                   .unfiltered = pending.unfiltered.get(),
                   .row_count = pending.snapshot->row_count()},
                  pending.pages, pending.notes);
+}
+
+ReceiptParts SearchPipeline::ReceiptOf(const Call& call, const engine::SearchAnswer& answer,
+                                       const Pending& pending) const {
+  return {.snapshot = *pending.snapshot,
+          .receipt = answer.receipt,
+          .item_snapshots = pending.item_snapshots,
+          .is_brief = pending.search.receipt == ReceiptDetail::kBrief,
+          .sees_all_rows = pending.collection.sees_all_rows(),
+          .sees_all_collections = pending.collection.sees_all_collections(),
+          .request_id = call.request_id(),
+          .total_us = Microseconds(parts_.clock.Now() - call.arrived_at())};
+}
+
+absl::StatusOr<ExplainReply> SearchPipeline::BuildExplanation(const Call& call,
+                                                              const engine::SearchAnswer& answer,
+                                                              Pending& pending) const {
+  FillPages(answer, pending);
+  const ResultPage& page = pending.pages.front();
+  std::ranges::copy(page.notes, std::back_inserter(pending.notes));
+  const engine::QueryResult& result = answer.results.front();
+  auto explanations = ExplainItems(*pending.snapshot, result, *pending.explained);
+  if (!explanations.ok()) return explanations.status();
+  pending.explanations = *std::move(explanations);
+  ExplainReply reply({.explanations = pending.explanations,
+                      .criteria = pending.explained->criteria,
+                      .score_kind = page.score_kind,
+                      .score_needed = pending.explained->criteria.ScoreNeeded(result.places),
+                      .receipt = ReceiptOf(call, answer, pending),
+                      .notes = pending.notes},
+                     parts_.limits.reply_bytes_max);
+  absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, kExplainRemedy);
+  if (!fits.ok()) return fits;
+  parts_.metrics.RecordAnswer(call.method(), 1, answer.receipt.cost);
+  return reply;
+}
+
+absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
+                                                       const engine::SearchAnswer& answer,
+                                                       Pending& pending) const {
+  FillPages(answer, pending);
   if (pending.search.as_columns) {
     const std::uint64_t bytes_max = parts_.limits.reply_bytes_max;
     pending.columns =
@@ -419,22 +487,14 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
       return ReplyTooLargeToBuild(bytes_max, pending.search.answer.reply_bytes_max, reply_remedy_);
     }
   }
-  SearchReply reply =
-      EncodeReply(call,
-                  {.snapshot = *pending.snapshot,
-                   .shape = pending.shape,
-                   .pages = pending.pages,
-                   .columns = pending.columns.get(),
-                   .receipt = answer.receipt,
-                   .item_snapshots = pending.item_snapshots,
-                   .brief_receipt = pending.search.receipt == ReceiptDetail::kBrief,
-                   .sees_all_rows = pending.collection.sees_all_rows(),
-                   .sees_all_collections = pending.collection.sees_all_collections(),
-                   .request_id = call.request_id(),
-                   .total_us = Microseconds(parts_.clock.Now() - call.arrived_at()),
-                   .next_page_token = pending.next_page_token,
-                   .notes = pending.notes},
-                  pending);
+  SearchReply reply = EncodeReply(call,
+                                  {.shape = pending.shape,
+                                   .pages = pending.pages,
+                                   .columns = pending.columns.get(),
+                                   .receipt = ReceiptOf(call, answer, pending),
+                                   .next_page_token = pending.next_page_token,
+                                   .notes = pending.notes},
+                                  pending);
   absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, reply_remedy_);
   if (!fits.ok()) return fits;
   if (!pending.next_page_token.empty()) {

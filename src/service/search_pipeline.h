@@ -11,7 +11,9 @@
 #include "engine/queue/executor.h"
 #include "observe/metrics.h"
 #include "query/other_items.h"
+#include "query/resolve.h"
 #include "service/call.h"
+#include "service/explain_reply.h"
 #include "service/resolve_workers.h"
 #include "service/search_reply.h"
 #include "service/served_snapshots.h"
@@ -20,9 +22,9 @@
 
 namespace simile::service {
 
-// The request path of Search and Recommend: pinned snapshot -> resolved vectors and rows ->
-// executor -> reply. The two differ only in what they read. Owned by the RPC services; borrows its
-// parts. Safe to use from any thread.
+// The request path of Search, Recommend, Explain and each message of Export: pinned snapshot ->
+// resolved vectors and rows -> executor -> reply. Owned by the RPC services; borrows its parts.
+// Safe to use from any thread.
 class SearchPipeline {
  public:
   struct Parts {
@@ -57,11 +59,26 @@ class SearchPipeline {
   absl::StatusOr<query::OtherCollections> PinItemCollections(Call& call, Pending& pending) const;
   // False when that takes longer than an I/O thread may: to be called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
+  // Sends what the executor has found, or its error.
+  void SendAnswer(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer,
+                  Pending& pending) const;
   // What each row of the answer has.
   // Errors: UNKNOWN_PAYLOAD_FIELD; PERMISSION_DENIED; work's.
   static absl::Status ShapeRows(base::LongWork& work, Pending& pending);
+  // Checks the items to explain, and has the task find the places of their rows.
+  // Errors: query::CheckItems'.
+  static absl::Status CheckExplained(const query::CallOptions& options, base::LongWork& work,
+                                     engine::SearchTask& task, Pending& pending);
   // Counts the refusal and sends it.
   void Refuse(Call& call, const absl::Status& status) const;
+  // Fills the pages, and adds what is known of them only now to the notes.
+  void FillPages(const engine::SearchAnswer& answer, Pending& pending) const;
+  ReceiptParts ReceiptOf(const Call& call, const engine::SearchAnswer& answer,
+                         const Pending& pending) const;
+  // Errors: those of ExplainItems; REPLY_TOO_LARGE.
+  absl::StatusOr<ExplainReply> BuildExplanation(const Call& call,
+                                                const engine::SearchAnswer& answer,
+                                                Pending& pending) const;
   // Errors: REPLY_TOO_LARGE; then the call counts as not answered and leases nothing.
   absl::StatusOr<SearchReply> BuildReply(const Call& call, const engine::SearchAnswer& answer,
                                          Pending& pending) const;

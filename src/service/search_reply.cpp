@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "service/backend_kind.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
@@ -44,7 +43,7 @@ class ResponseEncoder {
       if (out_.is_full()) return;
       out_.Message(Response::kResultsFieldNumber, [&] { EncodeResult(page); });
     }
-    out_.Message(Response::kReceiptFieldNumber, [&] { EncodeReceipt(); });
+    out_.Message(Response::kReceiptFieldNumber, [&] { EncodeReceipt(out_, parts_.receipt); });
     out_.Text(Response::kNextPageTokenFieldNumber, parts_.next_page_token);
     if (parts_.instead_of_notes) {
       out_.Text(Response::kNotesFieldNumber, *parts_.instead_of_notes);
@@ -68,7 +67,7 @@ class ResponseEncoder {
       out_.Message(field, [&] {
         out_.Number(v1::Hit::kRankFieldNumber, ++rank);
         out_.Float(v1::Hit::kScoreFieldNumber, hit.score);
-        EncodeRow<v1::Hit>(out_, parts_.snapshot, parts_.shape, hit.row);
+        EncodeRow<v1::Hit>(out_, parts_.receipt.snapshot, parts_.shape, hit.row);
       });
     }
   }
@@ -114,59 +113,6 @@ class ResponseEncoder {
 
   void EncodeNotes(int field, std::span<const std::string> notes) {
     for (const std::string& note : notes) out_.Element(field, note);
-  }
-
-  void EncodeReceipt() {
-    using Receipt = v1::Receipt;
-    out_.Number(Receipt::kBackendFieldNumber,
-                static_cast<std::uint64_t>(KindOf(parts_.receipt.served_by->info)));
-    out_.Text(Receipt::kSnapshotIdFieldNumber, parts_.snapshot.id);
-    out_.Number(Receipt::kExactFieldNumber, 1);
-    out_.Number(Receipt::kTotalUsFieldNumber, parts_.total_us);
-    for (const auto& of_items : parts_.item_snapshots) {
-      if (of_items) EncodeItemSnapshot(*of_items);
-    }
-    if (!parts_.brief_receipt) EncodeReceiptDetail();
-  }
-
-  void EncodeItemSnapshot(const PermittedSnapshot& snapshot) {
-    out_.Message(v1::Receipt::kItemSnapshotsFieldNumber, [&] {
-      out_.Text(v1::ItemSnapshot::kCollectionFieldNumber, snapshot.collection().name());
-      out_.Text(v1::ItemSnapshot::kSnapshotIdFieldNumber, snapshot.id());
-      out_.Number(v1::ItemSnapshot::kSnapshotVersionFieldNumber, snapshot.version());
-    });
-  }
-
-  void EncodeReceiptDetail() {
-    using Receipt = v1::Receipt;
-    const observe::Receipt& receipt = parts_.receipt;
-    out_.Text(Receipt::kDeviceFieldNumber, receipt.served_by->info.device);
-    for (const std::string_view engine : receipt.engines) {
-      out_.Element(Receipt::kEnginesFieldNumber, engine);
-    }
-    if (parts_.sees_all_rows) {
-      out_.Text(Receipt::kReasonFieldNumber, receipt.served_by->reason);
-    }
-    out_.Number(Receipt::kSnapshotVersionFieldNumber, parts_.snapshot.version);
-    out_.Text(Receipt::kRequestIdFieldNumber, parts_.request_id);
-    if (parts_.sees_all_rows) EncodeCost();
-    out_.Number(Receipt::kQueueUsFieldNumber, receipt.queue_us);
-    out_.Number(Receipt::kComputeUsFieldNumber, receipt.compute_us);
-    if (!parts_.sees_all_rows || !parts_.sees_all_collections) return;
-    out_.Number(Receipt::kDeviceMemoryBytesFieldNumber, receipt.device_bytes);
-    out_.Number(Receipt::kDeviceMemoryPeakBytesFieldNumber, receipt.device_bytes_peak);
-  }
-
-  // What grows with the rows of the collection, and with the calls of others.
-  void EncodeCost() {
-    using Receipt = v1::Receipt;
-    const observe::Receipt& receipt = parts_.receipt;
-    out_.Number(Receipt::kBatchSizeFieldNumber, receipt.batch_size);
-    out_.Number(Receipt::kRowsScannedFieldNumber, receipt.cost.rows_scanned);
-    out_.Number(Receipt::kRowsRescoredFieldNumber, receipt.cost.rows_rescored);
-    out_.Number(Receipt::kRescansFieldNumber, receipt.cost.rescans);
-    out_.Number(Receipt::kRoundsFieldNumber, receipt.cost.rounds);
-    if (receipt.device_us) out_.PresentNumber(Receipt::kDeviceUsFieldNumber, *receipt.device_us);
   }
 
   const SearchReply::Parts& parts_;

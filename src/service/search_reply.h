@@ -9,12 +9,11 @@
 
 #include "engine/search/resolved_query.h"
 #include "engine/snapshots/snapshot.h"
-#include "observe/receipt.h"
 #include "query/query_request.h"
 #include "service/encoded_reply.h"
 #include "service/hit_columns.h"
+#include "service/receipt_encoding.h"
 #include "service/row_encoding.h"
-#include "service/served_snapshots.h"
 #include "simile/hits.h"
 
 namespace simile::service {
@@ -48,18 +47,10 @@ class SearchReply final : public EncodedReply {
  public:
   // What the response is made from, borrowed.
   struct Parts {
-    const engine::Snapshot& snapshot;
     const RowShape& shape;
     std::span<const ResultPage> pages;    // [queries]
     const HitColumns* columns = nullptr;  // replaces the hits of every page; null for LAYOUT_HITS
-    const observe::Receipt& receipt;
-    // Of other collections whose items the queries name; nothing where one has no content.
-    std::span<const std::optional<PermittedSnapshot>> item_snapshots = {};
-    bool brief_receipt = false;
-    bool sees_all_rows = true;         // else the receipt has no figure that grows with all rows
-    bool sees_all_collections = true;  // else the receipt has no device memory
-    std::string_view request_id;
-    std::uint64_t total_us = 0;          // since the call arrived
+    ReceiptParts receipt;
     std::string_view next_page_token;    // empty for none
     std::span<const std::string> notes;  // of the whole call
     // The only note that is sent, in place of these and those of the pages; empty for none at all.

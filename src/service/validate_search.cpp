@@ -516,4 +516,37 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   return valid;
 }
 
+absl::StatusOr<ValidSearch> ValidateExplain(const v1::ExplainRequest& request,
+                                            const Limits& limits) {
+  using Kind = v1::ExplainRequest;
+  if (request.request_case() == Kind::REQUEST_NOT_SET) {
+    return Refuse({"request"}, "not set; set search or recommend");
+  }
+  absl::Status status =
+      CheckCount({"ids"}, static_cast<std::uint64_t>(request.ids_size()), limits.explained_ids_max);
+  for (int index = 0; status.ok() && index < request.ids_size(); ++index) {
+    status = CheckId({"ids", nullptr, index}, request.ids(index), limits);
+  }
+  if (!status.ok()) return status;
+  auto valid = request.has_search() ? ValidateSearch(request.search(), limits)
+                                    : ValidateRecommend(request.recommend(), limits);
+  if (!valid.ok()) return valid;
+  const std::size_t index = request.query_index();
+  const std::size_t count = valid->queries.size();
+  if (index >= count) {
+    return Refuse({"query_index"}, "{}; the request has {}, from 0", index,
+                  base::Counted(count, "query"));
+  }
+  const query::QueryReport& report = valid->report.queries[index];
+  if (!report.status.ok()) return report.status;
+  if (!report.past_reach.ok()) return report.past_reach;
+  valid->queries = {valid->queries[index]};
+  valid->report.queries = {report};
+  valid->query_index = index;
+  valid->partial = false;
+  valid->paging.wanted = false;
+  valid->explained_ids = {request.ids().begin(), request.ids().end()};
+  return valid;
+}
+
 }  // namespace simile::service

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "simile/limits.h"
 
 namespace simile::v1 {
+class ExplainRequest;
 class RecommendRequest;
 class SearchRequest;
 }  // namespace simile::v1
@@ -53,6 +55,10 @@ struct ValidSearch {
   engine::Priority priority = engine::Priority::kOnline;
   Paging paging;
   std::uint64_t request_bytes = 0;  // of the request in memory
+  // Of Explain, which has one query: the items to explain, and the place of the query in the
+  // request.
+  std::vector<std::string_view> explained_ids;  // views of the request
+  std::size_t query_index = 0;
 };
 
 //   vectors  Call::sent_vectors; must live as long as the request
@@ -61,5 +67,9 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
                                            const SentVectors& vectors = {});
 absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& request,
                                               const Limits& limits);
+// The request in it, with the one query that is asked about.
+// Errors: also those of the query, where the request is a partial call.
+absl::StatusOr<ValidSearch> ValidateExplain(const v1::ExplainRequest& request,
+                                            const Limits& limits);
 
 }  // namespace simile::service

@@ -41,7 +41,7 @@ namespace wire {
 
 using google::protobuf::io::CodedOutputStream;
 
-enum class Type : std::uint32_t { kVarint = 0, kCounted = 2, kFixed32 = 5 };
+enum class Type : std::uint32_t { kVarint = 0, kFixed64 = 1, kCounted = 2, kFixed32 = 5 };
 
 // Of an entry of a map: protobuf gives every map these numbers.
 constexpr int kKeyFieldNumber = 1;
@@ -59,6 +59,7 @@ inline std::size_t EntryBytes(std::size_t name_size, std::size_t value_size) {
   return CountedBytes(kKeyFieldNumber, name_size) + CountedBytes(kValueFieldNumber, value_size);
 }
 inline bool IsZero(float value) { return std::bit_cast<std::uint32_t>(value) == 0; }
+inline bool IsZero(double value) { return std::bit_cast<std::uint64_t>(value) == 0; }
 
 static_assert(std::endian::native == std::endian::little, "floats are copied as they lie");
 
@@ -82,9 +83,18 @@ class ByteCounter {
                     wire::CodedOutputStream::VarintSize64(value);
   }
   void Float(int field, float value) {
-    if (wire::IsZero(value)) return;
+    if (!wire::IsZero(value)) PresentFloat(field, value);
+  }
+  // Of an optional field: also when it is 0.
+  void PresentFloat(int field, float value) {
     sizes_.bytes +=
         wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kFixed32)) +
+        sizeof value;
+  }
+  void Double(int field, double value) {
+    if (wire::IsZero(value)) return;
+    sizes_.bytes +=
+        wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kFixed64)) +
         sizeof value;
   }
   // A repeated field, packed.
@@ -149,8 +159,15 @@ class WireWriter {
     out_ = wire::CodedOutputStream::WriteVarint64ToArray(value, out_);
   }
   void Float(int field, float value) {
-    if (wire::IsZero(value)) return;
+    if (!wire::IsZero(value)) PresentFloat(field, value);
+  }
+  void PresentFloat(int field, float value) {
     Tag(field, wire::Type::kFixed32);
+    Bytes(&value, sizeof value);
+  }
+  void Double(int field, double value) {
+    if (wire::IsZero(value)) return;
+    Tag(field, wire::Type::kFixed64);
     Bytes(&value, sizeof value);
   }
   void Floats(int field, std::span<const float> values) {

@@ -66,13 +66,12 @@ class Answers {
       service::ResultPage page;
       page.hits = hits;
       page.score_kind = v1::SCORE_KIND_COSINE;
-      make(service::SearchReply::Parts{.snapshot = *snapshot_,
-                                       .shape = shape,
+      make(service::SearchReply::Parts{.shape = shape,
                                        .pages = {&page, 1},
-                                       .receipt = receipt_,
-                                       .brief_receipt = false,
-                                       .request_id = "4f1c2b7a90de4c51",
-                                       .total_us = 131,
+                                       .receipt = {.snapshot = *snapshot_,
+                                                   .receipt = receipt_,
+                                                   .request_id = "4f1c2b7a90de4c51",
+                                                   .total_us = 131},
                                        .next_page_token = {},
                                        .notes = {}});
     }

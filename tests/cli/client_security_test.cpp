@@ -40,6 +40,7 @@ std::vector<ClientCommand> ClientCommands() {
       {{"similar", "--id", "toy-story-1995"}, "toy-story-2-1999"},
       {{"search", "--vector", std::string(kFilms) + "/preference_vectors.npy"}, "nearest to"},
       {{"recommend", "--user", "user_00042"}, "for user_00042"},
+      {{"explain", "--item", "heat-1995", "--id", "toy-story-1995"}, "not returned"},
       {{"lookup", "toy"}, "items of films match"},
       {{"fetch", "--id", "toy-story-1995"}, "Tom Hanks"},
       {{"fields"}, "genre"},

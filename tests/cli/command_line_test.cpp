@@ -196,6 +196,8 @@ TEST(CommandLineTest, TheCollectionIsTheArgumentThatMayBeLeftOut) {
 
 TEST(CommandLineTest, SuggestsTheNearestCommand) {
   EXPECT_EQ(RunWith({"serch"}).errors, "error: no command \"serch\". Did you mean \"search\"?\n");
+  EXPECT_THAT(RunWith({"export"}).errors,
+              HasSubstr("of the Python package simile-search, which is not installed here"));
   EXPECT_EQ(RunWith({"find"}).errors, "error: no command \"find\". Did you mean \"lookup\"?\n");
   EXPECT_EQ(Refusal({"frobnicate"}),
             "error: no command \"frobnicate\"; `simile --help` lists them");

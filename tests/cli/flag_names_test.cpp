@@ -83,9 +83,9 @@ class FlagNamesTest : public testing::Test {
  protected:
   FlagNamesTest() : line_("", "") {
     for (const auto add :
-         {AddSearchCommand, AddSimilarCommand, AddRecommendCommand, AddLookupCommand,
-          AddFetchCommand, AddFieldsCommand, AddListCommand, AddLoadCommand, AddReloadCommand,
-          AddRollbackCommand, AddUnloadCommand}) {
+         {AddSearchCommand, AddSimilarCommand, AddRecommendCommand, AddExplainCommand,
+          AddLookupCommand, AddFetchCommand, AddFieldsCommand, AddListCommand, AddLoadCommand,
+          AddReloadCommand, AddRollbackCommand, AddUnloadCommand}) {
       add(line_);
     }
   }
@@ -210,7 +210,7 @@ TEST(InFlagsTest, ChangesNoMessageThatBeginsWithNoFieldOfAFlag) {
   EXPECT_EQ(Told("recommend", "user_ids[0]", "no user \"user_ids\" in films"),
             "no user \"user_ids\" in films");
   EXPECT_EQ(Told("list", "page_size", "page_size: 5; give less"), "page_size: 5; give less");
-  EXPECT_EQ(Told("", "queries[0].id", "queries[0].id: empty"), "queries[0].id: empty");
+  EXPECT_EQ(Told("", "limit", "limit: 0"), "limit: 0");
   EXPECT_EQ(Told("similar", "options.k", "k, v: 0"), "-k, v: 0") << "a part of the field";
   EXPECT_EQ(Told("similar", "options.filter", "options"), "options");
   EXPECT_EQ(Told("similar", "options.filter", ""), "");

@@ -172,6 +172,30 @@ Outcome Client::Recommend(const v1::RecommendRequest& request, v1::RecommendResp
   return Make([&](auto* context) { return impl_->search->Recommend(context, request, &response); },
               options);
 }
+Outcome Client::Explain(const v1::ExplainRequest& request, v1::ExplainResponse& response) const {
+  return Make([&](auto* context) { return impl_->search->Explain(context, request, &response); });
+}
+Outcome Client::Export(const v1::ExportRequest& request,
+                       const std::function<bool(const v1::ExportResponse&)>& on_message,
+                       const CallOptions& options) const {
+  return Make(
+      [&](auto* context) {
+        const auto stream = impl_->search->Export(context, request);
+        for (v1::ExportResponse response; stream->Read(&response);) {
+          if (!on_message(response)) context->TryCancel();
+        }
+        return stream->Finish();
+      },
+      options);
+}
+Outcome Client::Export(const v1::ExportRequest& request,
+                       std::vector<v1::ExportResponse>& responses) const {
+  responses.clear();
+  return Export(request, [&](const v1::ExportResponse& response) {
+    responses.push_back(response);
+    return true;
+  });
+}
 Outcome Client::SearchStream(const std::vector<v1::SearchStreamRequest>& requests,
                              std::vector<v1::SearchStreamResponse>& responses,
                              const CallOptions& options) const {

@@ -79,6 +79,15 @@ class Client {
   Outcome SearchStream(const std::vector<v1::SearchStreamRequest>& requests,
                        std::vector<v1::SearchStreamResponse>& responses,
                        const CallOptions& options = {}) const;
+  Outcome Explain(const v1::ExplainRequest& request, v1::ExplainResponse& response) const;
+  // Calls on_message with each message, which returns whether to stay: a caller that leaves cancels
+  // its call.
+  Outcome Export(const v1::ExportRequest& request,
+                 const std::function<bool(const v1::ExportResponse&)>& on_message,
+                 const CallOptions& options = {}) const;
+  // Reads to the end of the stream.
+  Outcome Export(const v1::ExportRequest& request,
+                 std::vector<v1::ExportResponse>& responses) const;
   Outcome List(const v1::ListCollectionsRequest& request,
                v1::ListCollectionsResponse& response) const;
   Outcome List(v1::ListCollectionsResponse& response) const;  // the first page

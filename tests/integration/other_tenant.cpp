@@ -11,7 +11,7 @@ namespace simile::integration {
 namespace {
 
 constexpr std::size_t kItems = 5'000;
-constexpr std::size_t kDim = 6;
+constexpr std::size_t kTenantDim = 6;
 constexpr std::uint64_t kSeed = 39;
 // Every one of them is acme's.
 constexpr std::size_t kOwnEvery = kItems / OtherTenant::kOwnItems;
@@ -42,7 +42,7 @@ void Write(const ScratchFolder& root, const std::string& at, bool of_all,
   std::vector<float> vectors;
   for (std::size_t row = 0; row < kItems; ++row) {
     const bool is_own = row % kOwnEvery == 0;
-    std::vector<float> numbers(kDim);
+    std::vector<float> numbers(kTenantDim);
     for (float& number : numbers) number = 2 * random.Signed();
     if (!is_own && !of_all) continue;
     metadata += (is_own ? OwnItem(row / kOwnEvery) : OtherItem(row)) + "\n";
@@ -52,7 +52,7 @@ void Write(const ScratchFolder& root, const std::string& at, bool of_all,
     metadata += last_line + "\n";
     vectors.insert(vectors.end(), {1, 0, 0, 0, 0, 0});
   }
-  root.Write(at + "/vectors.npy", NpyFile(vectors, kDim));
+  root.Write(at + "/vectors.npy", NpyFile(vectors, kTenantDim));
   root.Write(at + "/metadata.jsonl", metadata);
   if (!of_all) return;
   std::string ids;
@@ -62,7 +62,7 @@ void Write(const ScratchFolder& root, const std::string& at, bool of_all,
     const std::string id =
         fmt::format("{}-user-{}", user < OtherTenant::kOwnUsers ? "acme" : "zebra", user);
     ids += fmt::format("{}\"{}\"", ids.empty() ? "" : ", ", id);
-    for (std::size_t i = 0; i < kDim; ++i) users.push_back(random.Signed());
+    for (std::size_t i = 0; i < kTenantDim; ++i) users.push_back(random.Signed());
     interactions += fmt::format(
         "{{\"user_id\": \"{0}\", \"id\": \"acme-{1}\"}}\n"
         "{{\"user_id\": \"{0}\", \"id\": \"zebra-{2}\"}}\n",
@@ -70,7 +70,7 @@ void Write(const ScratchFolder& root, const std::string& at, bool of_all,
   }
   interactions += "{\"user_id\": \"zebra-nobody\", \"id\": \"zebra-nothing\"}\n";
   root.Write(at + "/user_ids.json", "[" + ids + "]");
-  root.Write(at + "/preference_vectors.npy", NpyFile(users, kDim));
+  root.Write(at + "/preference_vectors.npy", NpyFile(users, kTenantDim));
   root.Write(at + "/interactions.jsonl", interactions);
   root.Write(at + "/zebra_notes.txt", "not read");
 }

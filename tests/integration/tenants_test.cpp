@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -370,6 +371,80 @@ class TenantsTest : public testing::Test {
     }
   }
 
+  // Each query's explanation of own and other items is that of the tenant's own collection.
+  void ExpectOwnExplanations(const v1::SearchRequest& search, SeededRandom& random) {
+    for (int index = 0; index < search.queries_size(); ++index) {
+      v1::ExplainRequest request;
+      request.set_query_index(static_cast<std::uint32_t>(index));
+      for (int i = 0; i < 6; ++i)
+        request.add_ids(AnyOf(random.OneIn(3) ? other_ids_ : ids_, random));
+      v1::ExplainRequest own_request = request;
+      *request.mutable_search() = *own_request.mutable_search() = search;
+      request.mutable_search()->set_collection("shared");
+      Require(required_filter_, *request.mutable_search());
+      own_request.mutable_search()->set_collection(tenant_);
+      v1::ExplainResponse answer;
+      v1::ExplainResponse own_answer;
+      const Outcome outcome = client_.Explain(request, answer);
+      ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome) << request.DebugString();
+      ASSERT_TRUE(client_.Explain(own_request, own_answer).ok());
+      for (v1::ExplainResponse* const each : {&answer, &own_answer}) {
+        each->clear_receipt();
+        each->clear_notes();
+        for (v1::Explanation& item : *each->mutable_explanations()) {
+          ++explained_[item.reasons_size() > 0 ? item.reasons(0) : 0];
+          if (!item.has_rank()) item.clear_text();  // which names the collection
+        }
+      }
+      std::string difference;
+      MessageDifferencer differencer;
+      differencer.ReportDifferencesToString(&difference);
+      EXPECT_TRUE(differencer.Compare(own_answer, answer)) << difference << request.DebugString();
+    }
+  }
+
+  // An export, and the same in two parts, have the sources and hits of the tenant's own
+  // collection.
+  void ExpectOwnExport(v1::ExportRequest request) {
+    const auto texts_of = [](const std::vector<v1::ExportResponse>& messages) {
+      std::vector<std::string> texts;
+      for (const v1::ExportResponse& message : messages) {
+        EXPECT_EQ(message.source_ids_size(), message.answer().results_size());
+        for (int i = 0; i < message.source_ids_size(); ++i) {
+          texts.push_back(message.source_ids(i));
+          for (const v1::Hit& hit : message.answer().results(i).hits()) {
+            texts.push_back(fmt::format("{} {} {}", hit.rank(), hit.id(), hit.score()));
+          }
+        }
+      }
+      return texts;
+    };
+    v1::ExportRequest own_request = request;
+    own_request.set_collection(tenant_);
+    request.set_collection("shared");
+    Require(required_filter_, request);
+    // Messages of a few sources, so that there are cursors within.
+    request.mutable_options()->set_reply_bytes_max(2'000);
+    std::vector<v1::ExportResponse> messages;
+    std::vector<v1::ExportResponse> own_messages;
+    ASSERT_TRUE(client_.Export(own_request, own_messages).ok());
+    const Outcome outcome = client_.Export(request, messages);
+    ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+    EXPECT_EQ(texts_of(messages), texts_of(own_messages));
+    ASSERT_GT(messages.size(), 2U);
+    EXPECT_EQ(messages.back().cursor(), "");
+    EXPECT_EQ(messages.back().exported_count(), own_messages.back().source_count());
+    EXPECT_EQ(messages.front().source_count(), own_messages.front().source_count());
+
+    const std::size_t half = messages.size() / 2;
+    request.set_cursor(messages[half].cursor());
+    std::vector<v1::ExportResponse> rest;
+    ASSERT_TRUE(client_.Export(request, rest).ok());
+    messages.resize(half + 1);
+    messages.insert(messages.end(), rest.begin(), rest.end());
+    EXPECT_EQ(texts_of(messages), texts_of(own_messages));
+  }
+
   // To the tenant, an item of another is as one that nobody has.
   void ExpectHidden(SeededRandom& random) {
     const std::string hidden = AnyOf(other_ids_, random);
@@ -396,9 +471,10 @@ class TenantsTest : public testing::Test {
   engine::Snapshot snapshot_;  // of "shared", to resolve queries for brute force
   std::string tenant_;
   std::string required_filter_;
-  std::vector<std::string> ids_;        // of the tenant's items
-  std::vector<std::string> other_ids_;  // of the others'
-  std::string last_own_token_;          // of the next page of the tenant's own collection
+  std::vector<std::string> ids_;          // of the tenant's items
+  std::vector<std::string> other_ids_;    // of the others'
+  std::string last_own_token_;            // of the next page of the tenant's own collection
+  std::map<int, std::size_t> explained_;  // by the first reason; 0: returned
   std::size_t rows_seen_ = 0;
   std::size_t pages_ = 0;  // after the first of a call
 
@@ -481,6 +557,38 @@ TEST_F(TenantsTest, NoCallReachesRowsOfAnotherTenant) {
   if (cases == 1) return;
   EXPECT_GT(rows_seen_, 20 * kCases) << "the filters let hardly any row pass";
   EXPECT_GT(pages_, kCases / 4);
+}
+
+TEST_F(TenantsTest, ExplanationsAreThoseOfTheTenantsOwnCollection) {
+  for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + 100 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    SeededRandom random(seed);
+    ActAs(kTenants[random.Below(kTenants.size())], random);
+    std::vector<TenantFilter> filters;
+    ExpectOwnExplanations(CallDrawer(ids_, other_ids_, random).Search(filters), random);
+  }
+  for (const auto reason : {v1::Explanation::REASON_NOT_FOUND, v1::Explanation::REASON_FILTER,
+                            v1::Explanation::REASON_RANK, v1::Explanation::REASON_GROUP_RANK}) {
+    EXPECT_GT(explained_[reason], 100U) << v1::Explanation::Reason_Name(reason);
+  }
+  EXPECT_GT(explained_[0], 50U);
+}
+
+TEST_F(TenantsTest, ExportsAreThoseOfTheTenantsOwnCollection) {
+  SeededRandom random(3);
+  for (const char* const tenant : kTenants) {
+    ActAs(tenant, random);
+    v1::ExportRequest request;
+    request.mutable_options()->set_k(3);
+    ExpectOwnExport(request);
+    request.set_source_filter("year >= 1980");
+    request.mutable_options()->set_filter("year < 1990");
+    ExpectOwnExport(request);
+    request.clear_source_filter();
+    request.set_sources(v1::ExportRequest::SOURCES_USERS);
+    request.mutable_options()->set_exclude_seen(true);
+    ExpectOwnExport(request);
+  }
 }
 
 TEST_F(TenantsTest, AUsersSeenCountHasOwnItemsOnly) {

@@ -101,10 +101,10 @@ def make_fake_gpu_machine(folder: pathlib.Path, program: pathlib.Path, fakes: pa
 
 
 @contextlib.contextmanager
-def running(program: pathlib.Path, *flags: str | pathlib.Path, **variables: str):
-    """`simile serve` with these flags, on ports of its own; stopped at the end."""
+def running(program: pathlib.Path, *flags: str | pathlib.Path, port: int = 0, **variables: str):
+    """`simile serve` with these flags, on ports of its own unless it gets one; stopped at the end."""
     with tempfile.TemporaryDirectory() as home:
-        process = subprocess.Popen([program, "serve", "--port", "0", "--metrics-port", "0", "--log-format", "json", *flags],
+        process = subprocess.Popen([program, "serve", "--port", str(port), "--metrics-port", "0", "--log-format", "json", *flags],
                                    env=environment(home, **variables), stderr=subprocess.PIPE, text=True)
         try:
             printed = []

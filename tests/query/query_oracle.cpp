@@ -151,10 +151,13 @@ float ComparedThreshold(const data::Dataset& dataset, const QueryRequest& reques
                    : request.score_threshold;
 }
 
-}  // namespace
+bool RanksBefore(const Hit& a, const Hit& b) {
+  return a.score != b.score ? a.score > b.score : a.row < b.row;
+}
 
-ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
-                          MatrixView vectors, const std::function<bool(Row)>& passes) {
+// All rows that may be returned, best first.
+std::vector<Hit> AllHits(const data::Dataset& dataset, const QueryRequest& request,
+                         MatrixView vectors, const std::function<bool(Row)>& passes) {
   const std::set<Row> excluded = ExcludedRows(dataset, request);
   const float threshold = ComparedThreshold(dataset, request);
   std::vector<Hit> hits;
@@ -164,9 +167,15 @@ ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& requ
     const float score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
     if (score >= threshold) hits.push_back({row, score});
   }
-  std::ranges::sort(hits, [](const Hit& a, const Hit& b) {
-    return a.score != b.score ? a.score > b.score : a.row < b.row;
-  });
+  std::ranges::sort(hits, RanksBefore);
+  return hits;
+}
+
+}  // namespace
+
+ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
+                          MatrixView vectors, const std::function<bool(Row)>& passes) {
+  std::vector<Hit> hits = AllHits(dataset, request, vectors, passes);
   const std::size_t k = std::size_t{request.offset} + request.k;
   ExpectedAnswer answer;
   if (request.group_by) {
@@ -178,6 +187,36 @@ ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& requ
     answer.hits = std::move(hits);
   }
   return answer;
+}
+
+ExpectedPlace BruteForcePlace(const data::Dataset& dataset, const QueryRequest& request,
+                              MatrixView vectors, const std::function<bool(Row)>& passes, Row row) {
+  std::vector<Hit> hits = AllHits(dataset, request, vectors, passes);
+  ExpectedPlace place;
+  place.score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
+  const std::size_t k = std::size_t{request.offset} + request.k;
+  if (request.diversity) {
+    const std::vector<Hit> chosen = Diverse(dataset, *request.diversity, hits, k);
+    const auto found = std::ranges::find(chosen, row, &Hit::row);
+    if (found != chosen.end()) {
+      place.step = static_cast<std::uint32_t>(found - chosen.begin() + 1);
+    }
+  }
+  // As if it could be returned.
+  const Hit own{row, place.score};
+  const auto before = std::ranges::lower_bound(hits, own, RanksBefore);
+  place.rank = static_cast<std::uint64_t>(before - hits.begin() + 1);
+  if (before == hits.end() || before->row != row) hits.insert(before, own);
+  if (!request.group_by) return place;
+  const auto groups =
+      Grouped(dataset, {request.group_by->field, UINT32_MAX}, hits, hits.size() * 8);
+  for (const std::string& keyword : GroupsOf(dataset, row, request.group_by->field)) {
+    const auto group = std::ranges::find(groups, keyword, &ExpectedAnswer::Group::keyword);
+    const auto hit = std::ranges::find(group->hits, row, &Hit::row);
+    place.groups.push_back({keyword, static_cast<std::uint64_t>(group - groups.begin() + 1),
+                            static_cast<std::uint64_t>(hit - group->hits.begin() + 1)});
+  }
+  return place;
 }
 
 }  // namespace simile::query

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,5 +29,20 @@ struct ExpectedAnswer {
 //   passes   whether the filters let a row pass
 ExpectedAnswer BruteForce(const data::Dataset& dataset, const QueryRequest& request,
                           MatrixView vectors, const std::function<bool(Row)>& passes);
+
+// The rank of a row among all rows that may be returned, by the same definitions.
+struct ExpectedPlace {
+  struct Group {
+    std::string keyword;
+    std::uint64_t group_rank = 0;
+    std::uint64_t rank_in_group = 0;
+  };
+  float score = 0;
+  std::uint64_t rank = 0;
+  std::vector<Group> groups;          // in the order of their keywords
+  std::optional<std::uint32_t> step;  // of diversity, that chose it
+};
+ExpectedPlace BruteForcePlace(const data::Dataset& dataset, const QueryRequest& request,
+                              MatrixView vectors, const std::function<bool(Row)>& passes, Row row);
 
 }  // namespace simile::query

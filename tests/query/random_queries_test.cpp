@@ -2,12 +2,16 @@
 // batch. A failure prints the seed of its case; SIMILE_QUERY_SEED=<seed> runs that case alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <ostream>
 #include <string>
 
 #include "backend/cpu/scan_backend.h"
 #include "backend/small_blocks.h"
+#include "base/unasked_work.h"
+#include "query/explanation.h"
 #include "query/query_case.h"
 #include "query/query_oracle.h"
 
@@ -74,6 +78,50 @@ class RandomQueriesTest : public ::testing::TestWithParam<Subject> {
     }
   }
 
+  // Explains some rows of each kind of request, and compares their places and reasons with brute
+  // force.
+  void ExpectExplained(const std::shared_ptr<const data::Dataset>& dataset,
+                       const QueryRequest& request, SeededRandom& random) {
+    const engine::SnapshotPtr snapshot = SnapshotOn(*backend_, dataset);
+    std::vector<std::unique_ptr<engine::SearchTask>> tasks;
+    tasks.push_back(TaskOf(snapshot, {request}));
+    engine::ResolvedQuery& query = tasks.front()->queries.front();
+    std::vector<std::string> ids;
+    for (std::size_t i = random.Between(1, 12); i > 0; --i) {
+      ids.push_back(std::to_string(random.Below(dataset->ids.size())));
+    }
+    const std::vector<std::string_view> views(ids.begin(), ids.end());
+    base::LongWork work = tests::UnaskedWork();
+    auto items = CheckItems(*snapshot, request, {}, views, work);
+    ASSERT_TRUE(items.ok()) << items.status();
+    query.explained = ComparableRows(*items);
+    const AnswerCriteria criteria(query, request);
+    const data::Matrix& vectors = tasks.front()->vectors;
+    const auto passes = [&](Row row) { return FilterPasses(request.filter, *dataset, row); };
+    const ExpectedAnswer answer = BruteForce(*dataset, request, vectors.view(), passes);
+    const engine::QueryResult result = RunBatch(tasks).front().front();
+    ASSERT_EQ(result.places.rows.size(), query.explained.size());
+    for (CheckedItem& item : *items) {
+      ASSERT_TRUE(item.row);
+      const auto place = std::ranges::find(result.places.rows, *item.row, &engine::RowPlace::row);
+      if (place == result.places.rows.end()) {
+        EXPECT_TRUE(std::ranges::binary_search(dataset->skipped_rows, *item.row));
+        EXPECT_EQ(item.reasons.front(), Reason::kNotSearchable);
+        ++explained_[static_cast<std::size_t>(Reason::kNotSearchable)];
+        continue;
+      }
+      AddPlaceReasons(*place, criteria, item.reasons);
+      ExpectPlace(*place, criteria,
+                  BruteForcePlace(*dataset, request, vectors.view(), passes, *item.row));
+      EXPECT_EQ(item.reasons.empty(), Returns(answer, request.offset, *item.row)) << item.id;
+      EXPECT_NE(ExplanationText(*snapshot, item, &*place, criteria, result.places.score_needed),
+                "");
+      ++explained_[item.reasons.empty() ? 0 : static_cast<std::size_t>(item.reasons.front())];
+    }
+  }
+  // How many items had this reason first; 0: were returned.
+  std::size_t explained(std::size_t reason) const { return explained_[reason]; }
+
   // Searches after the first, of all cases.
   std::uint64_t rounds() const { return rounds_; }
   // Whether all cases have run: only then do the tests check counts over all of them.
@@ -100,7 +148,42 @@ class RandomQueriesTest : public ::testing::TestWithParam<Subject> {
     }
   }
 
+  static bool Returns(const ExpectedAnswer& answer, std::size_t offset, Row row) {
+    const auto has = [row](const std::vector<Hit>& hits) {
+      return std::ranges::find(hits, row, &Hit::row) != hits.end();
+    };
+    for (std::size_t i = offset; i < answer.hits.size(); ++i) {
+      if (answer.hits[i].row == row) return true;
+    }
+    for (std::size_t i = offset; i < answer.groups.size(); ++i) {
+      if (has(answer.groups[i].hits)) return true;
+    }
+    return false;
+  }
+
+  static void ExpectPlace(const engine::RowPlace& place, const AnswerCriteria& criteria,
+                          const ExpectedPlace& expected) {
+    EXPECT_EQ(place.score, expected.score) << place.row;
+    EXPECT_EQ(place.rows_before + 1, expected.rank) << place.row;
+    ASSERT_EQ(place.groups.size(), expected.groups.size()) << place.row;
+    for (std::size_t i = 0; i < place.groups.size(); ++i) {
+      EXPECT_EQ(criteria.grouping->field.Text(place.groups[i].number), expected.groups[i].keyword);
+      EXPECT_EQ(place.groups[i].groups_before + 1, expected.groups[i].group_rank) << place.row;
+      EXPECT_EQ(place.groups[i].rows_before + 1, expected.groups[i].rank_in_group) << place.row;
+    }
+    const bool chosen = place.diversity && place.diversity->chosen;
+    EXPECT_EQ(chosen, expected.step.has_value()) << place.row;
+    if (chosen) {
+      EXPECT_EQ(place.diversity->step, *expected.step) << place.row;
+      EXPECT_EQ(place.diversity->marginal_relevance, place.diversity->chosen_marginal_relevance);
+    } else if (place.diversity) {
+      EXPECT_LE(place.diversity->marginal_relevance, place.diversity->chosen_marginal_relevance)
+          << place.row;
+    }
+  }
+
   const std::unique_ptr<Backend> backend_ = GetParam().make();
+  std::array<std::size_t, 15> explained_{};
   std::uint64_t rounds_ = 0;
   bool all_ran_ = true;
 };
@@ -180,6 +263,31 @@ TEST_P(RandomQueriesTest, MixedBatchesAreBruteForces) {
     }
     ExpectBruteForce(dataset, requests, random.OneIn(2));
   });
+}
+
+TEST_P(RandomQueriesTest, ExplanationsAreBruteForces) {
+  Repeat(1'000, [this](SeededRandom& random) {
+    const auto dataset = RandomCollection(random);
+    QueryRequest request = DrawRequest(static_cast<Kind>(random.Below(7)), *dataset, random);
+    if (random.OneIn(3)) {
+      const char* const fields[] = {"tags", "series", "year", "codes"};
+      request.k = std::min<std::uint32_t>(request.k, 30);
+      request.group_by = {fields[random.Below(std::size(fields))],
+                          static_cast<std::uint32_t>(random.Between(1, 4))};
+    } else if (request.k <= 20 && random.OneIn(2)) {
+      request.diversity = {static_cast<float>(random.Below(11)) / 10.0F,
+                           request.k + request.offset + 20};
+    }
+    ExpectExplained(dataset, request, random);
+  });
+  if (!all_ran()) return;
+  for (const Reason reason :
+       {Reason::kNotSearchable, Reason::kFilter, Reason::kExcluded, Reason::kSeen, Reason::kInQuery,
+        Reason::kThreshold, Reason::kRank, Reason::kOffset, Reason::kDiversity, Reason::kNoGroup,
+        Reason::kGroupRank, Reason::kRankInGroup}) {
+    EXPECT_GT(explained(static_cast<std::size_t>(reason)), 2U) << static_cast<int>(reason);
+  }
+  EXPECT_GT(explained(0), 200U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, RandomQueriesTest,

@@ -287,12 +287,12 @@ std::string DifferenceOfLayouts(SearchReply::Parts parts) {
   constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
   parts.columns = nullptr;
   const v1::SearchResponse with_hits = Written(SearchReply(parts, kBytesMax));
-  const auto columns =
-      HitColumns::Create(parts.snapshot, parts.shape, parts.sees_all_rows, parts.pages, kBytesMax);
+  const auto columns = HitColumns::Create(parts.receipt.snapshot, parts.shape,
+                                          parts.receipt.sees_all_rows, parts.pages, kBytesMax);
   Require(columns != nullptr, "columns larger than hits");
   parts.columns = columns.get();
   const v1::SearchResponse with_columns = Written(SearchReply(parts, kBytesMax));
-  RequireTypes(with_columns.columns(), parts.snapshot.dataset->payload);
+  RequireTypes(with_columns.columns(), parts.receipt.snapshot.dataset->payload);
   return DifferenceOfLayouts(with_columns, with_hits);
 }
 

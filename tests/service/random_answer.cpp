@@ -236,13 +236,13 @@ void RandomAnswer::DrawReceipt(const Draw& draw) {
 }
 
 SearchReply::Parts RandomAnswer::parts() const {
-  return {.snapshot = *snapshot_,
-          .shape = shape_,
+  return {.shape = shape_,
           .pages = pages_,
-          .receipt = receipt_,
-          .brief_receipt = brief_receipt_,
-          .request_id = request_id_,
-          .total_us = total_us_,
+          .receipt = {.snapshot = *snapshot_,
+                      .receipt = receipt_,
+                      .is_brief = brief_receipt_,
+                      .request_id = request_id_,
+                      .total_us = total_us_},
           .next_page_token = next_page_token_,
           .notes = notes_};
 }

@@ -43,7 +43,7 @@ void FillHits(const SearchReply::Parts& parts, std::span<const Hit> hits, std::u
     v1::Hit& message = *messages.Add();
     message.set_rank(++offset);
     message.set_score(hit.score);
-    FillRow(parts.snapshot, parts.shape, hit.row, message);
+    FillRow(parts.receipt.snapshot, parts.shape, hit.row, message);
   }
 }
 
@@ -78,7 +78,7 @@ void FillResult(const SearchReply::Parts& parts, const ResultPage& page, v1::Sea
   for (const std::string& note : page.notes) result.add_notes(note);
 }
 
-void FillReceipt(const SearchReply::Parts& parts, v1::Receipt& message) {
+void FillReceipt(const ReceiptParts& parts, v1::Receipt& message) {
   const observe::Receipt& receipt = parts.receipt;
   message.set_backend(KindOf(receipt.served_by->info));
   message.set_snapshot_id(parts.snapshot.id);
@@ -91,7 +91,7 @@ void FillReceipt(const SearchReply::Parts& parts, v1::Receipt& message) {
     added.set_snapshot_id(of_items->id());
     added.set_snapshot_version(of_items->version());
   }
-  if (parts.brief_receipt) return;
+  if (parts.is_brief) return;
   message.set_device(receipt.served_by->info.device);
   for (const std::string_view engine : receipt.engines) message.add_engines(std::string(engine));
   message.set_reason(receipt.served_by->reason);
@@ -120,7 +120,7 @@ v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
 template <class Response>
 void FillResponse(const SearchReply::Parts& parts, Response& response) {
   for (const ResultPage& page : parts.pages) FillResult(parts, page, *response.add_results());
-  FillReceipt(parts, *response.mutable_receipt());
+  FillReceipt(parts.receipt, *response.mutable_receipt());
   response.set_next_page_token(std::string(parts.next_page_token));
   for (const std::string& note : parts.notes) response.add_notes(note);
   for (const v1::SearchResult& result : response.results()) {

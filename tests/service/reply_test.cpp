@@ -79,14 +79,14 @@ class SearchReplyTest : public testing::Test {
   }
 
   SearchReply::Parts Parts() const {
-    return {.snapshot = *snapshot_,
-            .shape = shape_,
+    return {.shape = shape_,
             .pages = pages_,
-            .receipt = receipt_,
-            .item_snapshots = item_snapshots_,
-            .brief_receipt = brief_receipt_,
-            .request_id = "4f1c",
-            .total_us = 9,
+            .receipt = {.snapshot = *snapshot_,
+                        .receipt = receipt_,
+                        .item_snapshots = item_snapshots_,
+                        .is_brief = brief_receipt_,
+                        .request_id = "4f1c",
+                        .total_us = 9},
             .next_page_token = "next",
             .notes = {}};
   }

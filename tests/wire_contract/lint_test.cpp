@@ -220,7 +220,8 @@ TEST(LintTest, SaysOfEveryMethodWhetherItMayBeRepeated) {
       levels,
       testing::UnorderedElementsAre(
           Pair("Search", "NO_SIDE_EFFECTS"), Pair("Recommend", "NO_SIDE_EFFECTS"),
-          Pair("SearchStream", "NO_SIDE_EFFECTS"), Pair("Fetch", "NO_SIDE_EFFECTS"),
+          Pair("SearchStream", "NO_SIDE_EFFECTS"), Pair("Explain", "NO_SIDE_EFFECTS"),
+          Pair("Export", "NO_SIDE_EFFECTS"), Pair("Fetch", "NO_SIDE_EFFECTS"),
           Pair("Lookup", "NO_SIDE_EFFECTS"), Pair("ListCollections", "NO_SIDE_EFFECTS"),
           Pair("GetCollection", "NO_SIDE_EFFECTS"), Pair("DescribeFields", "NO_SIDE_EFFECTS"),
           Pair("GetServerInfo", "NO_SIDE_EFFECTS"), Pair("GetStats", "NO_SIDE_EFFECTS"),

@@ -77,6 +77,10 @@ class Client(Connection):
             value: T = end.value
             return value
 
+    def stream_of(self, call: calls.Call) -> Any:
+        """The messages of a streamed call, to be iterated. Raises grpc.RpcError."""
+        return self._method(call)(call.request, timeout=call.timeout, metadata=self._metadata())
+
     async def _call(self, call: calls.Call) -> Any:
         attempts = calls.Attempts(call)
         while True:
@@ -141,6 +145,27 @@ class Collection(NamedCollection[Client]):
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
+
+    async def explain(self, query: Any, ids: queries.Ids, k: int = 10, *, exclude_seen: bool = False,
+                      cold_start: Optional[str] = None, **options: Any) -> list[calls.Explanation]:
+        """Why each item is, or is not, among the k hits of a query."""
+        return await self._client.run(calls.explain(self.name, query, ids, exclude_seen, cold_start, self._options(k, options)))
+
+    async def export(self, k: int = 10, *, sources: str = "items", source_filter: str = "", cursor: str = "",
+                     exclude_seen: bool = False, **options: Any) -> AsyncIterator[calls.ExportPart]:
+        """The k neighbours of every item, or recommendations for every user, in parts, in the order of the loaded files."""
+        run = calls.Export(self.name, sources, source_filter, cursor, exclude_seen, self._options(k, options))
+        while True:
+            try:
+                async for response in self._client.stream_of(run.stream()):
+                    yield run.part(response)
+                    if run.ended:
+                        return
+                run.check_end()
+                return
+            except grpc.RpcError as error:
+                wait = run.wait_after(error)
+            await asyncio.sleep(wait)
 
     async def fetch(self, ids: queries.Ids, *, timeout: Optional[float] = None) -> list[calls.Row]:
         """Items in the order of the ids: `id` and `payload` of each."""

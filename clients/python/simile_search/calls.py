@@ -20,15 +20,21 @@ QUERIES_PER_CALL = 1024       # limits.queries_per_call_max
 EXCLUSIONS_PER_CALL = 262_144  # limits.exclusions_per_call_max
 DIVERSITY_PAIRS_PER_CALL = 2_000_000  # limits.diversity_pairs_per_call_max
 GROUP_ROWS_PER_CALL = 200_000  # limits.group_rows_per_call_max
+EXPLAINED_IDS = 100  # limits.explained_ids_max
 DEFAULT_TIMEOUT = 10.0
 
 _LAYOUT_COLUMNS = 2
 _SELECTION_ALL, _SELECTION_NONE = 1, 2
 _PRIORITY_BULK = 2
 _COLD_START_ORDERS = {"newest": 1, "popular": 2}
+_SOURCES = {"items": 1, "users": 2}
 _QUALITIES = {1: "whole", 2: "prefix", 3: "part"}
 _RETRIED = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.FAILED_PRECONDITION)
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0  # before a call is made again that has no RetryInfo
+_EXPORT_S = 300.0  # of one stream: a longer export is resumed in another
+# How the stream of an export may end that is resumed: after a wait, or once at once until the next part has come.
+_RESUMED_AFTER_WAIT = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
+_RESUMED_AT_ONCE = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
 
 _PLAIN_OPTIONS = ("filter", "required_filter", "offset", "score_threshold", "with_vectors", "with_rows", "partial", "expected_snapshot_id")
 _OPTIONS = (*_PLAIN_OPTIONS, "k", "timeout", "as_stored", "bulk", "payload", "diversity", "group_by", "allow_ids", "exclude_ids",
@@ -156,11 +162,7 @@ def similar(collection: str, ids: queries.Ids, options: Options) -> Steps[answer
 def recommend(collection: str, users: queries.Ids, exclude_seen: bool, cold_start: Optional[str],
               options: Options) -> Steps[answers.Answer]:
     names = queries.ids_of(users)
-    options.message.exclude_seen = exclude_seen
-    if cold_start is not None:
-        if cold_start not in _COLD_START_ORDERS:
-            raise errors.InvalidRequest(f"cold_start is {cold_start!r}; give \"newest\" or \"popular\"")
-        options.message.cold_start.order = _COLD_START_ORDERS[cold_start]
+    _set_user_options(options, exclude_seen, cold_start)
 
     def make(clock: Clock, begin: int, end: int) -> Call:
         request = messages.RecommendRequest(collection=collection, user_ids=names[begin:end], options=options.message)
@@ -169,12 +171,129 @@ def recommend(collection: str, users: queries.Ids, exclude_seen: bool, cold_star
     return (yield from _all_queries(len(names), options.queries_per_call, options, make))
 
 
+class Explanation(NamedTuple):
+    """Why an item is, or is not, in the answer to a query.
+
+    reasons  none for an item that is returned: the names of simile.v1.Explanation.Reason, such as "filter" and "rank_in_group"
+    text     the same as a sentence
+    score    canonical, also of an item that is not returned; None where it was not compared
+    rank     among all rows that may be returned, 1 is best; for another item the rank that it would have
+    message  simile.v1.Explanation: also the parts of the filter, the step of diversity, the places in groups
+    """
+    id: str
+    returned: bool
+    reasons: list[str]
+    text: str
+    score: Optional[float]
+    rank: Optional[int]
+    message: Any
+
+
+def explain(collection: str, query: Any, ids: queries.Ids, exclude_seen: bool, cold_start: Optional[str],
+            options: Options) -> Steps[list[Explanation]]:
+    _set_user_options(options, exclude_seen, cold_start)
+    encode = encoder_of(queries.Query(query) if queries.is_id(query) else query, options)
+    if encode.query_count != 1:
+        raise errors.InvalidRequest(f"{encode.query_count} queries; one is explained at a time")
+    request = messages.ExplainRequest(search=_search_request(collection, encode, options))
+    names = queries.ids_of(ids)
+
+    def make(clock: Clock, begin: int, end: int) -> Call:
+        del request.ids[:]
+        request.ids.extend(names[begin:end])
+        return clock.call("SearchService/Explain", request, messages.ExplainResponse, begin)
+
+    def pin(response: Any) -> None:
+        request.search.options.expected_snapshot_id = response.receipt.snapshot_id
+
+    responses = yield from _all(len(names), EXPLAINED_IDS, options.timeout, make, pin)
+    return [_explanation_of(each) for response in responses for each in response.explanations]
+
+
+def _explanation_of(message: Any) -> Explanation:
+    names = messages.Explanation.DESCRIPTOR.enum_types_by_name["Reason"].values_by_number
+    reasons = [names[reason].name.replace("REASON_", "").lower() if reason in names else "unknown" for reason in message.reasons]
+    return Explanation(message.id, message.returned, reasons, message.text, message.score if message.HasField("score") else None,
+                       message.rank if message.HasField("rank") else None, message)
+
+
+def _set_user_options(options: Options, exclude_seen: bool, cold_start: Optional[str]) -> None:
+    options.message.exclude_seen = exclude_seen
+    if cold_start is None:
+        return
+    if cold_start not in _COLD_START_ORDERS:
+        raise errors.InvalidRequest(f"cold_start is {cold_start!r}; give \"newest\" or \"popular\"")
+    options.message.cold_start.order = _COLD_START_ORDERS[cold_start]
+
+
+class ExportPart(NamedTuple):
+    """The answers of some sources of an export.
+
+    source_ids  the item or user of each query of the answer
+    cursor      continues after this part: Collection.export(cursor=...); empty for the last
+    exported    sources that are answered so far, of `total`
+    """
+    source_ids: list[str]
+    answer: answers.Answer
+    cursor: str
+    exported: int
+    total: int
+
+
+class Export:
+    """The state of an export: makes its streams, and resumes after a stream that ended early."""
+
+    def __init__(self, collection: str, sources: str, source_filter: str, cursor: str, exclude_seen: bool, options: Options):
+        if sources not in _SOURCES:
+            raise errors.InvalidRequest(f"sources is {sources!r}; give \"items\" or \"users\"")
+        _set_user_options(options, exclude_seen, None)
+        self._options = options
+        self._request = messages.ExportRequest(collection=collection, sources=_SOURCES[sources], options=options.message)
+        queries.set_field(self._request, "source_filter", source_filter)
+        queries.set_field(self._request, "cursor", cursor)
+        self._attempts: Optional[Attempts] = None  # since the last part
+        self._part_came = False
+
+    def stream(self) -> Call:
+        """The next stream. Its timeout is for gRPC."""
+        self._call = Clock(_EXPORT_S).call("SearchService/Export", self._request, messages.ExportResponse)._replace(streamed=True)
+        return self._call
+
+    def part(self, response: Any) -> ExportPart:
+        self._attempts, self._part_came = None, True
+        self._request.cursor = response.cursor
+        return ExportPart(list(response.source_ids), answers.Answer([response.answer], self._options.k), response.cursor,
+                          response.exported_count, response.source_count)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last part has come."""
+        return self._part_came and not self._request.cursor
+
+    def check_end(self) -> None:
+        """Raises where a stream has ended without an error and without its last part."""
+        if self._request.cursor:
+            raise errors.SimileError("the server ended the export before its last part")
+
+    def wait_after(self, error: Any) -> float:
+        """Seconds until the next stream. Raises what the caller gets where there is none.
+
+        error  a grpc.RpcError
+        """
+        first = self._attempts is None
+        if error.code() not in _RESUMED_AFTER_WAIT + _RESUMED_AT_ONCE:
+            raise errors.of_call(error, 0, self._options.timeout) from None
+        if self._attempts is None:
+            timeout = self._options.timeout
+            self._attempts = Attempts(self._call._replace(timeout=timeout, ends_at=time.monotonic() + timeout))
+        return 0.0 if first and error.code() in _RESUMED_AT_ONCE else self._attempts.wait_after(error)
+
+
 def first_page(collection: str, asked: Any, options: Options) -> Any:
     """The SearchRequest of the first page. The queries of all pages are those of one call."""
     encode = encoder_of(asked, options)
     options.message.paged = True
-    request = messages.SearchRequest(collection=collection, options=options.message).SerializeToString()
-    return messages.SearchRequest.FromString(request + encode.slice(0, encode.query_count))
+    return _search_request(collection, encode, options)
 
 
 def page(request: Any, options: Options) -> Steps[answers.Answer]:
@@ -285,6 +404,12 @@ def encoder_of(asked: Any, options: Options) -> Encoder:
     row_bytes = max(1, matrix.shape[1] * matrix.dtype.itemsize)
     return Encoder(len(matrix), max(1, left // row_bytes),
                     lambda begin, end: vectors.queries_of(matrix[begin:end], options.as_stored))
+
+
+def _search_request(collection: str, encode: Encoder, options: Options) -> Any:
+    """The SearchRequest of all queries."""
+    request = messages.SearchRequest(collection=collection, options=options.message).SerializeToString()
+    return messages.SearchRequest.FromString(request + encode.slice(0, encode.query_count))
 
 
 def _encoded(number: int, query: Any, as_stored: bool) -> bytes:

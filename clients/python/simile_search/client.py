@@ -71,6 +71,10 @@ class Client(Connection):
             value: T = end.value
             return value
 
+    def stream_of(self, call: calls.Call) -> Iterator[Any]:
+        """The messages of a streamed call. Raises grpc.RpcError."""
+        return self._method(call)(call.request, timeout=call.timeout, metadata=self._metadata())  # type: ignore[no-any-return]
+
     def _call(self, call: calls.Call) -> Any:
         attempts = calls.Attempts(call)
         while True:
@@ -165,6 +169,40 @@ class Collection(NamedCollection[Client]):
             finally:
                 for future in waiting:
                     future.cancel()
+
+    def explain(self, query: Any, ids: queries.Ids, k: int = 10, *, exclude_seen: bool = False, cold_start: Optional[str] = None,
+                **options: Any) -> list[calls.Explanation]:
+        """Why each item is, or is not, among the k hits of a query. The server scores every row.
+
+        query    one, as search takes it, or an item's id; Query(user=...) for recommend
+        options  those of the search
+        Costs one scan of the collection for every 100 ids, and for each vector of the query.
+        """
+        return self._client.run(calls.explain(self.name, query, ids, exclude_seen, cold_start, self._options(k, options)))
+
+    def export(self, k: int = 10, *, sources: str = "items", source_filter: str = "", cursor: str = "", exclude_seen: bool = False,
+               **options: Any) -> Iterator[calls.ExportPart]:
+        """The k neighbours of every item, or recommendations for every user, in parts, in the order of the loaded files.
+
+        sources        "items" or "users"
+        source_filter  only items that pass
+        cursor         of the last part that was saved: the export resumes after it
+        options        those of search
+        All parts are of one content. A stream that ends early is resumed: the server stopped, or was busy. `timeout` is how long
+        that may take until the next part. exporting.write_export writes a file.
+        """
+        run = calls.Export(self.name, sources, source_filter, cursor, exclude_seen, self._options(k, options))
+        while True:
+            try:
+                for response in self._client.stream_of(run.stream()):
+                    yield run.part(response)
+                    if run.ended:
+                        return
+                run.check_end()
+                return
+            except grpc.RpcError as error:
+                wait = run.wait_after(error)
+            time.sleep(wait)
 
     def fetch(self, ids: queries.Ids, *, timeout: Optional[float] = None) -> list[calls.Row]:
         """Items in the order of the ids: `id` and `payload` of each. Raises NotFound for unknown ids."""

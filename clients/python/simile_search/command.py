@@ -1,6 +1,8 @@
-"""The command `simile` of this package. `simile import` is here; for all else the command becomes the server's program.
+"""The command `simile` of this package. `simile import` and `simile export` are here; for all else the command becomes the server's
+program.
 
     simile import films.parquet films/
+    simile export films neighbours.parquet -k 20
     simile serve --collection films=films/
 """
 
@@ -16,10 +18,19 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn, Optional
 
-from . import importing
+import grpc
+
+from . import client, errors, exporting, importing
 
 _ELF = b"\x7fELF"
 _MISUSE = 64  # as the server's program
+_ERASE_LINE = "\r\x1b[K"
+_EXPORT_EXAMPLES = """examples:
+  simile export films neighbours.parquet -k 20 --source-filter 'year >= 1990'
+  simile export films recommendations.jsonl --sources users --exclude-seen --payload title
+
+Run the same command again to resume a stopped export.
+"""
 _EXAMPLES = """examples:
   simile import films.parquet films/
   simile import embeddings.npy films.csv films/ --id film_code
@@ -59,10 +70,12 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["import"]:
-        return _import(words[1:])
+    own = {"import": _import, "export": _export}.get(words[0] if words else "")
+    if own is not None:
+        return own(words[1:])
     if words in ([], ["--help"], ["-h"]):
-        print("Of the Python package: simile import --help writes tables as a collection. Of the server's program:\n", flush=True)
+        print("Commands of the Python package:\n  simile import  writes tables as a collection\n"
+              "  simile export  writes the answers of every item or user to a file\nCommands of the server's program:\n", flush=True)
     program = find_program()
     if program is None:
         print(f"error: {why_no_program(words[0] if words else 'serve')}", file=sys.stderr)
@@ -96,6 +109,56 @@ def _import(words: Sequence[str]) -> int:
     else:
         _print(report)
     return 0
+
+
+def _export(words: Sequence[str]) -> int:
+    parser = _Parser(prog="simile export", description="Writes the neighbours of every item, or recommendations for every user, to a file.",
+                     epilog=_EXPORT_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("collection", metavar="COLLECTION")
+    parser.add_argument("file", metavar="FILE", help="to write: .jsonl, or .parquet (needs pyarrow)")
+    parser.add_argument("--sources", choices=("items", "users"), default="items", help="what to export (default items)")
+    parser.add_argument("-k", type=int, default=10, metavar="COUNT", help="hits of each item or user (default 10)")
+    parser.add_argument("--filter", metavar="TEXT", help="only hits that pass: 'genres:\"Drama\" AND year >= 1990'")
+    parser.add_argument("--source-filter", metavar="TEXT", default="", help="export only the items that pass")
+    parser.add_argument("--exclude-seen", action="store_true", help="leave out items that the user has seen")
+    parser.add_argument("--score-threshold", type=float, metavar="SCORE", help="leave out hits with a lower score")
+    parser.add_argument("--payload", metavar="FIELD[,FIELD...]", help="fields of each hit (default none)")
+    parser.add_argument("--restart", action="store_true", help="discard an unfinished export to this file and start again")
+    parser.add_argument("--server", metavar="HOST:PORT", default=os.environ.get("SIMILE_SERVER", "localhost:50051"),
+                        help="default SIMILE_SERVER, else localhost:50051")
+    parser.add_argument("--ca", metavar="FILE", default=os.environ.get("SIMILE_CA"),
+                        help="connect by TLS and trust the authorities in this PEM file (default SIMILE_CA)")
+    parser.add_argument("--token-file", metavar="FILE", default=os.environ.get("SIMILE_TOKEN_FILE"),
+                        help="send the token in this file (default SIMILE_TOKEN_FILE, or SIMILE_TOKEN itself)")
+    parser.add_argument("--json", action="store_true", help="print what was written as one JSON object")
+    given = parser.parse_args(words)
+    terminal = sys.stderr.isatty()
+    options = {"filter": given.filter, "score_threshold": given.score_threshold, "exclude_seen": given.exclude_seen,
+               "payload": given.payload.split(",") if given.payload else None}
+    try:
+        token = pathlib.Path(given.token_file).read_text("utf-8").strip() if given.token_file else os.environ.get("SIMILE_TOKEN")
+        credentials = grpc.ssl_channel_credentials(pathlib.Path(given.ca).read_bytes()) if given.ca else None
+        with client.connect(given.server, token=token, credentials=credentials) as connected:
+            report = exporting.write_export(connected.collection(given.collection), given.file, given.k, sources=given.sources,
+                                            source_filter=given.source_filter, restart=given.restart,
+                                            progress=_draw if terminal else None,
+                                            **{name: value for name, value in options.items() if value is not None})
+    except (exporting.ExportFailed, errors.SimileError, OSError) as error:
+        print(f"{_ERASE_LINE if terminal else ''}error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{_ERASE_LINE if terminal else ''}stopped; run the same command again to resume", file=sys.stderr)
+        return 130
+    print(_ERASE_LINE if terminal else "", end="", file=sys.stderr)
+    resumed = f", {report.resumed:,} of them by an earlier run" if report.resumed else ""
+    print(json.dumps(dataclasses.asdict(report)) if given.json
+          else f"wrote {report.path}: answers of {report.sources:,} {given.sources}{resumed}, from content {report.snapshot_id[:8]}")
+    return 0
+
+
+def _draw(done: int, total: int) -> None:
+    bar = "#" * (30 * done // max(1, total))
+    print(f"\r[{bar:<30}] {done:,} of {total:,}", end="", file=sys.stderr, flush=True)
 
 
 def _print(report: importing.Report) -> None:

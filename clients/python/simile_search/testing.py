@@ -17,8 +17,8 @@ from . import client, command
 
 _ADDRESS = re.compile(r"\Alistening on ([^ ,;]+)")
 _STOP_S = 60  # a server drains before it stops
-# What says where a server listens, who may call and what it serves.
-_NOT_INHERITED = ("SIMILE_SERVER_", "SIMILE_COLLECTION", "SIMILE_CONFIG", "SIMILE_ACCESS")
+# What says where a server listens, who may call and what it serves, and the variable of `serve`, which no server knows.
+_NOT_INHERITED = ("SIMILE_PROGRAM", "SIMILE_SERVER_", "SIMILE_COLLECTION", "SIMILE_CONFIG", "SIMILE_ACCESS")
 
 
 @contextlib.contextmanager

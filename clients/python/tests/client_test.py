@@ -256,6 +256,104 @@ class ClientTest(unittest.TestCase):
         with self.assertRaisesRegex(simile.InvalidRequest, "query 1 is a str among others of type Query"):
             self.collection.search([simile.Query("a"), "b"])
 
+    def test_explains_items_as_all_scores_say(self):
+        unit = self.vectors.astype("f8") / np.linalg.norm(self.vectors.astype("f8"), axis=1, keepdims=True)
+        random = np.random.default_rng(7)
+        years = np.asarray([film["year"] or 0 for film in self.films])
+        for _ in range(10):
+            vector, rows, k = random.normal(size=384), random.choice(5000, 100, replace=False), int(random.integers(1, 2000))
+            scores = unit @ (vector / np.linalg.norm(vector))
+            passes = years >= 1990
+            found = self.collection.explain(vector, [self.films[row]["media_id"] for row in rows], k, filter="year >= 1990")
+            near = self.collection.search(vector, k, filter="year >= 1990", with_rows=True)
+            returned = set(near.rows[near.rows >= 0].tolist())
+            for row, item in zip(rows.tolist(), found):
+                self.assertEqual(item.returned, row in returned, item)
+                self.assertAlmostEqual(item.score, scores[row], delta=2e-6)
+                self.assertLessEqual(abs(item.rank - 1 - (passes & (scores > scores[row])).sum()), 2, item)
+                self.assertEqual("filter" in item.reasons, not passes[row], item)
+                self.assertEqual("rank" in item.reasons, item.rank > k, item)
+                self.assertEqual([clause.passes for clause in item.message.clauses], [passes[row]])
+
+    def test_explains_each_kind_of_reason(self):
+        def reasons(query, item, k=10, **options):
+            explanation, = self.collection.explain(query, item, k, **options)
+            self.assertEqual(explanation.returned, not explanation.reasons)
+            self.assertEqual(explanation.text.startswith("returned"), explanation.returned, explanation.text)
+            return explanation.reasons
+
+        near = self.collection.similar("toy-story-1995", k=30).ids[0].tolist()
+        self.assertEqual(reasons("toy-story-1995", near[3]), [])
+        self.assertEqual(reasons("toy-story-1995", near[20]), ["rank"])
+        self.assertEqual(reasons("toy-story-1995", near[3], offset=5), ["offset"])
+        self.assertEqual(reasons("toy-story-1995", "toy-story-1995"), ["in_query"])
+        self.assertEqual(reasons("toy-story-1995", "no-such-film"), ["not_found"])
+        film = next(film for film in self.films if film["media_id"] == near[3])
+        self.assertEqual(reasons(simile.Query(self.vectors[0]), near[3], required_filter=f"year != {film['year']}"), ["not_found"])
+        self.assertEqual(reasons("toy-story-1995", near[3], exclude_ids=[near[3]]), ["excluded"])
+        self.assertEqual(reasons("toy-story-1995", near[3], allow_ids=[near[2]]), ["not_allowed"])
+        self.assertEqual(reasons("toy-story-1995", near[3], score_threshold=0.99), ["threshold"])
+        diverse = self.collection.search(simile.Query("toy-story-1995"), k=5, diversity=0.1).ids[0].tolist()
+        left_out = next(film for film in near[:20] if film not in diverse)
+        self.assertEqual(reasons("toy-story-1995", left_out, 5, diversity=0.1), ["diversity"])
+        self.assertEqual(reasons("toy-story-1995", diverse[4], 5, diversity=0.1), [])
+        groups = self.collection.search(simile.Query("toy-story-1995"), k=3, group_by="year")
+        self.assertEqual(reasons("toy-story-1995", groups.ids[0, 0], 3, group_by="year"), [])
+        self.assertIn(reasons("toy-story-1995", near[29], 3, group_by="year")[0], ("group_rank", "rank_in_group"))
+        user = json.loads((FILMS / "user_ids.json").read_text(encoding="utf-8"))["user_ids"][0]
+        taken = self.collection.recommend(user, k=5).ids[0, 0]
+        self.assertEqual(reasons(simile.Query(user=user), taken, 5), [])
+        with self.assertRaisesRegex(simile.InvalidRequest, "2 queries"):
+            self.collection.explain(self.vectors[:2], "heat-1995")
+        self.assertEqual(len(self.collection.explain("toy-story-1995", [film["media_id"] for film in self.films[:250]])), 250)
+
+    def test_exports_every_item_and_user_and_goes_on_at_a_cursor(self):
+        parts = list(self.collection.export(k=3, with_rows=True))
+        ids = [film["media_id"] for film in self.films]
+        self.assertEqual([name for part in parts for name in part.source_ids], ids)
+        rows = np.concatenate([part.answer.rows for part in parts])
+        some = self.collection.similar(ids[1000:1100], k=3, with_rows=True)
+        self.assertEqual(rows[1000:1100].tolist(), some.rows.tolist())
+        self.assertEqual((parts[-1].cursor, parts[-1].exported, parts[-1].total), ("", 5000, 5000))
+        rest = list(self.collection.export(k=3, with_rows=True, cursor=parts[2].cursor))
+        self.assertEqual([name for part in rest for name in part.source_ids], ids[parts[2].exported:])
+        self.assertEqual(rest[0].total, 5000)
+
+        users = json.loads((FILMS / "user_ids.json").read_text(encoding="utf-8"))["user_ids"]
+        parts = list(self.collection.export(k=2, sources="users", exclude_seen=True))
+        self.assertEqual([name for part in parts for name in part.source_ids], users)
+        self.assertEqual(parts[0].answer.ids[:5].tolist(), self.collection.recommend(users[:5], 2, exclude_seen=True).ids.tolist())
+
+        few = list(self.collection.export(k=2, source_filter="year = 1995", filter="year = 1996"))
+        of_1995 = [film["media_id"] for film in self.films if film["year"] == 1995]
+        self.assertEqual([name for part in few for name in part.source_ids], of_1995)
+        self.assertEqual(few[0].answer.results[0].rows_passing, sum(film["year"] == 1996 for film in self.films))
+        self.assertEqual(list(self.collection.export(source_filter="year = 1895 AND year = 1896")), [])
+
+        async def first_of_asyncio():
+            async with aio.connect(self.server.address) as client:
+                async for part in client.collection("films").export(k=3, with_rows=True):
+                    return part
+
+        self.assertEqual(asyncio.run(first_of_asyncio()).answer.rows.tolist(), rows[:64].tolist())
+
+    def test_exports_that_cannot_be(self):
+        for options, words in (({"sources": "films"}, "sources is 'films'"), ({"source_filter": "yeer = 3"}, "source_filter"),
+                               ({"source_filter": "year = 1", "sources": "users"}, "the sources are users"),
+                               ({"cursor": "xyz"}, "cursor: not the cursor"), ({"partial": True}, "options.partial"),
+                               ({"k": 20_000}, "options.k"), ({"filter": "yeer = 3"}, "filter")):
+            with self.assertRaisesRegex(simile.InvalidRequest, words):
+                list(self.collection.export(**{"k": 5, **options}))
+        cursor = next(self.collection.export(k=3)).cursor
+        with self.assertRaisesRegex(simile.InvalidRequest, "belongs to another request"):
+            next(self.collection.export(k=4, cursor=cursor))
+        # As many as the exclusions of a call allow, and as an answer has space for.
+        excluded = [film["media_id"] for film in self.films[:4000]]
+        part = next(self.collection.export(k=3, exclude_ids=excluded, cursor=""))
+        self.assertLessEqual(len(part.source_ids), 64)
+        whole = list(self.collection.export(k=500, with_vectors=True, source_filter="year = 1995"))
+        self.assertEqual(sum(len(part.source_ids) for part in whole), sum(film["year"] == 1995 for film in self.films))
+
     def test_groups_hits_by_a_field(self):
         answer = self.collection.search(self.vectors[:3], k=4, group_by=simile.GroupBy("genres", 2))
         for query in range(3):

@@ -6,6 +6,7 @@
 
 #include "engine/search/group_hits.h"
 #include "engine/search/ranking.h"
+#include "engine/search/row_places.h"
 
 namespace simile::engine {
 namespace {
@@ -67,6 +68,9 @@ double WorkMs(const SearchTask& task, const CostEstimator& estimator) {
   for (const ResolvedQuery& query : task.queries) {
     if (query.order) ordered_rows += static_cast<double>(VisitsMax(query, *task.snapshot));
     if (query.diversity) products += dim * query.diversity->candidates * query.k;
+    if (query.explained.empty()) continue;
+    const auto rows = static_cast<double>(task.snapshot->row_count());
+    (query.order ? ordered_rows : products) += query.order ? rows : dim * rows * query.vector_count;
   }
   return estimator.ScoresMs(products) + ordered_rows * kOrderedRowMs;
 }
@@ -75,7 +79,8 @@ std::uint64_t BytesOf(const SearchTask& task) {
   std::uint64_t bytes = sizeof(SearchTask) + task.vectors.bytes() + task.request_bytes;
   for (const ResolvedQuery& query : task.queries) {
     bytes += sizeof(ResolvedQuery) + query.excluded_rows.capacity() * sizeof(Row) +
-             query.weights.capacity() * sizeof(float);
+             query.explained.capacity() * sizeof(Row) + query.weights.capacity() * sizeof(float);
+    bytes += PlaceFinder::GroupBytes(query);
     bytes += BytesOfShare(query.mask) + BytesOfShare(query.existing) +
              BytesOfShare(query.shared_excluded_rows);
   }

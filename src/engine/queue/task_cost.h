@@ -19,9 +19,9 @@ std::uint32_t SearchesOf(const SearchTask& task);
 // How many rows the longest list of its searches holds.
 std::uint32_t ListLengthOf(const SearchTask& task);
 
-// The work beside searches in milliseconds, as far as it is known before the first: rows compared
-// for diversity, and rows visited for a cold start. Scoring every row for want of a list is not
-// known beforehand.
+// The work beside searches, in milliseconds, as far as it is known beforehand: rows compared for
+// diversity, rows visited for a cold start, rows scored for explanations. Scoring every row for
+// want of a list is not known beforehand.
 double WorkMs(const SearchTask& task, const CostEstimator& estimator);
 
 // The memory that a task holds. What it shares with others, such as a cached mask, counts by its

@@ -18,8 +18,7 @@ constexpr std::uint32_t kGrowth = 8;
 // Lists that together propose more than 1 / kShareOfRows of the rows cost more than scoring all.
 constexpr std::size_t kShareOfRows = 8;
 
-// Engine names where the backend did not search: every row was scored, or a column gave the order.
-constexpr std::string_view kEveryRow = "every-row";
+// As kEveryRow: a column gave the order.
 constexpr std::string_view kOrder = "order";
 
 }  // namespace

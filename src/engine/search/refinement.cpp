@@ -7,6 +7,7 @@ namespace simile::engine {
 Refinement::Refinement(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
                        SegmentSearch& search)
     : query_(query),
+      vectors_(vectors),
       snapshot_(snapshot),
       search_(search),
       ranking_(query, vectors, snapshot, search, result_.execution) {
@@ -20,6 +21,7 @@ Step Refinement::next() const {
       return ranking_.next();
     case Stage::kGrouping:
     case Stage::kDiversifying:
+    case Stage::kPlacing:
       return Step::kWork;
     case Stage::kDone:
       break;
@@ -47,6 +49,13 @@ absl::Status Refinement::Work() {
     }
     if (!diversifier_->done()) return absl::OkStatus();
     result_.hits = diversifier_->TakeHits();
+    FinishAnswer();
+    return absl::OkStatus();
+  }
+  if (stage_ == Stage::kPlacing) {
+    if (absl::Status status = places_->Work(); !status.ok()) return status;
+    if (!places_->done()) return absl::OkStatus();
+    result_.places = places_->TakePlaces();
     stage_ = Stage::kDone;
     return absl::OkStatus();
   }
@@ -71,7 +80,14 @@ void Refinement::FinishRanking() {
   }
   if (query_.order) result_.listed_count = ranking_.listed_count();
   result_.hits = ranking_.TakeHits();
+  FinishAnswer();
+}
+
+void Refinement::FinishAnswer() {
   stage_ = Stage::kDone;
+  if (query_.explained.empty()) return;
+  places_.emplace(query_, vectors_, snapshot_, result_.hits, search_, result_.execution);
+  stage_ = Stage::kPlacing;
 }
 
 // One piece of it.
@@ -93,8 +109,7 @@ void Refinement::WorkOnGroups() {
     }
     case GroupHits::Next::kDone:
       result_.groups = groups_->TakeGroups();
-      stage_ = Stage::kDone;
-      return;
+      return FinishAnswer();
   }
   stage_ = Stage::kRanking;
 }

@@ -10,6 +10,7 @@
 #include "engine/search/piece_of_work.h"
 #include "engine/search/ranking.h"
 #include "engine/search/resolved_query.h"
+#include "engine/search/row_places.h"
 #include "engine/search/search_batch_builder.h"
 #include "engine/snapshots/snapshot.h"
 
@@ -36,19 +37,23 @@ class Refinement {
   const QueryResult& result() const { return result_; }
 
  private:
-  enum class Stage : std::uint8_t { kRanking, kGrouping, kDiversifying, kDone };
+  enum class Stage : std::uint8_t { kRanking, kGrouping, kDiversifying, kPlacing, kDone };
 
   void BeginRanking();
   void FinishRanking();
   void WorkOnGroups();
+  // The answer is found; rows may be left to explain.
+  void FinishAnswer();
 
   const ResolvedQuery& query_;
+  const MatrixView vectors_;
   const Snapshot& snapshot_;
   SegmentSearch& search_;
   QueryResult result_;  // its execution is the sum so far
   Ranking ranking_;
   std::optional<GroupHits> groups_;
   std::optional<Diversifier> diversifier_;
+  std::optional<PlaceFinder> places_;
   Stage stage_ = Stage::kRanking;
 };
 

@@ -66,13 +66,18 @@ struct ResolvedQuery {
   std::optional<Diversity> diversity;  // one of these at most
   std::optional<Grouping> grouping;
 
+  // Rows whose places are to be found beside the answer (RowPlaces), ascending and distinct; they
+  // need not be rows that it may return.
+  std::vector<Row> explained;
+
   std::span<const Row> excluded() const {
     return shared_excluded_rows != nullptr ? *shared_excluded_rows : excluded_rows;
   }
 
   // Whether a single search answers it.
   bool IsPlain() const {
-    return scoring == Scoring::kSimilarity && !order && !diversity && !grouping;
+    return scoring == Scoring::kSimilarity && !order && !diversity && !grouping &&
+           explained.empty();
   }
 };
 
@@ -84,6 +89,39 @@ struct HitGroup {
   friend bool operator==(const HitGroup&, const HitGroup&) = default;
 };
 
+// The step of Diversity that chose a row. For a candidate that was not chosen: the last step.
+struct DiversityStep {
+  bool chosen = false;
+  std::uint32_t step = 1;
+  double marginal_relevance = 0;         // what Diversity maximizes, of the row
+  double chosen_marginal_relevance = 0;  // of the row that this step chose
+  std::optional<Row> nearest;  // the most similar row of those chosen before; none in step 1
+  float similarity = 0;        // to the nearest
+};
+
+// The rank of a row among all rows that the query may return. For a row that the query may not
+// return: the rank that it would have.
+struct RowPlace {
+  struct GroupPlace {
+    std::uint32_t number = 0;         // in the field
+    std::uint64_t groups_before = 0;  // groups whose best row ranks before the best of this one
+    std::uint64_t rows_before = 0;    // rows of the group
+  };
+
+  Row row = 0;
+  float score = 0;  // canonical; 0 for a cold start
+  std::uint64_t rows_before = 0;
+  std::vector<GroupPlace> groups;
+  std::optional<DiversityStep> diversity;  // of a candidate
+};
+
+struct RowPlaces {
+  std::vector<RowPlace> rows;  // [explained]
+  // The score of the last row that the answer reaches: of the k-th, with diversity of the last
+  // candidate, with groups of the best row of the k-th group. Nothing when there are fewer.
+  std::optional<float> score_needed;
+};
+
 // The answer to one query, and how it was computed.
 struct QueryResult {
   std::vector<Hit> hits;         // in the order of the answer; none when it asked for groups
@@ -91,6 +129,7 @@ struct QueryResult {
   // Of a query with an order and without groups: the hits that it lists. The others have no value
   // in it, and come last by row.
   std::size_t listed_count = 0;
+  RowPlaces places;  // of the explained rows
   Execution execution;
 };
 

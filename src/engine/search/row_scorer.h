@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,9 @@
 #include "engine/snapshots/snapshot.h"
 
 namespace simile::engine {
+
+// What receipts name where the backend did not search and every row was scored.
+inline constexpr std::string_view kEveryRow = "every-row";
 
 // Finds the best of many rows by their scores with one query, whatever its scoring, a piece at a
 // time: the score is the one that ranks them. Borrows all it is made from; used by one thread.
@@ -39,8 +43,8 @@ class RowScorer {
   //   mask  borrowed until all are scored
   void BeginAll(const RowMask* mask, std::size_t k);
 
-  // Gives the rows of the BeginAll just called to `offer` instead, threshold or not: TakeHits then
-  // returns none.
+  // Gives the rows of the Begin or BeginAll just called to `offer` instead, threshold or not:
+  // TakeHits then returns none.
   using Offer = std::function<void(RankKey)>;
   void OfferTo(Offer offer) { offer_ = std::move(offer); }
 

@@ -140,10 +140,11 @@ TEST(CardWatchTest, SaysWhyACardCannotBeRead) {
 
 // A driver that hangs with its card ends neither the run nor the program.
 TEST(CardWatchTest, LeavesAHangingReadingBehind) {
-  static std::promise<void> never;  // the thread outlives the test
-  static const std::shared_future<void> released = never.get_future().share();
+  std::promise<void> end;
+  // The thread outlives the test, so it keeps a future of its own.
+  const std::shared_future<void> released = end.get_future().share();
   {
-    CardWatch watch([]() -> absl::StatusOr<CardReading> {
+    CardWatch watch([released]() -> absl::StatusOr<CardReading> {
       released.wait();
       return Reading(1, 1);
     });
@@ -152,7 +153,7 @@ TEST(CardWatchTest, LeavesAHangingReadingBehind) {
     EXPECT_EQ(use.readings, 0U);
     EXPECT_EQ(use.why_not, "its driver does not answer");
   }
-  never.set_value();
+  end.set_value();
 }
 
 }  // namespace

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include "base/long_work.h"
+#include "service/call.h"
+#include "service/search_pipeline.h"
+#include "service/served_snapshots.h"
+#include "service/wire_writer.h"
+#include "simile/limits.h"
+#include "simile/v1/search.pb.h"
+
+namespace simile::service {
+
+// How far an Export is.
+struct ExportProgress {
+  Row next_row = 0;  // of the items or users: where the next part begins
+  std::uint64_t exported_count = 0;
+};
+
+// An Export between its messages: its request, and how far it is. Each message is a search or a
+// recommendation of its own, by some sources. Borrows the snapshots. One thread at a time.
+class ExportRun {
+ public:
+  ExportRun(const ServedSnapshots& snapshots, const Limits& limits)
+      : snapshots_(snapshots), limits_(limits) {}
+
+  // Takes the request, counts its sources and goes to its cursor.
+  // Errors: INVALID_FIELD; INVALID_FILTER; INVALID_PAGE_TOKEN for the cursor; PAGE_SNAPSHOT_GONE;
+  //         those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH; work's.
+  absl::Status Begin(const v1::ExportRequest& request, const PermittedCollection& collection,
+                     base::LongWork& work);
+  bool done() const { return progress_.exported_count == source_count_; }
+  const std::string& collection() const { return request_.collection(); }
+
+  // Makes the request of the next sources, `size` of them or what is left.
+  // Errors: as Begin; PERMISSION_DENIED when other rows or users exist for the caller by now.
+  // REQUIRES: begun, and not done.
+  absl::Status MakePart(std::size_t size, const PermittedCollection& collection,
+                        base::LongWork& work);
+  // The call that answers it; its request lives until the next part is made.
+  // Errors: those of ValidateSearch and ValidateRecommend.
+  absl::StatusOr<ValidSearch> ValidPart() const;
+  SearchPipeline::Method method() const {
+    return of_users() ? SearchPipeline::Method::kRecommend : SearchPipeline::Method::kSearch;
+  }
+  const std::vector<std::string>& source_ids() const { return source_ids_; }
+  // Once the part is answered.
+  std::uint64_t exported_count() const { return part_progress_.exported_count; }
+  std::uint64_t source_count() const { return source_count_; }
+  // Continues after the part; empty for the last.
+  const std::string& part_cursor() const { return part_cursor_; }
+  void FinishPart() { progress_ = part_progress_; }
+
+ private:
+  bool of_users() const { return request_.sources() == v1::ExportRequest::SOURCES_USERS; }
+  absl::Status CheckOptions() const;
+  // Sets the content and the sources that were exported before.
+  absl::Status ReadCursor(const std::string& cursor);
+  std::string CursorAfterPart() const;
+  absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection) const;
+  // The items that are sources; null for all.
+  absl::StatusOr<std::shared_ptr<const RowMask>> SourceRows(const PermittedSnapshot& pinned,
+                                                            base::LongWork& work) const;
+  // Calls visit(row, id) for each source from `row` on, as long as it returns true. Returns the row
+  // of the next source.
+  template <class Visit>
+  absl::StatusOr<Row> VisitSources(const PermittedSnapshot& pinned, Row row, base::LongWork& work,
+                                   Visit visit) const;
+  // Of the items or users.
+  const data::IdIndex& IdsOf(const engine::Snapshot& snapshot) const;
+  // Counts the sources, and finds the next one.
+  absl::Status CountSources(const PermittedSnapshot& pinned, base::LongWork& work);
+
+  const ServedSnapshots& snapshots_;
+  const Limits& limits_;
+  v1::ExportRequest request_;  // without its options and its cursor
+  // Of the request, and of the rows and users that exist for the caller.
+  std::uint64_t request_hash_ = 0;
+  std::uint64_t access_hash_ = 0;
+  std::string snapshot_id_;  // the content that is exported
+  std::uint64_t source_count_ = 0;
+  ExportProgress progress_;
+  ExportProgress part_progress_;
+  std::string part_cursor_;
+  std::vector<std::string> source_ids_;
+  // The part's request, whose options stay.
+  v1::SearchRequest search_;
+  v1::RecommendRequest recommend_;
+};
+
+// A message of an Export in wire form.
+class ExportReply final : public Reply {
+ public:
+  // Borrows both.
+  ExportReply(const ExportRun& run, const Reply& answer);
+
+  std::size_t bytes() const override { return sizes_.bytes; }
+  bool is_exact() const override { return answer_.is_exact(); }
+  std::uint8_t* Write(std::uint8_t* out) const override;
+
+ private:
+  template <class Sink>
+  void Encode(Sink& out) const;
+
+  const ExportRun& run_;
+  const Reply& answer_;
+  WireSizes sizes_;
+};
+
+}  // namespace simile::service
