@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -247,7 +248,7 @@ def _vectors_of(tables: list[Table], wanted: Sequence[str]) -> tuple[_Vectors, T
                 raise ImportFailed(f"{table.file}: {column.name} holds no vectors: {problem}")
     measured = [column.name for table in tables for column in _numbers_in(table) if not _is_id_name(column.name)]
     raise ImportFailed(f"{tables[0].file} has no vectors: no column holds lists of numbers of one length. Name a file of vectors (.npy) too"
-                       + (f", or columns of numbers: --vector {','.join(measured)}" if len(measured) >= SHORTEST_VECTOR else ""))
+                       + (f", or columns of numbers: --vector {shlex.quote(','.join(measured))}" if len(measured) >= SHORTEST_VECTOR else ""))
 
 
 def _why_no_vectors(column: Column) -> str:

@@ -64,7 +64,7 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise ImportFailed(f"{self.file} has no column {name!r}; it has {', '.join(column.name for column in self.columns)}")
+        raise ImportFailed(f"{self.file} has no column {name}; it has {', '.join(column.name for column in self.columns)}")
 
     def has(self, name: Optional[str]) -> bool:
         return any(column.name == name for column in self.columns)

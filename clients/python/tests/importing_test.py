@@ -90,7 +90,7 @@ class ImportTest(unittest.TestCase):
                                                                              for row in range(6)))
         self.assertEqual(self.chosen(importing.import_tables([table], self.folder))["code"], "ids")
         for wanted, text in (("film_id", "row 3 has no value"), ("user_id", "rows 0 and 2 both have '0'"), ("v1", "it holds number"),
-                             ("nothing", "has no column 'nothing'; it has user_id, film_id")):
+                             ("nothing", "has no column nothing; it has user_id, film_id")):
             with self.subTest(wanted), self.assertRaisesRegex(importing.ImportFailed, text):
                 importing.import_tables([table], self.place / "other", id=wanted)
         self.assertEqual(sorted(path.name for path in self.place.iterdir()), ["a.csv", "out"])
@@ -204,6 +204,7 @@ class ImportTest(unittest.TestCase):
                  ("l.jsonl", '{"v": [1.5, 2]}\n{}\n{"v": [1.5, 2]}\n', "row 1 has no value"),
                  ("m.csv", 'v\n[0.1 0.2]\n[0.1 0.3]\n', "which is no list of JSON"),
                  ("n.csv", "price,stock\n1.5,2\n", "or columns of numbers: --vector price,stock"),
+                 ("w.csv", "unit price,stock\n1.5,2\n", "or columns of numbers: --vector 'unit price,stock'"),
                  ("o.json", '{"a": 1}\n{"a": 2}\n', "Extra data; objects on lines of their own are .jsonl"))
         for name, text, message in cases:
             with self.subTest(name), self.assertRaisesRegex(importing.ImportFailed, message):
