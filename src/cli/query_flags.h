@@ -40,7 +40,7 @@ struct QueryFlags {
 };
 // All of them.
 void AddQueryFlags(Command& command, QueryFlags& flags);
-// Without those that say which queries are answered, and what the answer has of each item.
+// The flags of a query to explain: all but --paged, --partial, --fields and --with-rows.
 void AddExplainedQueryFlags(Command& command, QueryFlags& flags);
 // Errors: those of ReadIdFile.
 // REQUIRES: the check of AddQueryFlags was made.

@@ -89,7 +89,7 @@ Values ValuesOf(const data::PayloadTable& payload, Row row, const std::set<std::
   return values;
 }
 
-// Checks the items by each part of the filter, of which one at a time has its mask.
+// Checks the items against each part of the filter. Holds one mask at a time.
 absl::Status CheckClauses(const engine::Snapshot& snapshot, std::string_view filter,
                           const filter::PayloadView& fields, base::LongWork& work,
                           std::vector<CheckedItem>& items) {

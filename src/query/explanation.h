@@ -57,14 +57,14 @@ struct CheckedItem {
 // Checks whether the query may return each item.
 //   request  of the call whose options these are
 // Errors: those of ResolveQueries with the filters; work's.
-// Cost: O(allowed and excluded ids), and evaluating the parts of the filter that are not cached.
+// Cost: O(allowed and excluded ids), and evaluating each part of the filter.
 absl::StatusOr<std::vector<CheckedItem>> CheckItems(const engine::Snapshot& snapshot,
                                                     const QueryRequest& request,
                                                     const CallOptions& options,
                                                     std::span<const std::string_view> ids,
                                                     base::LongWork& work);
 
-// The rows of the items that a search can compare, ascending and distinct: of a resolved query.
+// The rows of the items that a search can compare, ascending and distinct.
 std::vector<Row> ComparableRows(std::span<const CheckedItem> items);
 
 // What decides whether a row is in an answer. Copied from the query, which is gone when the answer

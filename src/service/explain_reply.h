@@ -15,7 +15,7 @@
 
 namespace simile::service {
 
-// What an Explain keeps of its query until that is answered.
+// What an Explain keeps until the query is answered.
 struct ExplainedQuery {
   std::vector<query::CheckedItem> items;
   query::AnswerCriteria criteria;
@@ -29,9 +29,9 @@ struct ItemExplanation {
 };
 
 // Explains each item.
-//   query   whose items get the reasons that only an answer gives
+//   query   its items get the reasons that need the answer
 //   result  of the query; borrowed
-// Errors: INTERNAL when the answer and the places that were found by scoring every row disagree.
+// Errors: INTERNAL when the answer contradicts the scores of all rows.
 absl::StatusOr<std::vector<ItemExplanation>> ExplainItems(const engine::Snapshot& snapshot,
                                                           const engine::QueryResult& result,
                                                           ExplainedQuery& query);

@@ -23,14 +23,14 @@ struct ExportProgress {
   std::uint64_t exported_count = 0;
 };
 
-// An Export between its messages: its request, and how far it is. Each message is a search or a
-// recommendation of its own, by some sources. Borrows the snapshots. One thread at a time.
+// The state of an Export: the request, and the sources that are answered. Each part is a search or
+// a recommendation by some of the sources. Borrows the snapshots. One thread at a time.
 class ExportRun {
  public:
   ExportRun(const ServedSnapshots& snapshots, const Limits& limits)
       : snapshots_(snapshots), limits_(limits) {}
 
-  // Takes the request, counts its sources and goes to its cursor.
+  // Takes the request, counts the sources and finds the first source after the cursor.
   // Errors: INVALID_FIELD; INVALID_FILTER; INVALID_PAGE_TOKEN for the cursor; PAGE_SNAPSHOT_GONE;
   //         those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH; work's.
   absl::Status Begin(const v1::ExportRequest& request, const PermittedCollection& collection,
@@ -38,12 +38,12 @@ class ExportRun {
   bool done() const { return progress_.exported_count == source_count_; }
   const std::string& collection() const { return request_.collection(); }
 
-  // Makes the request of the next sources, `size` of them or what is left.
-  // Errors: as Begin; PERMISSION_DENIED when other rows or users exist for the caller by now.
+  // Makes the request for the next `size` sources, or for the rest.
+  // Errors: as Begin; PERMISSION_DENIED when the access of the caller has changed.
   // REQUIRES: begun, and not done.
   absl::Status MakePart(std::size_t size, const PermittedCollection& collection,
                         base::LongWork& work);
-  // The call that answers it; its request lives until the next part is made.
+  // The part as a valid search. Borrows the request, which the next MakePart replaces.
   // Errors: those of ValidateSearch and ValidateRecommend.
   absl::StatusOr<ValidSearch> ValidPart() const;
   SearchPipeline::Method method() const {
@@ -67,8 +67,8 @@ class ExportRun {
   // The items that are sources; null for all.
   absl::StatusOr<std::shared_ptr<const RowMask>> SourceRows(const PermittedSnapshot& pinned,
                                                             base::LongWork& work) const;
-  // Calls visit(row, id) for each source from `row` on, as long as it returns true. Returns the row
-  // of the next source.
+  // Calls visit(row) for each source from `row` on, until visit returns false. Returns the row of
+  // the next source.
   template <class Visit>
   absl::StatusOr<Row> VisitSources(const PermittedSnapshot& pinned, Row row, base::LongWork& work,
                                    Visit visit) const;

@@ -12,11 +12,11 @@ class SearchRequest;
 
 namespace simile::service {
 
-// The methods of SearchService. Neither throws; each finishes its call now or later.
+// The methods of SearchService. None throws; each finishes its call now or later.
 void HandleSearch(const SearchPipeline& pipeline, Call& call, const v1::SearchRequest& request);
 void HandleRecommend(const SearchPipeline& pipeline, Call& call,
                      const v1::RecommendRequest& request);
-// Answers the part that was made.
+// Answers the part that ExportRun::MakePart has made.
 void HandleExport(const SearchPipeline& pipeline, Call& call, const ExportRun& run);
 void HandleExplain(const SearchPipeline& pipeline, Call& call, const v1::ExplainRequest& request);
 

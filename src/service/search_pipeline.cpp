@@ -330,11 +330,17 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
 void SearchPipeline::SendAnswer(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer,
                                 Pending& pending) const {
   CountRefusal(parts_.metrics, answer.status());
-  if (!answer.ok()) return call.Finish(WithDeadline(answer.status(), call));
+  // An error may lack the memory for its text, too.
+  const auto finish = [&](auto build) {
+    FinishWithReply(call, [&]() -> decltype(build()) {
+      if (!answer.ok()) return WithDeadline(answer.status(), call);
+      return build();
+    });
+  };
   if (pending.explained) {
-    FinishWithReply(call, [&] { return BuildExplanation(call, *answer, pending); });
+    finish([&] { return BuildExplanation(call, *answer, pending); });
   } else {
-    FinishWithReply(call, [&] { return BuildReply(call, *answer, pending); });
+    finish([&] { return BuildReply(call, *answer, pending); });
   }
 }
 

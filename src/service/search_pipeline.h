@@ -71,7 +71,7 @@ class SearchPipeline {
                                      engine::SearchTask& task, Pending& pending);
   // Counts the refusal and sends it.
   void Refuse(Call& call, const absl::Status& status) const;
-  // Fills the pages, and adds what is known of them only now to the notes.
+  // Fills the pages from the answer, and adds the notes that need the answer.
   void FillPages(const engine::SearchAnswer& answer, Pending& pending) const;
   ReceiptParts ReceiptOf(const Call& call, const engine::SearchAnswer& answer,
                          const Pending& pending) const;

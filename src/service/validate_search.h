@@ -67,7 +67,7 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
                                            const SentVectors& vectors = {});
 absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& request,
                                               const Limits& limits);
-// The request in it, with the one query that is asked about.
+// The request to explain, with only the query to explain.
 // Errors: also those of the query, where the request is a partial call.
 absl::StatusOr<ValidSearch> ValidateExplain(const v1::ExplainRequest& request,
                                             const Limits& limits);

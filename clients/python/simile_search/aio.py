@@ -158,8 +158,9 @@ class Collection(NamedCollection[Client]):
         while True:
             try:
                 async for response in self._client.stream_of(run.stream()):
-                    yield run.part(response)
-                    if run.ended:
+                    part = run.part(response)
+                    yield part
+                    if not part.cursor:
                         return
                 run.check_end()
                 return

@@ -252,7 +252,6 @@ class Export:
         queries.set_field(self._request, "source_filter", source_filter)
         queries.set_field(self._request, "cursor", cursor)
         self._attempts: Optional[Attempts] = None  # since the last part
-        self._part_came = False
 
     def stream(self) -> Call:
         """The next stream. Its timeout is for gRPC."""
@@ -260,15 +259,10 @@ class Export:
         return self._call
 
     def part(self, response: Any) -> ExportPart:
-        self._attempts, self._part_came = None, True
+        self._attempts = None
         self._request.cursor = response.cursor
         return ExportPart(list(response.source_ids), answers.Answer([response.answer], self._options.k), response.cursor,
                           response.exported_count, response.source_count)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the last part has come."""
-        return self._part_came and not self._request.cursor
 
     def check_end(self) -> None:
         """Raises where a stream has ended without an error and without its last part."""

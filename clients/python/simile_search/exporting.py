@@ -117,7 +117,7 @@ class _Resume:
 
 
 class _Part:
-    """What is written of a file that is not complete."""
+    """The content of a file that is not complete."""
 
     def __init__(self, path: pathlib.Path):
         self.path = path
@@ -134,7 +134,7 @@ class _Part:
         return True
 
     def keep(self) -> Any:
-        """Writes what was added to the disk. Returns what `open` needs to continue."""
+        """Writes to the disk what was added. Returns what `open` needs to continue."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class _Part:
         raise NotImplementedError
 
     def finish(self, target: pathlib.Path, end: Callable[[], None]) -> None:
-        """Makes it the file that was asked for, with all that was added.
+        """Turns the part into the complete file, with all that was added.
 
         end  called as soon as the file is there: an interrupted run then has nothing to resume
         """

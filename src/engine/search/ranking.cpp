@@ -18,7 +18,7 @@ constexpr std::uint32_t kGrowth = 8;
 // Lists that together propose more than 1 / kShareOfRows of the rows cost more than scoring all.
 constexpr std::size_t kShareOfRows = 8;
 
-// As kEveryRow: a column gave the order.
+// The engine in a receipt when a column gave the order.
 constexpr std::string_view kOrder = "order";
 
 }  // namespace

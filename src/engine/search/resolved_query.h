@@ -66,8 +66,7 @@ struct ResolvedQuery {
   std::optional<Diversity> diversity;  // one of these at most
   std::optional<Grouping> grouping;
 
-  // Rows whose places are to be found beside the answer (RowPlaces), ascending and distinct; they
-  // need not be rows that it may return.
+  // Rows to explain (RowPlaces), ascending and distinct. The query may return these rows, or not.
   std::vector<Row> explained;
 
   std::span<const Row> excluded() const {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
-#include <numeric>
 
 #include "simile/rank_key.h"
 

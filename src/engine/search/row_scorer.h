@@ -18,7 +18,7 @@
 
 namespace simile::engine {
 
-// What receipts name where the backend did not search and every row was scored.
+// The engine in a receipt when every row was scored without a search.
 inline constexpr std::string_view kEveryRow = "every-row";
 
 // Finds the best of many rows by their scores with one query, whatever its scoring, a piece at a

@@ -21,13 +21,13 @@ constexpr std::chrono::milliseconds kGrowBelow{500};
 // What an export that is over has not reached.
 constexpr std::string_view kStep = "its next sources were found";
 
-// Whether a message of so many sources is never answered.
+// Whether a message with as many sources fails every time.
 bool IsTooLarge(base::ErrorReason reason) {
   // Such as limits.diversity_pairs_per_call_max, of all queries of a call.
   return reason == base::ErrorReason::kInvalidField || reason == base::ErrorReason::kReplyTooLarge;
 }
 
-// Whether a message of fewer sources may be answered.
+// Whether a message with fewer sources may succeed.
 bool MayFit(base::ErrorReason reason) {
   return IsTooLarge(reason) || reason == base::ErrorReason::kDeadlineExceeded ||
          reason == base::ErrorReason::kCallerLimit;
@@ -87,7 +87,7 @@ class ExportStream::Message final : public ServerCall<Call> {
     base::LongWork work = Work();
     return stream_.run_.MakePart(size, *collection, work);
   }
-  // Has it answered, now or later. `message` is gone after that.
+  // Answers the message, now or later. `message` is gone after the call.
   static void Run(std::unique_ptr<Message> message) {
     Message& call = *message.release();
     HandleExport(call.stream_.services_.pipeline, call, call.stream_.run_);
