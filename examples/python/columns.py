@@ -22,11 +22,10 @@ REPLY_BYTES_MAX = 64 << 20
 
 def texts_of(column):
     """The values of a TextColumn, as an array of str."""
-    offsets = np.frombuffer(column.offsets, "<u4").tolist()
-    utf8 = column.utf8
-    if utf8.isascii():  # then characters are bytes, and one text is cut instead of many decoded
-        whole = utf8.decode("ascii")
-        texts = [whole[begin:end] for begin, end in zip(offsets, offsets[1:])]
+    offsets, utf8 = np.frombuffer(column.offsets, "<u4"), column.utf8
+    if len(offsets) > 1 and b"\0" not in utf8:  # then one split of all texts makes them faster than a slice each
+        zeros_at = offsets[1:-1].astype("i8")
+        texts = np.insert(np.frombuffer(utf8, "u1"), zeros_at, 0).tobytes().decode().split("\0")
     else:
         texts = [utf8[begin:end].decode() for begin, end in zip(offsets, offsets[1:])]
     texts = np.array(texts, object)

@@ -13,6 +13,7 @@
 // What libFuzzer would call, renamed by the build.
 extern "C" int FuzzFrameGuard(const std::uint8_t* data, std::size_t size);
 extern "C" int FuzzReply(const std::uint8_t* data, std::size_t size);
+extern "C" int FuzzRequest(const std::uint8_t* data, std::size_t size);
 
 namespace {
 
@@ -38,7 +39,8 @@ TEST_P(FuzzCorpusTest, KeepsThePromisesOfItsTarget) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpusTest,
                          testing::Values(FuzzTarget{"frame_guard", FuzzFrameGuard},
-                                         FuzzTarget{"reply", FuzzReply}),
+                                         FuzzTarget{"reply", FuzzReply},
+                                         FuzzTarget{"request", FuzzRequest}),
                          [](const auto& target) { return target.param.kind; });
 
 }  // namespace

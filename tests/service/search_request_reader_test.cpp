@@ -1,5 +1,3 @@
-#include "service/grpc/search_request_reader.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -8,14 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include <google/protobuf/arena.h>
 #include <google/protobuf/stubs/logging.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include "base/error_detail.h"
 #include "service/grpc/messages.h"
-#include "service/sliced_buffer.h"
+#include "service/read_request.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
@@ -65,34 +60,16 @@ class ParseRequestTest : public testing::Test {
     return request;
   }
 
-  // What the reader makes of the bytes, with the data put back into the message; the error as text.
+  // What the reader makes of the bytes.
   std::string Read(std::string_view bytes, std::size_t slice_bytes) {
-    google::protobuf::Arena arena;
-    auto& request = *google::protobuf::Arena::CreateMessage<v1::SearchRequest>(&arena);
-    SentVectors vectors;
-    grpc::ByteBuffer buffer = BufferOf(bytes, slice_bytes);
-    const absl::Status read = ParseRequest(buffer, request, vectors);
-    EXPECT_EQ(buffer.Length(), 0U) << "the bytes are released";
-    if (!read.ok()) return read.ToString();
-    for (int index = 0; index < request.queries_size(); ++index) {
-      const std::string_view data = vectors.Of(static_cast<std::size_t>(index));
-      if (data.empty()) continue;
-      ++sent_;
-      v1::PackedVector& vector = *request.mutable_queries(index)->mutable_packed_vector();
-      EXPECT_TRUE(vector.data().empty());
-      vector.set_data(data.data(), data.size());
-    }
-    return request.SerializeAsString();
+    const RequestRead read = ReadRequest(bytes, slice_bytes);
+    EXPECT_TRUE(read.released);
+    sent_ += read.sent;
+    return read.result;
   }
 
   // What the library makes of them.
-  static std::string Parse(std::string_view bytes) {
-    google::protobuf::Arena arena;
-    auto& request = *google::protobuf::Arena::CreateMessage<v1::SearchRequest>(&arena);
-    grpc::ByteBuffer buffer = BufferOf(bytes, bytes.size());
-    const absl::Status parsed = ParseMessage(buffer, request);
-    return parsed.ok() ? request.SerializeAsString() : parsed.ToString();
-  }
+  static std::string Parse(std::string_view bytes) { return ParseByLibrary(bytes); }
 
   const google::protobuf::LogSilencer silencer_;  // of lines about texts that are not UTF-8
   std::mt19937_64 random_{kSeed};

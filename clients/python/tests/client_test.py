@@ -11,6 +11,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import uuid
@@ -62,6 +63,22 @@ class ClientTest(unittest.TestCase):
         user = expected["user_recommendations"][0]
         answer = self.collection.recommend([user["user_id"]], k=20, exclude_seen=True, with_rows=True)
         self.assertEqual(answer.rows[0].tolist(), [row for row, _ in user["top_20_excluding_liked"]])
+
+    def test_ids_and_texts_are_those_of_the_folder_whatever_they_hold(self):
+        names = ["a", "ab", "Amélie", "七人の侍", "Aa ß\u0301", "🎬", "with a space"]
+        rows = [{"media_id": f"{name}/{i}", "title": (name + "\t\0") * (i % 3)} for i, name in enumerate(names)]
+        vectors = np.eye(len(rows), dtype="f4")
+        # Answers of one item, whose title is empty, or has zeros or not, and of all items.
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/content_vectors.npy", vectors)
+            pathlib.Path(folder, "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            with testing.serve(program=SIMILE, items=folder) as client:
+                for k in (1, len(rows)):
+                    for vector, row in zip(vectors, rows):
+                        answer = client.collection("items").search(vector, k=k, payload=True)
+                        self.assertEqual(answer[0][0][::2], (row["media_id"], row))
+                        self.assertEqual(sorted(answer.ids[0].tolist()),
+                                         sorted(row["media_id"] for row in rows) if k > 1 else [row["media_id"]])
 
     def test_returns_payload_and_fills_up_short_lists(self):
         answer = self.collection.search(self.vectors[:2], k=5, payload=["title", "genres"], with_rows=True,
