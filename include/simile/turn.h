@@ -10,6 +10,9 @@ class Turn {
  public:
   virtual ~Turn() = default;
   virtual bool IsOver() const = 0;
+  // Whether the search leaves one of the threads that search on the host's processors idle, so that
+  // other work finds a processor free. Devices of their own may pass over this.
+  virtual bool LeavesOneThread() const { return false; }
 };
 
 // A turn that lasts to the end of the search.

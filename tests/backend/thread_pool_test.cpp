@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <cstdint>
@@ -49,6 +50,31 @@ TEST(ThreadPoolTest, CallsEachParticipantOnceWhenAllTakePart) {
   std::vector<std::atomic<int>> calls(5);
   OnEveryThread(pool, [&](unsigned participant) { ++calls[participant]; });
   for (const auto& count : calls) EXPECT_EQ(count.load(), 1);
+}
+
+class TurnThatLeavesOne final : public Turn {
+ public:
+  bool IsOver() const override { return false; }
+  bool LeavesOneThread() const override { return true; }
+};
+
+TEST(ThreadPoolTest, LeavesTheLastWorkerIdleInATurnThatSaysSo) {
+  for (const unsigned threads : {1U, 2U, 3U, 5U}) {
+    ThreadPool pool(threads);
+    const unsigned left = std::max(threads, 2U) - 1;
+    std::vector<std::atomic<int>> calls(threads);
+    {
+      const ThreadPool::TurnOfJobs jobs(pool, TurnThatLeavesOne());
+      for (int i = 0; i < 1'000; ++i) {
+        auto job = [&](unsigned participant) { ++calls[participant]; };
+        pool.Run(job);
+      }
+    }
+    EXPECT_EQ(calls[0].load(), 1'000);
+    for (unsigned idle = left; idle < threads; ++idle) EXPECT_EQ(calls[idle].load(), 0) << threads;
+    OnEveryThread(pool, [&](unsigned participant) { ++calls[participant]; });
+    for (unsigned idle = left; idle < threads; ++idle) EXPECT_EQ(calls[idle].load(), 1) << threads;
+  }
 }
 
 #if defined(__linux__)

@@ -69,7 +69,7 @@ void ExpectNothingBetterLeftOut(const ConformanceCase& drawn, std::size_t query,
   }
 }
 
-// Turns that end after every piece, or after some, as drawn.
+// Turns that end after every piece, or after some, as drawn, with all threads or with one idle.
 class DrawnTurn final : public Turn {
  public:
   //   one_in  1: after every piece
@@ -78,6 +78,7 @@ class DrawnTurn final : public Turn {
     const std::uint64_t look = looks_.fetch_add(1, std::memory_order_relaxed);
     return tests::SeededRandom(seed_ + look).Below(one_in_) == 0;
   }
+  bool LeavesOneThread() const override { return looks_.load(std::memory_order_relaxed) % 2 == 0; }
 
  private:
   const std::uint64_t seed_;

@@ -15,6 +15,7 @@ class FakePass final : public SearchPass {
       : segment_(segment), batch_(batch), result_(result) {}
 
   absl::StatusOr<bool> Advance(const Turn& turn) override {
+    if (turn.LeavesOneThread()) ++segment_.turns_with_one_thread_less;
     do {
       if (segment_.on_piece) segment_.on_piece();
       if (++done_ < segment_.pieces) continue;

@@ -41,8 +41,9 @@ class FakeSegment final : public SegmentIndex {
   std::atomic<bool> built = true;  // its index
 
   // Set before the first search.
-  std::size_t pieces = 1;                    // of a search that may be paused
-  std::function<void()> on_piece;            // before each of these
+  std::size_t pieces = 1;          // of a search that may be paused
+  std::function<void()> on_piece;  // before each of these
+  mutable std::atomic<std::size_t> turns_with_one_thread_less = 0;
   std::function<void()> on_search;           // before anything is computed
   std::function<void(SearchResult&)> spoil;  // after everything is computed
   absl::Status status;                       // returned instead of an answer

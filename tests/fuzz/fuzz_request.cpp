@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const simile::service::RequestRead read = simile::service::ReadRequest(bytes, slice_bytes);
   const std::string expected = simile::service::ParseByLibrary(bytes);
   if (read.released && read.result == expected) return 0;
-  std::fprintf(stderr, "%zu bytes in slices of %zu\nreader: %.300s\nlibrary: %.300s\n", bytes.size(),
-               slice_bytes, read.result.c_str(), expected.c_str());
+  std::fprintf(stderr, "%zu bytes in slices of %zu\nreader: %.300s\nlibrary: %.300s\n",
+               bytes.size(), slice_bytes, read.result.c_str(), expected.c_str());
   std::abort();
 }

@@ -137,7 +137,8 @@ void ThreadPool::MakeWayForCaller() {
 }
 
 void ThreadPool::RunErased(JobFunction function, void* job) {
-  if (workers_.empty()) return function(job, 0);
+  // The only worker is not even woken.
+  if (workers_.size() <= (leaves_one_ ? 1 : 0)) return function(job, 0);
   MakeWayForCaller();
   Open(function, job);
   function(job, 0);
@@ -159,7 +160,8 @@ void ThreadPool::Work(unsigned participant) {
     }
     last_job = state / kNextJob;
     if (function_ == nullptr) return;
-    function_(job_, participant);
+    const bool takes_part = !leaves_one_ || participant < workers_.size();
+    if (takes_part) function_(job_, participant);
     const std::uint32_t before = state_.fetch_sub(kOneInside, std::memory_order_acq_rel);
     const bool last_out = (before & kInsideMask) == kOneInside;
     if (last_out && (before & kOpen) == 0) state_.notify_all();

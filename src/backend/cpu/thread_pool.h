@@ -76,6 +76,21 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // While it lives, jobs of the pool leave one worker idle if the turn says so and there are
+  // workers. Used by the thread that calls Run.
+  class TurnOfJobs {
+   public:
+    TurnOfJobs(ThreadPool& pool, const Turn& turn) : pool_(pool) {
+      pool_.leaves_one_ = turn.LeavesOneThread();
+    }
+    ~TurnOfJobs() { pool_.leaves_one_ = false; }
+    TurnOfJobs(const TurnOfJobs&) = delete;
+    TurnOfJobs& operator=(const TurnOfJobs&) = delete;
+
+   private:
+    ThreadPool& pool_;
+  };
+
   unsigned thread_count() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
   // Calls job(participant) once on this thread (participant 0) and at most once on each worker
@@ -112,6 +127,7 @@ class ThreadPool {
   // Written only while the job is closed and no worker is inside. A null function ends the workers.
   JobFunction function_ = nullptr;
   void* job_ = nullptr;
+  bool leaves_one_ = false;  // whether the last worker has no part in jobs
   std::vector<std::thread> workers_;
   std::vector<int> homes_;    // processor of each worker; empty when they are not pinned
   int caller_processor_ = 0;  // the one left to the caller

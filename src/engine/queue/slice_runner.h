@@ -94,6 +94,7 @@ class SliceRunner {
     CostEstimator::Shape shape;
     PlainPass pass;
     Clock::Duration took{};
+    bool left_thread = false;  // idle, in one of its slices
   };
 
   void RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
@@ -115,7 +116,9 @@ class SliceRunner {
   std::list<RunningPass> passes_;       // paused, or of the slice
   std::list<RunningPass> idle_passes_;  // their buffers, for later ones
   std::vector<PlainPass::Part> parts_;
-  bool pass_succeeded_ = false;
+  bool pass_is_typical_ =
+      false;  // it ended well, with all threads: its time is an estimate of others
+  Clock::TimePoint online_until_{};  // until then passes of the bulk lane leave one thread idle
   std::list<HardGroup> hard_groups_;
   std::vector<TaskProgress*> hard_tasks_;  // of the slice
   HardQueries::Report hard_report_;

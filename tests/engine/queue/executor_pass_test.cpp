@@ -159,6 +159,41 @@ TEST_F(ExecutorPassTest, StopsBetweenTwoSlices) {
   EXPECT_EQ(pieces_, 4);
 }
 
+TEST_F(ExecutorPassTest, LeavesOneThreadIdleInBulkPassesWhileOtherTasksCome) {
+  Start();
+  const auto run_bulk = [this](int number, bool is_measurement = false) {
+    auto task = Task(number, kLarge);
+    task->priority = Priority::kBulk;
+    task->is_measurement = is_measurement;
+    Submit(std::move(task));
+    EXPECT_EQ(HitsOf(answers_.Await(number).answer), Expected(number, kLarge));
+    return segment_->turns_with_one_thread_less.exchange(0);
+  };
+  EXPECT_EQ(run_bulk(1), 0U) << "no other task has come";
+  Submit(Task(2, kLarge));
+  answers_.Await(2);
+  EXPECT_EQ(segment_->turns_with_one_thread_less, 0U) << "only bulk passes leave a thread";
+  EXPECT_EQ(run_bulk(3), 5U);
+  EXPECT_EQ(run_bulk(4, true), 0U) << "the times of other passes are estimated by it";
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(run_bulk(5), 0U) << "no other task has come for a second";
+}
+
+TEST_F(ExecutorPassTest, EstimatesNothingByPassesThatLeftAThreadIdle) {
+  Start();
+  Submit(Task(1, kLarge));
+  answers_.Await(1);
+  const double estimated_ms = executor_->EstimateMs(*snapshot_, 3, kLarge);
+  EXPECT_NEAR(estimated_ms, 100, 1);
+  before_piece_ = [this](int) { clock_.Advance(milliseconds(10)); };
+  auto bulk = Task(2, kLarge);
+  bulk->priority = Priority::kBulk;
+  Submit(std::move(bulk));
+  EXPECT_EQ(answers_.Await(2).answer->receipt.compute_us, 200'000U);
+  executor_->Stop();
+  EXPECT_EQ(executor_->EstimateMs(*snapshot_, 3, kLarge), estimated_ms);
+}
+
 // An I/O thread would be held up by it.
 TEST_F(ExecutorPassTest, LeavesAPausedPassToTheDispatchThread) {
   Start();
