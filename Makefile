@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test gpu-test bench bench-build cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image wheel deb package-test python-versions docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
+.PHONY: help build all demo test gpu-test bench bench-build cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image wheel deb package-test python-docs python-versions docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -161,6 +161,15 @@ python-versions: ## the Python client's tests under the oldest and newest protob
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target simile python_client
 	/usr/bin/python3 -B clients/python/tests/versions.py build/clients/python build/bin/simile . build/python-versions
+
+python-docs: ## the Python client's documentation from its docstrings, as HTML in build/python-docs; needs PyPI
+	@packages/install build package
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target python_client
+	python3 -m venv build/python-docs-venv
+	build/python-docs-venv/bin/pip install --quiet pdoc grpcio protobuf numpy
+	PYTHONPATH=build/clients/python build/python-docs-venv/bin/pdoc simile_search '!simile_search.messages' \
+	  --template-directory clients/python/pages --no-show-source --no-search --output-directory build/python-docs
 
 package-test: wheel deb ## both in bare roots of Debian 12 and 13: install, serve, ask, remove; needs root and PyPI
 	@packages/install deploy
