@@ -67,18 +67,9 @@ using emulated_cuda::Launch;
 using emulated_cuda::LaunchTogether;
 using emulated_cuda::SharedArray;
 
-template <class... Parameters, class... Arguments>
-cudaError_t LaunchEarly(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                        std::size_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
-  return Launch(kernel, grid, block, shared_bytes, stream, std::forward<Arguments>(arguments)...);
-}
 __device__ __forceinline__ void Trap() {
   emulated_cuda::DeviceFault(cudaErrorLaunchFailure, "a kernel without code for this card");
 }
-__device__ __forceinline__ void LetNextLaunch() {}
-__device__ __forceinline__ void AwaitPrevious() {}
-__device__ __forceinline__ void PrefetchToL2(const void* /*from*/, unsigned /*bytes*/,
-                                             unsigned /*lane*/) {}
 
 __device__ __forceinline__ void AsyncCopy16(void* to, const void* from, bool valid) {
   emulated_cuda::AsyncCopy16(to, from, valid);
@@ -129,18 +120,6 @@ cudaError_t Launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::si
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-// The same before the kernel enqueued before it has ended, from its LetNextLaunch on: the kernel
-// begins with AwaitPrevious. For sm_90 and later.
-template <class... Parameters, class... Arguments>
-cudaError_t LaunchEarly(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                        std::size_t shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  const cudaLaunchConfig_t config{grid, block, shared_bytes, stream, &early, 1};
-  return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
-}
-
 // The same with all blocks resident at once, as a barrier over the grid needs; else an error.
 template <class... Parameters, class... Arguments>
 cudaError_t LaunchTogether(void (*kernel)(Parameters...), dim3 grid, dim3 block,
@@ -187,33 +166,6 @@ template <int kLeft>
 __device__ __forceinline__ void AsyncCopyWait() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
-#endif
-}
-
-// Of kernels that may be launched early: both do nothing in one that is not.
-__device__ __forceinline__ void LetNextLaunch() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-// What the kernels before wrote is visible after it.
-__device__ __forceinline__ void AwaitPrevious() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-// Asks the L2 for neighbouring bytes, a multiple of 16 from an address that is one. Whole warp.
-__device__ __forceinline__ void PrefetchToL2(const void* from, unsigned bytes, unsigned lane) {
-#if __CUDA_ARCH__ >= 900
-  if (lane == 0) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-  }
-#elif __CUDA_ARCH__ >= 800
-  constexpr unsigned kLine = 128;
-  for (unsigned at = lane * kLine; at < bytes; at += 32 * kLine) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const char*>(from) + at) : "memory");
-  }
 #endif
 }
 

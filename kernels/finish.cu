@@ -23,15 +23,12 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     PruneKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  LetNextLaunch();
   const Candidates candidates = Prune(pass, blockIdx.x, Shared());
   if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
 }
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     ListOthersKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  LetNextLaunch();
-  AwaitPrevious();
   const Candidates candidates =
       ListOthers(pass, blockIdx.x, LoadCandidates(pass, blockIdx.x), Shared());
   __syncthreads();  // all have loaded the former ones
@@ -40,8 +37,6 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  LetNextLaunch();
-  AwaitPrevious();
   const Candidates candidates = LoadCandidates(pass, blockIdx.y);
   Rescore(pass, blockIdx.y, candidates.scored, candidates.listed,
           blockIdx.x * kWarps + threadIdx.x / 32, gridDim.x * kWarps);
@@ -49,7 +44,6 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     ConcludeKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  AwaitPrevious();
   Conclude(pass, blockIdx.x, LoadCandidates(pass, blockIdx.x).listed, Shared());
 }
 
@@ -61,19 +55,16 @@ cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, cudaStream_
   const dim3 queries(pass.batch), block(kThreads);
   // Each warp takes two rows.
   const dim3 shares(std::clamp((expected + 2 * kWarps - 1) / (2 * kWarps), 1U, 256U), pass.batch);
-  const auto launch_behind = [&](void (*kernel)(Pass), dim3 grid, std::size_t shared_bytes) {
-    return pass.launches_early ? LaunchEarly(kernel, grid, block, shared_bytes, stream, pass)
-                               : Launch(kernel, grid, block, shared_bytes, stream, pass);
-  };
   constexpr std::size_t kShared = sizeof(FinishShared);
   cudaError_t error = Launch(PruneKernel, queries, block, kShared, stream, pass);
-  if (error == cudaSuccess) error = launch_behind(RescoreKernel, shares, 0);
+  if (error == cudaSuccess) error = Launch(RescoreKernel, shares, block, 0, stream, pass);
   if (pass.hits_are_upper_bounds) {
-    if (error == cudaSuccess) error = launch_behind(ListOthersKernel, queries, kShared);
-    if (error == cudaSuccess) error = launch_behind(RescoreKernel, shares, 0);
+    if (error == cudaSuccess)
+      error = Launch(ListOthersKernel, queries, block, kShared, stream, pass);
+    if (error == cudaSuccess) error = Launch(RescoreKernel, shares, block, 0, stream, pass);
   }
   if (error != cudaSuccess) return error;
-  return launch_behind(ConcludeKernel, queries, kShared);
+  return Launch(ConcludeKernel, queries, block, kShared, stream, pass);
 }
 
 }  // namespace simile::kernels

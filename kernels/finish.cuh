@@ -9,7 +9,7 @@
 
 // From a query's hits to its answer: prune to the rows that can be among the best, compute their
 // canonical scores, order them, certify. Each step runs in one block of whole warps, canonical
-// scores in one or many; finish.cu and scan_frame.cuh combine them.
+// scores in one or many; finish.cu combines them.
 //
 // A hit's score is within pass.bound of the canonical one. Those of the int8 scan are upper bounds
 // of what it can be instead (pass.hits_are_upper_bounds, with a bound of 0): canonical scores of
@@ -203,10 +203,8 @@ __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned quer
 // Canonical keys of the listed rows that have none, two rows per warp at a time.
 //   warp, warps  this warp's index and the number of warps that share the work; the warp takes
 //                every pair of rows at warp + i * warps
-// Returns the warp's index within the next query's pairs, where those of all queries are dealt to
-// the warps as one list.
-__device__ __forceinline__ unsigned Rescore(const Pass& pass, unsigned query, unsigned scored,
-                                            unsigned listed, unsigned warp, unsigned warps) {
+__device__ __forceinline__ void Rescore(const Pass& pass, unsigned query, unsigned scored,
+                                        unsigned listed, unsigned warp, unsigned warps) {
   const unsigned lane = threadIdx.x % 32, pairs = (listed - scored + 1) / 2;
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   const float* vector = pass.queries + static_cast<std::size_t>(query) * pass.stride;
@@ -220,26 +218,11 @@ __device__ __forceinline__ unsigned Rescore(const Pass& pass, unsigned query, un
     if (lane == 0) pass.keys[first + i] = MakeKey(scores.first, a);
     if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);
   }
-  return warp - pairs;
 }
 
 // The candidates of a query, as another block may have written them.
 __device__ __forceinline__ Candidates LoadCandidates(const Pass& pass, unsigned query) {
   return Bits<Candidates>(LoadFromL2(reinterpret_cast<const uint4*>(pass.candidates + query)));
-}
-
-// Rescore for all queries, whose pairs of rows are one list: so warps differ by at most one pair.
-__device__ __forceinline__ void RescoreAll(const Pass& pass, unsigned warp, unsigned warps) {
-  const unsigned lane = threadIdx.x % 32;
-  for (unsigned base = 0; base < pass.batch; base += 32) {
-    const unsigned queries = min(pass.batch - base, 32U);
-    Candidates of_lane{};
-    if (lane < queries) of_lane = LoadCandidates(pass, base + lane);
-    for (unsigned i = 0; i < queries; ++i) {
-      warp = Rescore(pass, base + i, __shfl_sync(~0U, of_lane.scored, i),
-                     __shfl_sync(~0U, of_lane.listed, i), warp, warps);
-    }
-  }
 }
 
 // Whether the answer is proven: a row that did not reach the gate has a canonical score below
@@ -281,7 +264,7 @@ __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsig
   }
 }
 
-// All steps in one block. Ends with shared memory free for the next query.
+// All steps in one block.
 __device__ __forceinline__ void FinishQuery(const Pass& pass, unsigned query,
                                             FinishShared& shared) {
   const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;

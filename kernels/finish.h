@@ -10,10 +10,11 @@
 
 namespace simile::kernels {
 
-// The longest answer whose rows the query's own block rescores: about two rows for each of its
-// warps. More rows are one memory latency after another in one block, and shared by many blocks
-// instead. Estimated; gpu_steps, step `finish`, measures it.
-inline constexpr unsigned kHitsOfOneBlock = 16;
+// The longest answer whose rows the query's own block rescores. More rows are one memory latency
+// after another in one block, and shared by many blocks instead. On an H200 one block takes 8 to
+// 18 us for 32 hits, where three or five launches take 10 to 23; for 100 hits it takes as long or
+// longer (docs/benchmarks/gpu.md).
+inline constexpr unsigned kHitsOfOneBlock = 32;
 
 // One block per query: for short answers, where further launches would cost more than the work.
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream);

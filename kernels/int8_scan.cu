@@ -200,7 +200,7 @@ unsigned SlotsFor(unsigned batch) {
 RowScanShape ShapeInt8Scan(ScanForm form, unsigned stride, unsigned batch,
                            std::size_t shared_bytes_max) {
   const unsigned slots = SlotsFor(batch);
-  return RingShape(form, slots, false, FragmentBytes(slots * 2, (stride + 63) / 64 * 32),
+  return RingShape(form, slots, FragmentBytes(slots * 2, (stride + 63) / 64 * 32),
                    shared_bytes_max - kFixedBytes);
 }
 

@@ -82,7 +82,6 @@ struct Pass {
   Proof* proofs;  // [batch]
   Key* best;      // [batch][best_stride], best first, 0 after the last
   unsigned best_stride;
-  bool launches_early;  // a step's launch overlaps the end of the step before; sm_90 and later
   bool host_polls;  // proofs and best are in host memory, and the host polls the flag of each proof
 };
 

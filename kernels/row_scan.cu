@@ -149,50 +149,39 @@ Kernel PlainKernel(unsigned stages) {
   }
 }
 
-// Wide stages are three, the stages of kept scores four.
-template <unsigned kSixteens>
-Kernel KernelOfForm(ScanForm form) {
-  return form == ScanForm::kWide ? RowScanKernel<kSixteens, RowRing<3, 2>>
-                                 : KeptRowScanKernel<kSixteens, RowRing<4>>;
-}
-
 Kernel KernelFor(const RowScanShape& shape) {
-  if (shape.form == ScanForm::kWide || shape.form == ScanForm::kKept) {
-    return shape.queries == 16 ? KernelOfForm<1>(shape.form) : KernelOfForm<2>(shape.form);
+  if (shape.form == ScanForm::kKept) {
+    return shape.queries == 16 ? KeptRowScanKernel<1, RowRing<4>>
+                               : KeptRowScanKernel<2, RowRing<4>>;
   }
   switch (shape.queries) {
     case 16:
       return PlainKernel<1>(shape.stages);
     case 32:
       return PlainKernel<2>(shape.stages);
-    case 64:
-      return PlainKernel<4>(shape.stages);
     default:
-      return RowScanKernel<8, RowRing<3>>;
+      return PlainKernel<4>(shape.stages);
   }
 }
 
 // An upper bound of the shared memory that is not dynamic.
 constexpr std::size_t kFixedBytes =
-    sizeof(StagedHits) + sizeof(GatesOf<Fp16Scan<8>>) + sizeof(BestOfWarps<Fp16Scan<2>>) + 128;
+    sizeof(StagedHits) + sizeof(GatesOf<Fp16Scan<4>>) + sizeof(BestOfWarps<Fp16Scan<2>>) + 128;
 
-unsigned SlotsFor(unsigned batch) {
-  return batch <= 16 ? 16 : (batch <= 32 ? 32 : (batch <= 64 ? 64 : 128));
-}
+unsigned SlotsFor(unsigned batch) { return batch <= 16 ? 16 : (batch <= 32 ? 32 : 64); }
 
 }  // namespace
 
 RowScanShape ShapeRingScan(ScanForm form, unsigned stride, unsigned batch,
                            std::size_t shared_bytes_max) {
   const unsigned slots = SlotsFor(batch);
-  return RingShape(form, slots, slots > 64, FragmentBytes(slots, stride),
-                   shared_bytes_max - kFixedBytes);
+  return RingShape(form, slots, FragmentBytes(slots, stride), shared_bytes_max - kFixedBytes);
 }
 
 RowScanShape ShapeRegisterScan(ScanForm /*form*/, unsigned stride, unsigned batch,
                                std::size_t shared_bytes_max) {
   const unsigned slots = SlotsFor(batch);
-  const std::size_t bytes = std::max(FragmentBytes(slots, stride), sizeof(FinishShared));
+  const std::size_t bytes = FragmentBytes(slots, stride);
   if (bytes + kFixedBytes > shared_bytes_max) return {};
   return {slots, 1, 8, bytes};
 }

@@ -5,13 +5,12 @@
 #include "kernels/int8_rows.h"
 #include "kernels/pass.h"
 
-// row_scan: the fused pass for small batches. One read of the rows serves up to 128 queries, and
-// one cooperative launch does everything: the first 32 * sample_groups rows give each query its
+// row_scan: the fused pass for small batches. One read of the rows serves up to 64 queries, and
+// one cooperative launch finds the hits: the first 32 * sample_groups rows give each query its
 // gate, then all rows are scored with accumulators that start at minus the gate (a hit has a clear
-// sign bit), then one block per query finishes (finish.cuh), with the canonical scores of longer
-// answers shared by all blocks.
+// sign bit).
 //   in   fp16_rows  [row_count][stride]  shuffled, at most unit length
-//   out  as finish.h; without `finishes` pass.hits, hit_counts and gates, for LaunchFinishInSteps
+//   out  pass.hits, hit_counts and gates, for finish.h
 // Work    a warp owns tiles of 32 rows, its accumulators and, in the ring variant, a ring of stages
 //         that cp.async fills: the main loop has no block barrier. Rows are the N operand of the
 //         products (8), queries the M operand (16), so 16 bytes of a row are two fragments.
@@ -20,7 +19,7 @@
 
 namespace simile::kernels {
 
-inline constexpr unsigned kScanQueriesMax = 128;
+inline constexpr unsigned kScanQueriesMax = 64;
 inline constexpr unsigned kScanTileRows = 32;    // rows a warp scores at once, and a sample's group
 inline constexpr unsigned kScanGroupsMax = 512;  // of a sample
 
@@ -38,23 +37,18 @@ struct RowScanArguments {
   unsigned second_tiles;   // that set a second gate, from the first on; 0: one gate
   float* second_maxima;    // [batch][kScanGroupsMax] scratch
   GridRounds* rounds;
-  bool finishes;
-  bool prefetches = false;  // set by the launch, from the shape's form
-  Int8Rows int8 = {};       // for int8_scan alone
+  Int8Rows int8 = {};  // for int8_scan alone
 };
 
-// How rows and scores are handled. Which is fastest only a card can tell: gpu_steps, step
-// `variants`, measures them all.
+// How rows and scores are handled.
 enum class ScanForm : unsigned char {
   kPlain,
-  kPrefetch,  // asks the L2 for the warp's next tile when the copies of a tile begin
-  kWide,      // copies 256 neighbouring bytes of a row in place of 128 at a time
-  kKept,      // keeps all scores in registers: every row is in the sample and none is read twice
+  kKept,  // keeps all scores in registers: every row is in the sample and none is read twice
 };
 
 // The layout of a block's shared memory: queries, then rows in transit.
 struct RowScanShape {
-  unsigned queries = 0;  // per pass: 8 (int8 alone), 16, 32, 64 or 128; 0: it does not fit
+  unsigned queries = 0;  // per pass: 8 (int8 alone), 16, 32 or 64; 0: it does not fit
   unsigned stages = 0;   // of a warp's ring; 1: rows go straight to registers
   unsigned warps = 0;
   std::size_t shared_bytes = 0;
@@ -63,11 +57,10 @@ struct RowScanShape {
 inline constexpr unsigned kTilesKept = 2;  // of a warp, in the form kKept
 
 // The shapes of the fp16 scans for a batch; queries is 0 where none fits.
-//   form              wide stages and kept scores are for up to 32 queries, registers are kPlain
+//   form              kept scores are for up to 32 queries, registers are kPlain
 //   shared_bytes_max  per block
 // Rings are copied in the background (cp.async, sm_80 and later): as many warps as fit, then as
-// many stages. Without a ring every lane loads its rows one stage ahead into registers, for up to
-// 64 queries.
+// many stages. Without a ring every lane loads its rows one stage ahead into registers.
 RowScanShape ShapeRingScan(ScanForm form, unsigned stride, unsigned batch,
                            std::size_t shared_bytes_max);
 RowScanShape ShapeRegisterScan(ScanForm form, unsigned stride, unsigned batch,

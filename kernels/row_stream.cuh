@@ -81,16 +81,6 @@ class StageSource {
     return next_ + chunk_ * kChunk + static_cast<std::size_t>(rows_on) * stride_ + columns_on;
   }
   __device__ __forceinline__ const __half* anywhere() const { return rows_; }
-  // Whether the stage is the first of its tile, and whether one behind it is of the same tile.
-  __device__ __forceinline__ bool begins_tile() const { return chunk_ == 0; }
-  __device__ __forceinline__ bool has_second() const { return (chunk_ + 1) * kChunk < stride_; }
-  // Asks the L2 for the warp's next tile of the phase, whose rows are neighbours. Whole warp.
-  __device__ __forceinline__ void PrefetchNextTile(unsigned lane) const {
-    const unsigned next = walk_.tile + walk_.step;
-    if (walk_.phase != TileWalk::kRows || (next + 1) * kScanTileRows > row_count_) return;
-    PrefetchToL2(rows_ + static_cast<std::size_t>(next) * kScanTileRows * stride_,
-                 kScanTileRows * stride_ * 2, lane);
-  }
   __device__ __forceinline__ void Advance() {
     if (++chunk_ * kChunk < stride_) return;
     chunk_ = 0;
@@ -120,49 +110,36 @@ __device__ __forceinline__ unsigned LoadOffset(unsigned lane) {
 // A quarter of the warp copies one line of a row; rows 0 to 3 and 4 to 7 of eight swizzle
 // differently.
 //   i  of the tile's eighths, four rows each
-__device__ __forceinline__ void CopyRows(const StageSource& source, unsigned i, unsigned columns_on,
-                                         unsigned char* slot, unsigned to_low, bool there) {
+__device__ __forceinline__ void CopyRows(const StageSource& source, unsigned i, unsigned char* slot,
+                                         unsigned to_low, bool there) {
   const unsigned to_high = (to_low ^ 64) + 512;
   AsyncCopy16(slot + ((i & 1U) != 0 ? to_high : to_low) + i / 2 * 1024,
-              there ? source.At(i * 4, columns_on) : source.anywhere(), there);
+              there ? source.At(i * 4, 0) : source.anywhere(), there);
 }
 
 // A warp's ring of stages in shared memory. A slot holds 32 rows of 128 bytes whose 16-byte chunks
 // are swizzled (chunk ^ row % 8), as Hopper's bulk copies (TMA) do it.
-//   kChunks  of a tile in a stage: 1, or 2 that are copied row by row, so that memory sees 256
-//            neighbouring bytes at once; a tile with an odd number ends with half a stage
-template <unsigned kStages, unsigned kChunks = 1>
+template <unsigned kStages>
 class RowRing {
  public:
-  static constexpr unsigned kStageBytes = kChunks * kSlotBytes;
-  static constexpr unsigned kBytes = kStages * kStageBytes;  // of a warp
+  static constexpr unsigned kBytes = kStages * kSlotBytes;  // of a warp
 
   __device__ __forceinline__ RowRing(const ScannedRows& rows, const TileWalk& walk,
-                                     unsigned char* slots, unsigned lane, bool prefetches)
+                                     unsigned char* slots, unsigned lane)
       : source_(rows, walk, lane / 8, lane % 8 * 8),
         slots_(slots),
         in_(slots),
         out_(slots),
-        chunks_of_tile_((rows.stride + kChunk - 1) / kChunk),
         to_low_(CopyOffset(lane)),
-        offset_(LoadOffset(lane)),
-        lane_(lane),
-        prefetches_(prefetches) {
+        offset_(LoadOffset(lane)) {
 #pragma unroll 1
     for (unsigned i = 0; i + 1 < kStages; ++i) Issue();
   }
 
-  // Makes the next chunk loadable and, with the first of a stage, starts a copy into the slots of
-  // the previous one.
+  // Makes the next stage loadable and starts a copy into the slot of the previous one.
   __device__ __forceinline__ void Next() {
-    const bool is_second = kChunks == 2 && chunk_ % 2 != 0;
-    if (kChunks == 2 && ++chunk_ == chunks_of_tile_) chunk_ = 0;
-    if (is_second) {
-      current_ += kSlotBytes;
-      return;
-    }
     AsyncCopyWait<static_cast<int>(kStages) - 2>();
-    __syncwarp();  // the stage is complete for all lanes, and none reads the slots to be filled
+    __syncwarp();  // the stage is complete for all lanes, and none reads the slot to be filled
     Issue();
     current_ = out_;
     out_ = After(out_);
@@ -175,28 +152,20 @@ class RowRing {
 
  private:
   __device__ __forceinline__ unsigned char* After(unsigned char* stage) const {
-    return stage + kStageBytes == slots_ + kBytes ? slots_ : stage + kStageBytes;
+    return stage + kSlotBytes == slots_ + kBytes ? slots_ : stage + kSlotBytes;
   }
   __device__ __forceinline__ void Issue() {
     if (!source_.done()) {
-      const bool two = kChunks == 2 && source_.has_second();
-      if (prefetches_ && source_.begins_tile()) source_.PrefetchNextTile(lane_);
-      if (kChunks == 1 && source_.whole()) {
+      if (source_.whole()) {
 #pragma unroll
-        for (unsigned i = 0; i < kScanTileRows / 4; ++i) {
-          CopyRows(source_, i, 0, in_, to_low_, true);
-        }
+        for (unsigned i = 0; i < kScanTileRows / 4; ++i) CopyRows(source_, i, in_, to_low_, true);
       } else {
-#pragma unroll kChunks
+#pragma unroll 1
         for (unsigned i = 0; i < kScanTileRows / 4; ++i) {
-          CopyRows(source_, i, 0, in_, to_low_, source_.Has(i * 4, 0));
-          if (two) {
-            CopyRows(source_, i, kChunk, in_ + kSlotBytes, to_low_, source_.Has(i * 4, kChunk));
-          }
+          CopyRows(source_, i, in_, to_low_, source_.Has(i * 4, 0));
         }
       }
       source_.Advance();
-      if (two) source_.Advance();
       in_ = After(in_);
     }
     AsyncCopyCommit();  // also an empty group: AsyncCopyWait counts groups
@@ -206,11 +175,7 @@ class RowRing {
   unsigned char* const slots_;
   unsigned char *in_, *out_;
   const unsigned char* current_ = nullptr;
-  const unsigned chunks_of_tile_;
-  unsigned chunk_ = 0;  // of the tile, the next to be loaded
   const unsigned to_low_, offset_;
-  const unsigned lane_;
-  const bool prefetches_;
 };
 
 // No ring: every lane loads its own fragments one stage ahead into registers. For cards without
@@ -220,8 +185,7 @@ class RowRegisters {
   static constexpr unsigned kBytes = 0;
 
   __device__ __forceinline__ RowRegisters(const ScannedRows& rows, const TileWalk& walk,
-                                          unsigned char* /*slots*/, unsigned lane,
-                                          bool /*prefetches*/)
+                                          unsigned char* /*slots*/, unsigned lane)
       : source_(rows, walk, RowOfGroup(lane / 4), lane % 4 * 8) {
     Issue();
   }

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "kernels/device.h"
-#include "kernels/finish.cuh"
-#include "kernels/finish.h"
 #include "kernels/pass.h"
+#include "kernels/row_filter.cuh"
 #include "kernels/row_stream.cuh"
 
 // The scan that row_scan and int8_scan share: the walk over the rows, the gates, hits on their way
-// out, the finish. What differs is a class `Scan`:
+// out. What differs is a class `Scan`:
 //   Gate, kSixteens, kEights, kSlots       its gates; its queries in the rows of the products
 //   Scanned(arguments, pass)               the rows that it reads
 //   StageQueries(pass, arguments, to)      their fragments to shared memory
@@ -338,39 +337,7 @@ __device__ __forceinline__ void KeepHits(const typename Scan::Tile& scores, cons
   }
 }
 
-// From hits to answers. The block of a query does it all where answers are short; else it lists and
-// concludes, and all blocks share the canonical scores between two barriers.
-__device__ __forceinline__ void FinishQueries(const Pass& pass, GridRounds* rounds,
-                                              FinishShared& shared) {
-  if (pass.best_stride <= kHitsOfOneBlock) {
-    for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
-      FinishQuery(pass, query, shared);
-    }
-    return;
-  }
-  // Neighbouring pairs of rows go to different multiprocessors.
-  const unsigned warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
-  const unsigned warps = blockDim.x / 32 * gridDim.x;
-#pragma unroll 1
-  for (unsigned round = 0; round <= (pass.hits_are_upper_bounds ? 1U : 0U); ++round) {
-    for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
-      const Candidates candidates =
-          round == 0 ? Prune(pass, query, shared)
-                     : ListOthers(pass, query, LoadCandidates(pass, query), shared);
-      __syncthreads();  // all have loaded the former ones, and shared memory is free
-      if (threadIdx.x == 0) pass.candidates[query] = candidates;
-    }
-    GridBarrier(rounds);
-    RescoreAll(pass, warp, warps);
-    GridBarrier(rounds);
-  }
-  for (unsigned query = blockIdx.x; query < pass.batch; query += gridDim.x) {
-    Conclude(pass, query, LoadCandidates(pass, query).listed, shared);
-  }
-}
-
-// Dynamic shared memory: [queries in fragment order][one ring per warp]; after all rows are scored,
-// FinishShared in the same bytes.
+// Dynamic shared memory: [queries in fragment order][one ring per warp].
 template <class Scan, class Rows>
 __device__ __forceinline__ unsigned char* RingOfWarp(const ScannedRows& scanned) {
   return DynamicShared() + FragmentBytes(Scan::kSixteens * 16, scanned.stride) +
@@ -421,16 +388,12 @@ __device__ __forceinline__ void SetFirstGates(const Pass& pass, const RowScanArg
 }
 
 // After the last row.
-__device__ __forceinline__ void EndScan(const Pass& pass, const RowScanArguments& arguments,
-                                        StagedHits& staged) {
+__device__ __forceinline__ void EndScan(const Pass& pass, StagedHits& staged) {
   __syncthreads();
   const unsigned kept = min(staged.count[0], kStagedHits);
   for (unsigned i = threadIdx.x; i < kept; i += blockDim.x) {
     Append(pass, staged.queries[i], staged.hits[i]);
   }
-  if (!arguments.finishes) return;
-  GridBarrier(arguments.rounds);
-  FinishQueries(pass, arguments.rounds, *reinterpret_cast<FinishShared*>(DynamicShared()));
 }
 
 // The scan: the sample, then all rows.
@@ -446,7 +409,7 @@ __device__ __forceinline__ void RunScan(const Pass& pass, const RowScanArguments
       TileWalk::kSample,      first, first, blockDim.x / 32 * gridDim.x, arguments.sample_groups,
       arguments.second_tiles, tiles};
   walk.Settle();
-  Rows rows(scanned, walk, RingOfWarp<Scan, Rows>(scanned), lane, arguments.prefetches);
+  Rows rows(scanned, walk, RingOfWarp<Scan, Rows>(scanned), lane);
   Prepare<Scan>(pass, arguments, staged, gates);
   // At the barriers the rings fill with the tiles that follow.
 #pragma unroll 1
@@ -476,7 +439,7 @@ __device__ __forceinline__ void RunScan(const Pass& pass, const RowScanArguments
       }
     }
   }
-  EndScan(pass, arguments, staged);
+  EndScan(pass, staged);
 }
 
 // The best scores of a block's warps, [slot][warp].
@@ -495,7 +458,7 @@ __device__ __forceinline__ void RunKeptScan(const Pass& pass, const RowScanArgum
   const unsigned first = warp * gridDim.x + blockIdx.x, step = warps * gridDim.x;
   TileWalk walk{TileWalk::kSample, first, first, step, tiles, 0, 0};
   walk.Settle();
-  Rows rows(scanned, walk, RingOfWarp<Scan, Rows>(scanned), lane, false);
+  Rows rows(scanned, walk, RingOfWarp<Scan, Rows>(scanned), lane);
   Prepare<Scan>(pass, arguments, staged, gates);
   typename Scan::Tile kept[kTilesKept];
   BestScores<Scan> best;
@@ -531,24 +494,21 @@ __device__ __forceinline__ void RunKeptScan(const Pass& pass, const RowScanArgum
     KeepHits<Scan>(kept[i], pass, arguments, tile, lane, gates, staged);
     __syncwarp();
   }
-  EndScan(pass, arguments, staged);
+  EndScan(pass, staged);
 }
 
 // The layout of a scan with rings: as many warps as fit, then as many stages of those that the form
 // has kernels for.
-//   is_large        so many queries that only the shortest ring is worth its code
 //   fragment_bytes  of the queries
 //   shared_bytes    that a block may have, less what is not dynamic
-inline RowScanShape RingShape(ScanForm form, unsigned slots, bool is_large,
-                              std::size_t fragment_bytes, std::size_t shared_bytes) {
-  const std::size_t stage_bytes = (form == ScanForm::kWide ? 2 : 1) * kSlotBytes;
+inline RowScanShape RingShape(ScanForm form, unsigned slots, std::size_t fragment_bytes,
+                              std::size_t shared_bytes) {
   for (const unsigned warps : {8U, 6U, 4U}) {
     for (const unsigned stages : {6U, 4U, 3U}) {
-      if ((form == ScanForm::kWide || is_large) && stages != 3) continue;
       if (form == ScanForm::kKept && stages != 4) continue;
-      const std::size_t bytes = fragment_bytes + std::size_t{warps} * stages * stage_bytes;
+      const std::size_t bytes = fragment_bytes + std::size_t{warps} * stages * kSlotBytes;
       if (bytes > shared_bytes) continue;
-      return {slots, stages, warps, std::max(bytes, sizeof(FinishShared)), form};
+      return {slots, stages, warps, bytes, form};
     }
   }
   return {};
@@ -557,8 +517,7 @@ inline RowScanShape RingShape(ScanForm form, unsigned slots, bool is_large,
 // The launch of a scan in a shape: `kernel` is the one for it.
 template <class Kernel>
 cudaError_t LaunchScan(Kernel kernel, const RowScanShape& shape, unsigned blocks, const Pass& pass,
-                       RowScanArguments arguments, cudaStream_t stream) {
-  arguments.prefetches = shape.form == ScanForm::kPrefetch;
+                       const RowScanArguments& arguments, cudaStream_t stream) {
   return LaunchTogether(kernel, dim3(blocks), dim3(shape.warps * 32), shape.shared_bytes, stream,
                         pass, arguments);
 }

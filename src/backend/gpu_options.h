@@ -10,7 +10,8 @@
 
 namespace simile::backend {
 
-// Sizes of a GPU's workspace, which all collections share. All are estimated, none is measured.
+// Sizes of a GPU's workspace, which all collections share. By arithmetic; no other sizes were
+// measured.
 struct WorkspaceSize {
   unsigned queries_max = 1'024;         // of a pass
   unsigned stride_max = 4'096;          // padded dimensions
@@ -23,23 +24,24 @@ struct WorkspaceSize {
   std::size_t blas_bytes = 32U << 20;  // workspace of the BLAS library, for each of two streams
 };
 
-// When the GPU changes its strategy; no answer depends on it. All are estimated, except that
-// second_gate_share is calculated; steps of gpu_steps decide them (docs/benchmarks/gpu.md).
+// When the GPU changes its strategy; no answer depends on it. Each is what was fastest on an H200
+// (docs/benchmarks/gpu.md), or near it for all shapes.
 struct GpuTuning {
   // Segments up to this size are answered by canonical scores alone: of so many rows one step
   // computes them all (pass_runner.cpp).
-  unsigned canonical_rows_max = 4'096;
+  unsigned canonical_rows_max = 1'024;
   // Up to this many queries use the fused scan, more use matrix products.
   unsigned scan_queries_max = 64;
-  // One row in this many sets a second gate for the rest of a fused scan, where the hits that it
-  // saves take longer than it does. Calculated with SpeculativeRank: a sixteenth of ten million
-  // rows leaves the fewest hits, of a million at most a third more than the best share. 0: never.
-  unsigned second_gate_share = 16;
-  // A filter that at most one row in this many passes becomes a list of rows.
+  // One row in this many sets a second gate for the rest of a fused scan, where that saves enough
+  // hits. 0: never.
+  unsigned second_gate_share = 8;
+  // A filter that at most one row in this many passes becomes a list of rows. They cross between
+  // one in 8 and one in 128, by rows and queries.
   unsigned gather_share = 32;
   // Scans of up to this many queries exchange them and their answers through host memory that
-  // kernels read and write, larger ones through copies. 0: always copies.
-  unsigned mapped_queries_max = 1;
+  // kernels read and write, larger ones through copies. 0: always copies. On an H200 this takes 7
+  // to 23 us less than copies at each of 1 to 64 queries.
+  unsigned mapped_queries_max = 64;
 };
 
 // What the GPU backend is opened with: the `gpu.*` settings, and what tests inject.

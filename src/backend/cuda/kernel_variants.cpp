@@ -14,8 +14,8 @@ namespace {
 constexpr int kAnyCode = 0;  // that the build has: SIMILE_CUDA_ARCHITECTURES
 constexpr unsigned kAnyBatch = std::numeric_limits<unsigned>::max();
 constexpr unsigned kStrideMax = Limits{}.dim_max;
-constexpr unsigned kScanBatch = 64, kLargeScanBatch = kernels::kScanQueriesMax;
-constexpr unsigned kFormBatch = 32;  // of wide stages and kept scores
+constexpr unsigned kScanBatch = kernels::kScanQueriesMax;
+constexpr unsigned kKeptBatch = 32;
 constexpr unsigned kInt8StrideMax = kernels::kInt8StrideMax;
 using kernels::ScanForm;
 
@@ -41,13 +41,12 @@ constexpr KernelVariant kGemm{.name = "gemm_topk_fp16",
                               .queries_max = kAnyBatch,
                               .stride_max = kStrideMax};
 
-// A scan in another form, which only benches run.
-constexpr KernelVariant Measured(std::string_view name, KernelVariant variant, ScanForm form,
-                                 unsigned queries_max) {
+// A scan that keeps scores, which only benches run.
+constexpr KernelVariant Kept(std::string_view name, KernelVariant variant) {
   variant.name = name;
   variant.use = VariantUse::kMeasured;
-  variant.form = form;
-  variant.queries_max = queries_max;
+  variant.form = ScanForm::kKept;
+  variant.queries_max = kKeptBatch;
   return variant;
 }
 constexpr KernelVariant Registers() {
@@ -57,25 +56,14 @@ constexpr KernelVariant Registers() {
   variant.shape = &kernels::ShapeRegisterScan;
   return variant;
 }
-constexpr KernelVariant LaunchedEarly() {
-  KernelVariant variant = Measured("gemm_launched_early", kGemm, ScanForm::kPlain, kAnyBatch);
-  variant.code_min = 90;
-  variant.launches_early = true;
-  return variant;
-}
 
 constexpr std::array kVariants{
     kInt8Scan,
     kRowScan,
     Registers(),
     kGemm,
-    Measured("int8_scan_prefetch", kInt8Scan, ScanForm::kPrefetch, kScanBatch),
-    Measured("int8_scan_kept", kInt8Scan, ScanForm::kKept, kFormBatch),
-    Measured("row_scan_prefetch", kRowScan, ScanForm::kPrefetch, kScanBatch),
-    Measured("row_scan_wide", kRowScan, ScanForm::kWide, kFormBatch),
-    Measured("row_scan_kept", kRowScan, ScanForm::kKept, kFormBatch),
-    Measured("row_scan_128", kRowScan, ScanForm::kPlain, kLargeScanBatch),
-    LaunchedEarly(),
+    Kept("int8_scan_kept", kInt8Scan),
+    Kept("row_scan_kept", kRowScan),
 };
 
 }  // namespace

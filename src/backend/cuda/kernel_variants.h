@@ -12,7 +12,7 @@
 namespace simile::backend::cuda {
 
 enum class PassStrategy : std::uint8_t {
-  kRowScan,   // one fused launch reads the rows, keeps hits and finishes ("fp16-scan-")
+  kRowScan,   // one launch reads the rows and keeps hits ("fp16-scan-")
   kInt8Scan,  // the same over int8 rows ("int8-scan-")
   kGemm,      // cuBLAS multiplies tile by tile, topk_fp16 keeps hits ("fp16-gemm-")
 };
@@ -31,7 +31,6 @@ struct KernelVariant {
   unsigned queries_max;  // of a batch
   unsigned stride_max;   // padded dimensions
   VariantUse use = VariantUse::kServed;
-  bool launches_early = false;  // see Pass
   // Of scans, as kernels/row_scan.h declares them; null for kGemm, whose products are cuBLAS's.
   kernels::ScanForm form = kernels::ScanForm::kPlain;
   kernels::RowScanShape (*shape)(kernels::ScanForm form, unsigned stride, unsigned batch,

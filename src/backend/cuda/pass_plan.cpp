@@ -18,10 +18,8 @@ using kernels::kScanGroupsMax;
 using kernels::kScanTileRows;
 using kernels::kTileGranule;
 
-// Up to this k the scan's own launch finishes. Estimated: pruning and ordering take one block of a
-// query longer than two more launches where answers are longer; gpu_steps, step `finish`, measures
-// it.
-constexpr unsigned kHitsOfOneLaunch = 128;
+// The longest answers that are exchanged through mapped memory: no longer ones were measured.
+constexpr unsigned kMappedHitsMax = 128;
 // The highest rank of a gate, as a share of the sample's groups: above it, so many of the best rows
 // share a group that the gate falls and the hits multiply. Estimated from ExpectedHits.
 constexpr double kRankShareMax = 0.9;
@@ -85,12 +83,12 @@ struct Sample {
   double hits = 0;  // expected
 };
 
-constexpr double kSecondsPerHit = 1e-9;  // estimated; gpu_steps, step `scan-parts`, measures it
+constexpr double kSecondsPerHit = 1e-9;  // 0.5 to 4 ns on an H200, the more the more queries
 
 // The cheapest sample: its rows are read twice, and each hit of each query costs time. Only the
 // ratio of the two matters.
 Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, double row_bytes) {
-  constexpr double kBytesPerSecond = 4.3e12;  // estimated: 90% of the H200's 4.8 TB/s
+  constexpr double kBytesPerSecond = 4.25e12;  // a plain read on an H200
   Sample best;
   double best_time = INFINITY;
   const unsigned tiles = (segment.row_count + kScanTileRows - 1) / kScanTileRows;
@@ -108,14 +106,14 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, doub
   return best;
 }
 
-// A second gate, which the hits of the first rows set, where the hits that it saves take longer
-// than its barrier.
+// A second gate, which the hits of the first rows set, where it saves enough hits.
 //   factor  by which the margin multiplies the hits, behind either gate
 //   hits    expected of a query; lowered
 void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const PassDemand& demand,
                    double factor, PassPlan& plan, double& hits) {
-  // Estimated: a barrier or two and the ranks; gpu_steps, step `scan-parts`, measures it.
-  constexpr double kSecondsOfGate = 4e-6;
+  // Of a batch. On an H200 with a million rows of 768 dimensions 24,000 hits fewer saved nothing,
+  // and 42,000 saved 125 us: hits delay each other.
+  constexpr double kHitsSavedMin = 28'000;
   const auto gated = WithSecondGate(plan, segment.row_count, tuning.second_gate_share);
   if (!gated) return;
   const double share = gated->second_share;
@@ -124,7 +122,7 @@ void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const Pa
   const double group_rows = share * segment.row_count / kScanGroupsMax;
   const double behind = factor * ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
   const double fewer = share * hits + (1 - share) * behind;
-  if (demand.queries * (hits - fewer) * kSecondsPerHit <= kSecondsOfGate) return;
+  if (demand.queries * (hits - fewer) < kHitsSavedMin) return;
   plan = *gated;
   hits = fewer;
 }
@@ -175,37 +173,37 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   plan.shape = variant.ShapeFor(segment.stride, plan.slots, card.shared_bytes_max);
   if (plan.shape.queries < plan.slots) return std::nullopt;
   if (keeps_scores && !FitsKept(plan.shape, card, segment)) return std::nullopt;
-  plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneLaunch;
-  plan.is_mapped = plan.finishes_in_one_launch && plan.slots <= tuning.mapped_queries_max;
+  plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneBlock;
+  plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max;
   return plan;
 }
 
-// Granules of a tile whose scores are still in the L2 when they are read: between the product's
-// write of a score and the select's read of it, the product reads the rest of the tile's rows and
-// writes its scores.
-std::size_t GranulesInL2(const CardTraits& card, const SegmentSize& segment, unsigned slots) {
-  constexpr double kShareOfL2 = 0.6;  // estimated; gpu_steps, step `tile`, measures it
-  const std::size_t bytes = std::size_t{kTileGranule} * sizeof(__half) * (segment.stride + slots);
-  return static_cast<std::size_t>(kShareOfL2 * static_cast<double>(card.l2_bytes)) / bytes;
-}
-
-// Rows of a tile: as many as fit the workspace and the L2, in whole waves of the product's blocks
-// where there is more than one wave. One wave at least where the workspace holds it: idle
-// multiprocessors cost more than scores that leave the L2.
+// Rows of a tile: of two tiles at least, so that the product of one runs beside the select of the
+// other, in whole waves of the product's blocks, whose scores fit the workspace and a part of the
+// L2. One wave at least where the workspace holds it: idle multiprocessors cost more than scores
+// that leave the L2. On an H200 at 100 queries two tiles of 62,423 x 384 take 70 us, four 85 and
+// one 103; a million rows of 768 take 557 us by tiles of four waves, 622 by two and 695 by one.
 unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
                   const SegmentSize& segment, unsigned slots) {
-  constexpr unsigned kBlockQueries = 256;  // estimated: the wide side of cuBLAS's blocks
+  constexpr unsigned kBlockQueries = 256;  // the wide side of cuBLAS's blocks
+  constexpr std::size_t kWavesMax = 4;     // no longer tile was measured
+  constexpr double kShareOfL2 = 0.35;      // of an H100's 50 MB the fastest tiles took 0.33
+  const std::size_t granule_bytes = std::size_t{kTileGranule} * sizeof(__half) * slots;
   const std::size_t columns = (slots + kBlockQueries - 1) / kBlockQueries;
-  const std::size_t wave = std::max<std::size_t>(card.multiprocessors / columns, 1);
-  const std::size_t fit =
-      std::max<std::size_t>(workspace.tile_bytes / (sizeof(__half) * slots * kTileGranule), 1);
-  std::size_t granules = std::min(fit, std::max(wave, GranulesInL2(card, segment, slots)));
-  if (granules * columns > card.multiprocessors) {
-    const std::size_t waves = granules * columns / card.multiprocessors;
-    granules = std::max<std::size_t>(waves * card.multiprocessors / columns, 1);
-  }
+  const auto of_waves = [&](std::size_t waves) {
+    return std::max<std::size_t>(waves * card.multiprocessors / columns, 1);
+  };
   const std::size_t all = (segment.row_count + kTileGranule - 1) / kTileGranule;
-  return static_cast<unsigned>(std::min(granules, all)) * kTileGranule;
+  const auto in_l2 =
+      static_cast<std::size_t>(kShareOfL2 * static_cast<double>(card.l2_bytes)) / granule_bytes;
+  const std::size_t most = std::min({in_l2, (all + 1) / 2, of_waves(kWavesMax)});
+  // Half of the rows are rounded up to whole waves, the other limits down.
+  std::size_t waves = 1;
+  while (of_waves(waves) < most && of_waves(waves + 1) <= std::min(in_l2, of_waves(kWavesMax))) {
+    ++waves;
+  }
+  const std::size_t fit = std::max<std::size_t>(workspace.tile_bytes / granule_bytes, 1);
+  return static_cast<unsigned>(std::min({of_waves(waves), fit, all})) * kTileGranule;
 }
 
 // The sample of the first tile, and the expected hits. False where no rank is low enough.

@@ -27,7 +27,7 @@ struct PassPlan {
   unsigned capacity = 0;     // hits per query
   unsigned best_stride = 0;  // hits per answer
   double sample_share = 0;   // of the rows, which set the gates
-  // In the scan's own launch, or in one after the products. Else in three; after an int8 scan five.
+  // Else in three launches; after an int8 scan five.
   bool finishes_in_one_launch = false;
   bool is_mapped = false;  // queries and answers in host memory that kernels use; else copied
   // The fused scan

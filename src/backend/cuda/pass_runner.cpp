@@ -182,7 +182,6 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
 
 Pass PassRunner::PassOf(const PassPlan& plan) const {
   Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
-  pass.launches_early = plan.variant->launches_early;
   switch (plan.strategy()) {
     case PassStrategy::kInt8Scan:  // its hits carry their bounds with them
       pass.hits_are_upper_bounds = true;
@@ -237,7 +236,7 @@ void PassRunner::EnqueueScan(const PassPlan& plan, const Pass& pass) {
                                        ScanArguments(plan, pass), workspace_.stream(0)),
                   plan.variant->name.data());
   }
-  if (!plan.finishes_in_one_launch) EnqueueSteps(plan, pass);
+  EnqueueFinish(plan, pass);
 }
 
 kernels::RowScanArguments PassRunner::ScanArguments(const PassPlan& plan, const Pass& pass) const {
@@ -247,8 +246,7 @@ kernels::RowScanArguments PassRunner::ScanArguments(const PassPlan& plan, const 
                                       .maxima = workspace_.maxima(),
                                       .second_tiles = plan.second_tiles,
                                       .second_maxima = workspace_.second_maxima(),
-                                      .rounds = workspace_.rounds(),
-                                      .finishes = plan.finishes_in_one_launch};
+                                      .rounds = workspace_.rounds()};
   if (plan.strategy() == PassStrategy::kInt8Scan) {
     arguments.int8 = rows_.int8();
     arguments.int8.planes = workspace_.int8_planes();
@@ -257,10 +255,12 @@ kernels::RowScanArguments PassRunner::ScanArguments(const PassPlan& plan, const 
   return arguments;
 }
 
-// For long answers: many blocks share the canonical scores of a query.
-void PassRunner::EnqueueSteps(const PassPlan& plan, const Pass& pass) {
+void PassRunner::EnqueueFinish(const PassPlan& plan, const Pass& pass) {
   const ProfilerRange range("finish");
-  device_.Check(kernels::LaunchFinishInSteps(pass, plan.rows_rescored(), workspace_.stream(0)),
+  const cudaStream_t stream = workspace_.stream(0);
+  device_.Check(plan.finishes_in_one_launch
+                    ? kernels::LaunchFinish(pass, stream)
+                    : kernels::LaunchFinishInSteps(pass, plan.rows_rescored(), stream),
                 "finish");
 }
 
@@ -271,9 +271,7 @@ void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {
   device_.Check(cudaMemsetAsync(pass.hit_counts, 0, plan.slots * sizeof(unsigned), stream),
                 "cudaMemsetAsync");
   EnqueueTiles(plan, pass);
-  if (!plan.finishes_in_one_launch) return EnqueueSteps(plan, pass);
-  const ProfilerRange range("finish");
-  device_.Check(kernels::LaunchFinish(pass, stream), "finish");
+  EnqueueFinish(plan, pass);
 }
 
 // Tile i runs on stream i mod 2, each with a handle and a buffer of its own: the product of a tile

@@ -56,10 +56,6 @@ class PassRunner {
     Await();
   }
 
-  // The arguments of a pass and of its scan, with answers on the device.
-  kernels::Pass PassOf(const PassPlan& plan) const;
-  kernels::RowScanArguments ScanArguments(const PassPlan& plan, const kernels::Pass& pass) const;
-
   // Enqueues a pass for the queries on the device, those of the last Run, and does not wait. The
   // answers stay on the device.
   void EnqueuePass(const PassPlan& plan);
@@ -96,6 +92,9 @@ class PassRunner {
     unsigned wanted = 0;  // the largest of the queries
   };
 
+  // The arguments of a pass and of its scan, with answers on the device.
+  kernels::Pass PassOf(const PassPlan& plan) const;
+  kernels::RowScanArguments ScanArguments(const PassPlan& plan, const kernels::Pass& pass) const;
   kernels::QueryTerms TermsOf(const DeviceQuery& query, std::span<const float> vector,
                               const GateRanks& ranks) const;
   //   filled  the pass over the rows; null for canonical scores, which use the first block
@@ -117,7 +116,7 @@ class PassRunner {
   void EnqueueCanonical(const kernels::Pass& pass, const CanonicalSize& size);
   void EnqueueScan(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueGemm(const PassPlan& plan, const kernels::Pass& pass);
-  void EnqueueSteps(const PassPlan& plan, const kernels::Pass& pass);
+  void EnqueueFinish(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
   // Scores of the queries in the device's block: [query_count][rows], on the host.
   const float* ScoreRows(std::size_t query_count, std::span<const Row> rows);

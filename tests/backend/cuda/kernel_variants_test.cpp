@@ -127,7 +127,6 @@ class VariantBench {
 // A part of the qualified name of the variant's kernel.
 std::string_view KernelOf(const KernelVariant& variant) {
   const bool is_int8 = variant.strategy == PassStrategy::kInt8Scan;
-  if (variant.form == kernels::ScanForm::kWide) return "RowRing<3u, 2u>";
   if (variant.form == kernels::ScanForm::kKept) {
     return is_int8 ? "KeptInt8ScanKernel" : "KeptRowScanKernel";
   }
@@ -175,8 +174,8 @@ TEST_P(KernelVariantTest, AnswersAsTheScanDoes) {
     Open(options, tried.row_count + GetParam());
     VariantBench bench(*device_, *workspace_, tried);
     const PassDemand demand = bench.Demand();
-    auto plan = PlanVariant(variant, device_->traits(), GpuTuning{.scan_queries_max = 128},
-                            workspace_->size(), bench.size(), demand);
+    auto plan = PlanVariant(variant, device_->traits(), GpuTuning{}, workspace_->size(),
+                            bench.size(), demand);
     if (!plan) continue;
     ++planned;
     const std::string what =
@@ -200,8 +199,8 @@ TEST_P(KernelVariantTest, ProvesAnswersAmongNearlyEqualRows) {
   VariantBench bench(*device_, *workspace_, tried);
   PassDemand demand = bench.Demand();
   demand.growth = 4;  // half the rows are hits
-  auto plan = PlanVariant(variant, device_->traits(), GpuTuning{.scan_queries_max = 128},
-                          workspace_->size(), bench.size(), demand);
+  auto plan = PlanVariant(variant, device_->traits(), GpuTuning{}, workspace_->size(), bench.size(),
+                          demand);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(bench.Expect(*plan, "one gate"), 0U);
   if (!IsScan(variant.strategy) || variant.form == kernels::ScanForm::kKept) return;

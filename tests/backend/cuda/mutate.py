@@ -127,8 +127,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("finish.cu", "__syncthreads();  // all have loaded the former ones"):
         "where a list grows, barriers lie between; where not, what other threads may then load changes in `scored` alone, which "
         "they do not use",
-    ("scan_frame.cuh", "__syncthreads();  // all have loaded the former ones, and shared memory is free"):
-        "the same; and the steps that use shared memory again begin with a barrier",
     ("sample_gate.cu", "if (i < loads && grouped) keys[i] = static_cast<unsigned short>(best);"):
         "there is a key for each load of all threads, and those after the last are not counted",
     ("finish.cuh", "if (pass.host_polls) __syncthreads();  // the whole answer comes before its flag"):
@@ -338,9 +336,6 @@ ORDERS = (
     ("finish.cuh", "void Conclude(",
      ("out[i] = i < found ? best[i] : 0;", "if (pass.host_polls) __syncthreads();",
       "if (pass.host_polls) __threadfence_system();", "*static_cast<volatile unsigned*>(&proof.flag) =")),
-    ("finish.cu", "ListOthersKernel(", ("AwaitPrevious();", "LoadCandidates(")),
-    ("finish.cu", "RescoreKernel(", ("AwaitPrevious();", "LoadCandidates(")),
-    ("finish.cu", "ConcludeKernel(", ("AwaitPrevious();", "LoadCandidates(")),
     ("scan_frame.cuh", "void GridBarrier(",
      ("__syncthreads();", "LoadAcquire(&rounds->number)", "__threadfence();", "atomicAdd(&rounds->arrived",
       "rounds->arrived = 0;", "__threadfence();", "atomicAdd(&rounds->number", "while (LoadAcquire(&rounds->number)",

@@ -111,7 +111,7 @@ TEST(PassPlanTest, HasTheCapacityForTheHitsOfTheInt8Scan) {
 // Counted with a second gate over a million isotropic rows: of eight queries one had 1,997 hits at
 // k 100 and one 7,344 at k 1,000.
 TEST(PassPlanTest, HasTheCapacityForTheHitsOfTheInt8ScanBehindASecondGate) {
-  PassDemand demand = Demand(8, 100);
+  PassDemand demand = Demand(64, 100);
   demand.int8_rows = true;
   demand.int8_margin = 1.25 * 0.0075;
   const auto hundred = PlanOnH200(kMillion, demand);
@@ -125,8 +125,8 @@ TEST(PassPlanTest, HasTheCapacityForTheHitsOfTheInt8ScanBehindASecondGate) {
 
 TEST(PassPlanTest, SetsASecondGateWhereItSavesMoreThanItTakes) {
   const auto many = PlanOnH200(kMillion, Demand(64, 100));
-  EXPECT_EQ(many->second_tiles, 1'000'000U / 32 / 16);
-  EXPECT_NEAR(many->second_share, 1.0 / 16, 1e-3);
+  EXPECT_EQ(many->second_tiles, 1'000'000U / 32 / 8);
+  EXPECT_NEAR(many->second_share, 1.0 / 8, 1e-3);
   EXPECT_GT(many->RanksOf(100).second, many->RanksOf(100).first);
   GpuTuning never;
   never.second_gate_share = 0;
@@ -134,7 +134,9 @@ TEST(PassPlanTest, SetsASecondGateWhereItSavesMoreThanItTakes) {
   EXPECT_EQ(without->second_tiles, 0U);
   EXPECT_EQ(without->RanksOf(100).second, 0U);
   EXPECT_GT(without->capacity, many->capacity);
-  EXPECT_EQ(PlanOnH200(kMillion, Demand(1, 100))->second_tiles, 0U);
+  for (const unsigned few : {1U, 32U}) {
+    EXPECT_EQ(PlanOnH200(kMillion, Demand(few, 100))->second_tiles, 0U) << few;
+  }
   EXPECT_EQ(PlanOnH200(kSentences, Demand(64, 100))->second_tiles, 0U) << "fewer rows than groups";
 }
 
@@ -145,26 +147,22 @@ TEST(PassPlanTest, ScansForSmallBatchesAndMultipliesForLargeOnes) {
   EXPECT_EQ(PlanOnH200(kMillion, Demand(1'000, 10))->strategy(), PassStrategy::kGemm);
 }
 
-// The tile's scores, and the rows that are read between their write and their read, in 0.6 of the
-// L2; but a wave at least.
-TEST(PassPlanTest, BoundsATileByTheL2) {
-  const auto tile_of = [](const CardTraits& card, unsigned queries) {
-    return PlanPass(card, GpuTuning{}, WorkspaceSize{}, kMillion, Demand(queries, 100));
+// As measured on an H200.
+TEST(PassPlanTest, TakesTilesOfWholeWavesWhoseScoresFitTheL2) {
+  const auto tile_rows = [](const CardTraits& card, const SegmentSize& segment, unsigned queries) {
+    return PlanPass(card, GpuTuning{}, WorkspaceSize{}, segment, Demand(queries, 10))->tile_rows;
   };
-  const auto hundred = tile_of(H200(), 100);
-  EXPECT_EQ(hundred->tile_rows, 132 * 128U);  // one wave; the workspace would hold 84,480 rows
-  const auto thousand = tile_of(H200(), 1'000);
-  EXPECT_EQ(thousand->tile_rows, 8'448U);  // the workspace's
-  for (const auto& plan : {hundred, thousand}) {
-    EXPECT_LT(std::size_t{plan->tile_rows} * 2 * (768 + plan->slots), H200().l2_bytes * 6 / 10);
-  }
-  CardTraits larger = H200();
-  larger.l2_bytes = std::size_t{126} << 20;  // a B200's
-  EXPECT_EQ(tile_of(larger, 100)->tile_rows, 2 * 132 * 128U);
+  constexpr unsigned kWave = 132 * 128;
+  EXPECT_EQ(tile_rows(H200(), kMillion, 100), 4 * kWave);
+  EXPECT_EQ(tile_rows(H200(), kSentences, 100), 2 * kWave) << "two tiles";
+  EXPECT_EQ(tile_rows(H200(), kMillion, 1'000), kWave / 2) << "two waves of four columns";
+  EXPECT_EQ(tile_rows(H200(), kSentences, 1'000), kWave / 2);
   CardTraits small = Card(75, 64);
   small.multiprocessors = 40;
   small.l2_bytes = std::size_t{4} << 20;
-  EXPECT_EQ(tile_of(small, 100)->tile_rows, 40 * 128U) << "a wave, though the L2 holds less";
+  EXPECT_EQ(tile_rows(small, kMillion, 100), 40 * 128U);
+  EXPECT_EQ(tile_rows(small, kMillion, 1'000), 40 / 3 * 128U)
+      << "of 768 queries; the L2 holds less";
 }
 
 TEST(PassPlanTest, TakesSeveralScansWithoutMatrixProducts) {
@@ -193,16 +191,15 @@ TEST(PassPlanTest, MapsTheBlocksOfFewQueriesWithShortAnswers) {
   EXPECT_FALSE(is_mapped(1, Demand(2, 10)));
   EXPECT_FALSE(is_mapped(0, Demand(1, 10)));
   EXPECT_TRUE(is_mapped(64, Demand(64, 128)));
-  EXPECT_FALSE(is_mapped(64, Demand(1, 129))) << "finished in steps";
+  EXPECT_FALSE(is_mapped(64, Demand(1, 129))) << "a long answer";
   EXPECT_FALSE(is_mapped(1'000, Demand(65, 10))) << "by matrix products";
 }
 
-TEST(PassPlanTest, FinishesShortAnswersInTheSameLaunch) {
-  EXPECT_TRUE(PlanOnH200(kSentences, Demand(1, 100))->finishes_in_one_launch);
-  EXPECT_FALSE(PlanOnH200(kSentences, Demand(1, 1'000))->finishes_in_one_launch);
-  // After a GEMM one block would rescore all rows of an answer.
-  EXPECT_TRUE(PlanOnH200(kSentences, Demand(100, 16))->finishes_in_one_launch);
-  EXPECT_FALSE(PlanOnH200(kSentences, Demand(100, 17))->finishes_in_one_launch);
+TEST(PassPlanTest, FinishesShortAnswersInOneLaunch) {
+  for (const unsigned queries : {1U, 100U}) {
+    EXPECT_TRUE(PlanOnH200(kSentences, Demand(queries, 32))->finishes_in_one_launch);
+    EXPECT_FALSE(PlanOnH200(kSentences, Demand(queries, 33))->finishes_in_one_launch);
+  }
 }
 
 TEST(PassPlanTest, MultipliesWhenTheScansSampleIsTooSmallForTheAnswer) {

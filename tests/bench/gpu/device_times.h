@@ -6,7 +6,7 @@
 
 #include "backend/cuda/pass_runner.h"
 #include "bench/gpu/event_timer.h"
-#include "bench/gpu/pass_steps.h"
+#include "bench/gpu/planned_passes.h"
 
 namespace simile::bench::gpu {
 

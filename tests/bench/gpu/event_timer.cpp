@@ -51,11 +51,6 @@ TimedWork::TimedWork(Device& device, cudaStream_t stream, const std::function<vo
       end_(MakeTimingEvent(device)),
       exec_(CaptureAfterOneRun(device, stream, enqueue)) {}
 
-void TimedWork::Run() const {
-  device_.Check(cudaGraphLaunch(exec_.get(), stream_), "cudaGraphLaunch");
-  device_.AwaitOrLose(stream_);
-}
-
 double TimedWork::Sample(unsigned runs) const {
   device_.Check(cudaEventRecord(begin_.get(), stream_), "cudaEventRecord");
   for (unsigned i = 0; i < runs; ++i) {
@@ -83,12 +78,6 @@ unsigned TimedWork::RunsOfSample() const {
 Spread TimedWork::Time(std::size_t parts) const {
   const unsigned runs = RunsOfSample();
   return Collect(kBudget / parts, [&] { return Sample(runs); });
-}
-
-Spread TimeBeyond(const TimedWork& whole, const TimedWork& part) {
-  const unsigned runs = whole.RunsOfSample();
-  part.Sample(runs);
-  return Collect(kBudget, [&] { return whole.Sample(runs) - part.Sample(runs); });
 }
 
 }  // namespace simile::bench::gpu

@@ -29,17 +29,12 @@ class TimedWork {
   TimedWork(backend::cuda::Device& device, cudaStream_t stream,
             const std::function<void()>& enqueue);
 
-  // One run; returns when it is done.
-  void Run() const;
-
   // Times consecutive runs between two events of the device, enough of them that the cost of an
   // event is negligible. The first ones warm caches and are not counted.
   //   parts  of the whole that is timed: each takes that share of the time for one
   Spread Time(std::size_t parts = 1) const;
 
  private:
-  friend Spread TimeBeyond(const TimedWork& whole, const TimedWork& part);
-
   double Sample(unsigned runs) const;
   // Runs of a sample that takes about a millisecond.
   unsigned RunsOfSample() const;
@@ -49,9 +44,5 @@ class TimedWork {
   backend::cuda::Event begin_, end_;
   backend::cuda::GraphExec exec_;
 };
-
-// The time of the whole beyond a part of it, for work that needs a preparation before each run. The
-// two alternate, so that drifting clocks affect both.
-Spread TimeBeyond(const TimedWork& whole, const TimedWork& part);
 
 }  // namespace simile::bench::gpu

@@ -1,5 +1,5 @@
-// The GPU benches on the emulated device: the timed steps give the engine's answers, and the test
-// of tensor-core sums detects a wrong sum.
+// The GPU benches on the emulated device: the timed passes answer the whole batch, and the test of
+// tensor-core sums detects a wrong sum.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/batch_search.h"
@@ -22,7 +23,8 @@
 #include "bench/gpu/device_times.h"
 #include "bench/gpu/event_timer.h"
 #include "bench/gpu/measuring_steps.h"
-#include "bench/gpu/pass_steps.h"
+#include "bench/gpu/planned_passes.h"
+#include "bench/gpu/query_specs.h"
 #include "bench/gpu/step_log.h"
 #include "bench/gpu/tensor_sum_kernels.h"
 #include "emulated_cuda/emulated_device.h"
@@ -34,10 +36,9 @@ namespace {
 using backend::cuda::Device;
 using backend::cuda::DeviceArray;
 using backend::cuda::MemoryKind;
-using backend::cuda::PassPlan;
 using backend::cuda::PassStrategy;
 
-class PassStepsTest : public ::testing::TestWithParam<std::size_t> {
+class EnginePassesTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
     tests::ResetEmulatedGpu(tests::CardOf(GetParam()), 1);
@@ -53,13 +54,11 @@ class PassStepsTest : public ::testing::TestWithParam<std::size_t> {
   std::unique_ptr<backend::cuda::Workspace> workspace_;
 };
 
-TEST_P(PassStepsTest, GiveTheEnginesAnswersWithEveryStrategy) {
+TEST_P(EnginePassesTest, OfOneStrategyAnswerTheWholeBatch) {
   tests::SeededRandom random(5);
   const auto rows = tests::UnitRows(6'000, 40, random);
-  const auto queries = tests::UnitRows(70, 40, random);
   backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
                                        ResidentSizeOf(*device_, rows->view()));
-  PassSteps steps(*device_, *workspace_, resident);
   for (const PassStrategy strategy :
        {PassStrategy::kInt8Scan, PassStrategy::kRowScan, PassStrategy::kGemm}) {
     if (strategy == PassStrategy::kInt8Scan &&
@@ -75,40 +74,14 @@ TEST_P(PassStepsTest, GiveTheEnginesAnswersWithEveryStrategy) {
         EXPECT_EQ(pass.first, planned);
         EXPECT_EQ(pass.plan.strategy(), strategy);
         planned += pass.count;
-        const auto unproven =
-            steps.CheckAgainst(pass.plan, queries->view().Slice(pass.first, pass.count), 10);
-        ASSERT_TRUE(unproven.ok()) << unproven.status().ToString();
-        EXPECT_EQ(*unproven, 0U);
       }
       EXPECT_EQ(planned, batch);
     }
   }
-  EXPECT_EQ(emulated_cuda::TakeReport(), "");
-}
-
-TEST_P(PassStepsTest, FindNoHitWhenGatesAreRaised) {
-  tests::SeededRandom random(6);
-  const auto rows = tests::UnitRows(5'000, 64, random);
-  const auto queries = tests::UnitRows(16, 64, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
-                                       ResidentSizeOf(*device_, rows->view()));
-  PassSteps steps(*device_, *workspace_, resident);
-  const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 16, 10);
-  ASSERT_EQ(passes.size(), 1U);
-  const PassPlan& plan = passes[0].plan;
-  steps.Fill(plan, queries->view(), 10, 1);
-  steps.EnqueueScan(plan, {.finish = false, .gate_rise = 10, .sample_groups = 1});
-  std::vector<unsigned> counts(plan.slots, 1);
-  device_->Check(
-      cudaMemcpyAsync(counts.data(), steps.PassOf(plan).hit_counts,
-                      counts.size() * sizeof(unsigned), cudaMemcpyDeviceToHost, steps.stream()),
-      "cudaMemcpyAsync");
-  device_->Await(steps.stream());
-  EXPECT_EQ(counts, std::vector<unsigned>(plan.slots, 0));
 }
 
 // The server's plan, margins included: rows within the bound of the gate are hits, too.
-TEST_P(PassStepsTest, PlanWithTheServersMargins) {
+TEST_P(EnginePassesTest, PlanWithTheServersMargins) {
   tests::SeededRandom random(7);
   const auto rows = tests::UnitRows(1'000, 4'096, random);
   backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
@@ -128,7 +101,7 @@ TEST_P(PassStepsTest, PlanWithTheServersMargins) {
 }
 
 // Every row of the kernel table that the card admits, a new one too.
-TEST_P(PassStepsTest, EveryVariantGivesTheSameAnswersInAsManyPassesAsItNeeds) {
+TEST_P(EnginePassesTest, EveryVariantGivesTheSameAnswersInAsManyPassesAsItNeeds) {
   tests::SeededRandom random(8);
   const auto rows = tests::UnitRows(600, 32, random);
   const auto queries = tests::UnitRows(70, 32, random);
@@ -162,18 +135,20 @@ TEST_P(PassStepsTest, EveryVariantGivesTheSameAnswersInAsManyPassesAsItNeeds) {
 }
 
 // CUDA loads a kernel's code at its first launch, which a capture does not allow.
-TEST_P(PassStepsTest, TimedWorkRunsOnceBeforeItsCapture) {
+TEST_P(EnginePassesTest, TimedWorkRunsOnceBeforeItsCapture) {
   tests::SeededRandom random(9);
   const auto rows = tests::UnitRows(5'000, 32, random);
   const auto queries = tests::UnitRows(1, 32, random);
   backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
                                        ResidentSizeOf(*device_, rows->view()));
-  PassSteps steps(*device_, *workspace_, resident);
+  backend::cuda::PassRunner runner(*device_, *workspace_, resident);
   const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 1, 10);
   ASSERT_EQ(passes.size(), 1U);
-  steps.Fill(passes[0].plan, queries->view(), 10);
+  const std::vector<QuerySpec> specs = AllWanting(1, 10);
+  runner.Run(passes[0].plan, {queries->view(), specs}, UnfilteredQueries(1, 10));
   const std::size_t before = emulated_cuda::CallCount();
-  const TimedWork work(*device_, steps.stream(), [&] { steps.EnqueuePass(passes[0].plan); });
+  const TimedWork work(*device_, workspace_->stream(0),
+                       [&] { runner.EnqueuePass(passes[0].plan); });
   const std::vector<std::string> log = emulated_cuda::CallLog();
   const auto begin = log.begin() + static_cast<std::ptrdiff_t>(before);
   const auto capture = std::find(begin, log.end(), "cudaStreamBeginCapture");
@@ -183,10 +158,10 @@ TEST_P(PassStepsTest, TimedWorkRunsOnceBeforeItsCapture) {
   EXPECT_EQ(std::count_if(begin, capture, is_launch), std::count_if(capture, log.end(), is_launch));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cards, PassStepsTest, ::testing::Values(0, 3));
+INSTANTIATE_TEST_SUITE_P(Cards, EnginePassesTest, ::testing::Values(0, 3));
 
 // Of the passes that are timed, not only of those that the server runs.
-TEST_P(PassStepsTest, ProvenAnswersAreComparedWithThePlainScans) {
+TEST_P(EnginePassesTest, ProvenAnswersAreComparedWithThePlainScans) {
   tests::SeededRandom random(10);
   const auto rows = tests::UnitRows(600, 32, random);
   const auto queries = tests::UnitRows(4, 32, random);
@@ -209,44 +184,66 @@ TEST_P(PassStepsTest, ProvenAnswersAreComparedWithThePlainScans) {
               ::testing::HasSubstr("query 2, k 5: the card's answer (5 hits) differs"));
 }
 
-class VariantsTest : public PassStepsTest {
+class ChoicesTest : public EnginePassesTest {
  protected:
-  // The lines of the scan and of GEMM, the former alone in one pass, for batches of 1 and 8.
-  nlohmann::json Lines(bool truth_is_of_these_rows) {
-    Card card(options_, backend::cuda::LoadBlas(options_));
-    return Lines(truth_is_of_these_rows, card);
-  }
-  nlohmann::json Lines(bool truth_is_of_these_rows, Card& card) {
+  using Measure = void (*)(const StepBench& bench);
+
+  // The lines of a step.
+  //   truth_is_of_these_rows  else of others
+  nlohmann::json Lines(Measure measure, std::size_t row_count, std::vector<std::string> variants,
+                       std::size_t cases_max, bool truth_is_of_these_rows, Card& card) {
     tests::SeededRandom random(11);
-    const auto rows = tests::UnitRows(600, 32, random);
-    const auto queries = tests::UnitRows(8, 32, random);
-    const auto others = tests::UnitRows(600, 32, random);
+    const auto rows = tests::UnitRows(row_count, 32, random);
+    const auto queries = tests::UnitRows(100, 32, random);
+    const auto others = tests::UnitRows(row_count, 32, random);
     const auto truth = BenchTruth::Scan((truth_is_of_these_rows ? rows : others)->view(),
-                                        queries->view(), 8, 10, 1);
+                                        queries->view(), 8, 100, 1);
     EXPECT_TRUE(truth.ok()) << truth.status().ToString();
     backend::cuda::ResidentRows resident(card.device, tests::SegmentOf(rows),
                                          ResidentSizeOf(card.device, rows->view()));
-    PassSteps steps(card.device, card.workspace, resident);
     const ScratchFolder scratch;
-    const std::string path = scratch.path() / "variants.json";
+    const std::string path = scratch.path() / "choices.json";
     StepLog log({}, path);
-    const StepBench bench{
-        card,   steps, queries->view(), "600x32", 10, log, {"row_scan_registers", "gemm_topk_fp16"},
-        &*truth};
+    const StepBench bench{card, resident, queries->view(),     "rows",   10,
+                          log,  *truth,   std::move(variants), cases_max};
     try {
-      MeasureVariants(bench);
+      measure(bench);
     } catch (const backend::cuda::DeviceError& error) {
       thrown_ = error.what();
     }
     return nlohmann::json::parse(std::ifstream(path))["lines"];
   }
+  // Of a scan and of GEMM, for batches of 1 and 8.
+  nlohmann::json LinesOfVariants(bool truth_is_of_these_rows, Card& card) {
+    return Lines(MeasureVariants, 600, {"row_scan_registers", "gemm_topk_fp16"}, 2,
+                 truth_is_of_these_rows, card);
+  }
+  nlohmann::json LinesOfVariants(bool truth_is_of_these_rows) {
+    Card card(options_, backend::cuda::LoadBlas(options_));
+    return LinesOfVariants(truth_is_of_these_rows, card);
+  }
 
   std::string thrown_;
 };
 
-TEST_P(VariantsTest, SaysWhetherTheAnswersAreThePlainScans) {
+// Planned or not. Of tiles the small workspace holds one size.
+TEST_P(ChoicesTest, AllGiveThePlainScansAnswers) {
+  struct Tried {
+    Measure measure;
+    std::size_t lines;
+  };
+  for (const Tried& tried : {Tried{MeasureFinish, 4}, Tried{MeasureTiles, 1}}) {
+    Card card(options_, backend::cuda::LoadBlas(options_));
+    const nlohmann::json lines = Lines(tried.measure, 1'000, {}, 1, true, card);
+    EXPECT_EQ(lines.size(), tried.lines);
+    for (const nlohmann::json& line : lines) EXPECT_EQ(line["same_answers"], true) << line;
+    EXPECT_EQ(thrown_, "");
+  }
+}
+
+TEST_P(ChoicesTest, SaysWhetherTheAnswersAreThePlainScans) {
   for (const bool right : {true, false}) {
-    const nlohmann::json lines = Lines(right);
+    const nlohmann::json lines = LinesOfVariants(right);
     ASSERT_EQ(lines.size(), 4U);
     for (const nlohmann::json& line : lines) {
       EXPECT_EQ(line["same_answers"], right) << line;
@@ -257,9 +254,9 @@ TEST_P(VariantsTest, SaysWhetherTheAnswersAreThePlainScans) {
   EXPECT_EQ(thrown_, "");
 }
 
-TEST_P(VariantsTest, GoesOnAfterOneThatFails) {
+TEST_P(ChoicesTest, GoesOnAfterOneThatFails) {
   emulated_cuda::InjectFault({.error = cudaErrorLaunchOutOfResources, .name = "TopkFp16"});
-  const nlohmann::json lines = Lines(true);
+  const nlohmann::json lines = LinesOfVariants(true);
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_THAT(thrown_, ::testing::HasSubstr("cudaErrorLaunchOutOfResources"));
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -268,16 +265,16 @@ TEST_P(VariantsTest, GoesOnAfterOneThatFails) {
   }
 }
 
-TEST_P(VariantsTest, EndsWithTheErrorWhenTheDeviceIsLost) {
+TEST_P(ChoicesTest, EndsWithTheErrorWhenTheDeviceIsLost) {
   emulated_cuda::InjectFault(
       {.error = cudaErrorIllegalAddress, .name = "TopkFp16", .sticky = true});
-  const nlohmann::json lines = Lines(true);
+  const nlohmann::json lines = LinesOfVariants(true);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_TRUE(lines[1].contains("error"));
   EXPECT_THAT(thrown_, ::testing::HasSubstr("cudaErrorIllegalAddress"));
 }
 
-TEST_P(VariantsTest, MeasuresTheScansWithoutCublas) {
+TEST_P(ChoicesTest, MeasuresTheScansWithoutCublas) {
   emulated_cuda::InjectFault({.nth = 1, .error = cudaErrorNotSupported, .name = "cublasCreate"});
   EXPECT_THAT(backend::cuda::LoadBlas(options_).missing,
               ::testing::HasSubstr("cuBLAS cannot be used: "));
@@ -286,7 +283,7 @@ TEST_P(VariantsTest, MeasuresTheScansWithoutCublas) {
   const backend::cuda::BlasLibrary blas = backend::cuda::LoadBlas(without);
   EXPECT_THAT(blas.missing, ::testing::HasSubstr("libno_such_blas.so"));
   Card card(options_, blas);
-  const nlohmann::json lines = Lines(true, card);
+  const nlohmann::json lines = LinesOfVariants(true, card);
   ASSERT_EQ(lines.size(), 2U);
   for (const nlohmann::json& line : lines) {
     EXPECT_EQ(line["variant"], "row_scan_registers");
@@ -294,7 +291,7 @@ TEST_P(VariantsTest, MeasuresTheScansWithoutCublas) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cards, VariantsTest, ::testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(Cards, ChoicesTest, ::testing::Values(0));
 
 TEST(StepLogTest, NamesWhatIsSkipped) {
   const ScratchFolder scratch;
@@ -321,7 +318,7 @@ TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {
   EXPECT_FALSE(lost.status().ok());
 }
 
-class TensorSumsTest : public PassStepsTest {
+class TensorSumsTest : public EnginePassesTest {
  protected:
   static constexpr SumShape kShape{.rows = 32, .columns = 64, .length = 48};
 

@@ -11,7 +11,6 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import estimates
 import gpu_decisions
 import gpu_report
 import kernel_table
@@ -81,7 +80,7 @@ class GpuReportTest(unittest.TestCase):
         self.assertIn("| `gemm_topk_fp16` | 30.0 | 33.0 | **36.0** | **41.0*** |", self.text)
 
     def test_a_variant_that_failed_or_proves_nothing_is_never_the_fastest(self):
-        lines = [line for line in self.results["steps"]["kernels-scan-shape"]["data"]["lines"]
+        lines = [line for line in self.results["steps"]["kernels-finish"]["data"]["lines"]
                  if line["step"] == "variants" and line["variant"] == "gemm_topk_fp16"]
         lines[0] |= {"us": 2.0, "unproven": 32}
         lines[1] |= {"us": 2.0, "same_answers": False}
@@ -231,51 +230,15 @@ class GpuDecisionsTest(unittest.TestCase):
         self.sums["fp16_seen_over_bound"] = 1.01
         self.assertIn("proofs are invalid", self.conclusion("rounding of sums"))
 
-    def test_a_better_ring_is_named(self):
-        self.assertIn("bulk copies", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
-        self.change("scan-shape", {"us": 350.0}, batch=16, stages=6)
-        self.assertIn("plan 8 warps x 6 stages instead", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
-
-    def measured_variant(self, batch: int, shape: str, **us: float) -> None:
-        self.steps["lines"] += [{"step": "variants", "shape": shape, "batch": batch, "k": 10, "variant": name, "planned": False,
-                                 "passes": 1, "unproven": 0, "same_answers": True, "us": value} for name, value in us.items()]
-
-    def test_a_form_of_the_kernel_table_that_is_faster_is_named(self):
-        self.measured_variant(16, "1000000x768", row_scan_ring=400.0, row_scan_wide=399.0)
-        self.assertIn("bulk copies", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
-        self.measured_variant(16, "1000000x768", row_scan_wide=380.0)
-        self.assertEqual(self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"), "serve row_scan_wide")
-        self.assertIn("row_scan_kept was not measured to be faster", self.conclusion("sample and barrier"))
-        self.measured_variant(1, "62423x384", row_scan_ring=17.0, row_scan_kept=15.0)
-        self.assertIn("serve row_scan_kept", self.conclusion("sample and barrier"))
-
     def test_each_scan_is_decided_by_its_own_figures(self):
-        lines = [line for line in self.steps["lines"] if line["step"] in ("scan-shape", "scan-parts", "finish", "exchange")]
+        lines = [line for line in self.steps["lines"] if line["step"] in ("finish", "exchange")]
         self.steps["lines"] += [line | {"variant": "int8_scan"} for line in lines]
         self.change("exchange", {"mapped_us": 45.0}, variant="int8_scan")
         self.assertIn("copies always", self.conclusion("queries and answers copied or mapped, int8_scan"))
         self.assertIn("mapped up to 1 queries", self.conclusion("queries and answers copied or mapped, row_scan_ring"))
-        for subject in ("int8_scan, reading alone, 1000000x768, 16", "sample and barrier, int8_scan", "one hit, int8_scan",
-                        "finish by the scan, int8_scan, 62423x384, 32 queries, k 100"):
-            self.conclusion(subject)
-
-    def test_the_time_of_a_hit_sets_its_constant(self):
-        self.assertIn("kSecondsPerHit 6.0e-11", self.conclusion("one hit"))
-        self.change("scan-parts", {"hits_us": 4.0})
-        self.assertEqual(self.conclusion("one hit"), "as planned")
-
-    def test_the_expected_time_of_a_hit_is_the_plans(self):
-        source = (HERE.parents[2] / "src/backend/cuda/pass_plan.cpp").read_text(encoding="utf-8")
-        self.assertEqual(float(re.search(r"kSecondsPerHit = ([\d.e-]+);", source)[1]), gpu_decisions.SECONDS_PER_HIT)
-
-    def test_reading_at_the_ceiling_is_done(self):
-        self.change("scan-shape", {"us": 362.0, "gb_s": 4240.0}, batch=16, planned=True)
-        self.assertIn("done", self.conclusion("row_scan_ring, reading alone, 1000000x768, 16"))
-
-    def test_overhead_above_a_tenth_asks_for_the_fused_path(self):
-        self.assertIn("fused wgmma", self.conclusion("GEMM pass beyond its products, 62423x384, 100"))
-        self.change("gemm-pass", {"overhead": 0.08})
-        self.assertIn("tune it", self.conclusion("GEMM pass beyond its products, 62423x384, 100"))
+        self.change("finish", {"us": 40.0}, variant="int8_scan", batch=32, one_block=False)
+        self.assertEqual(self.conclusion("finish, int8_scan, 62423x384, 32 queries, k 100"), "planned as is")
+        self.assertIn("several launches", self.conclusion("finish, row_scan_ring, 62423x384, 32 queries, k 100"))
 
     def test_names_each_batch_whose_planned_variant_is_not_the_fastest(self):
         decided = [one for one in gpu_decisions.decide(self.steps, self.sums) if one.subject.startswith("the variant of a batch")]
@@ -294,33 +257,31 @@ class GpuDecisionsTest(unittest.TestCase):
         self.change("variants", {"same_answers": False}, batch=64, variant="gemm_topk_fp16")
         self.assertIn("do not serve", self.conclusion("answers of all variants"))
 
-    def test_select_sample_finish_gate_rescore_tile_and_gather_decide(self):
-        self.assertIn("tighter gate", self.conclusion("topk_fp16 at 5 hits"))
-        self.assertIn("tune the loads", self.conclusion("topk_fp16 without a hit"))
-        self.assertIn("keep it", self.conclusion("sample and barrier"))
-        self.assertIn("the L2 keeps rows", self.conclusion("L2 between passes"))
-        self.assertIn("plan three launches here", self.conclusion("finish by the scan, row_scan_ring, 62423x384, 32 queries, k 100"))
-        self.assertIn("plan one block a query here", self.conclusion("finish by one block a query, row_scan_ring, 62423x384, 32 queries, k 100"))
-        self.assertIn("too long", self.conclusion("gate and finish, 62423x384, 1000"))
-        self.assertIn("four rows a warp", self.conclusion("canonical scores of random rows"))
-        self.assertIn("tiles of 16896 rows, 33 MiB", self.conclusion("tile, whole pass"))
-        self.assertIn("fp32 scores: half the bound", self.conclusion("scores in fp32"))
-        self.assertIn("not worth it", self.conclusion("L2 set aside"))
+    def test_finish_tile_gather_and_exchange_decide(self):
+        self.assertEqual(self.conclusion("finish, row_scan_ring, 62423x384, 1 queries, k 10"), "planned as is")
+        self.assertIn("plan several launches here", self.conclusion("finish, row_scan_ring, 62423x384, 32 queries, k 100"))
+        self.assertIn("tiles of 16896 rows, 33 MiB", self.conclusion("tile"))
         self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
         self.change("gather", {"gather_us": 40.0}, one_row_in=8)  # a pass is faster at 1 in 32
         self.assertIn("one row in 64", self.conclusion("list of rows or pass"))
-        self.assertIn("two streams stay", self.conclusion("two streams"))
         self.assertIn("mapped up to 1 queries", self.conclusion("queries and answers copied or mapped"))
+
+    def test_a_pass_with_other_answers_decides_nothing(self):
+        self.change("tile", {"same_answers": False}, tile_rows=16896)
+        self.assertEqual(self.conclusion("tile"), "the planned tile stays")
+        self.change("finish", {"unproven": 9}, batch=32, one_block=False)
+        self.assertNotIn("32 queries", " ".join(one.subject for one in gpu_decisions.decide(self.steps, self.sums)
+                                                if one.subject.startswith("finish")))
 
     def test_a_second_gate_is_planned_where_it_is_faster(self):
         subject = "second gate, row_scan_ring"  # none of the shape whose rows are too few for one
         self.assertEqual(self.conclusion(subject), "gpu tuning second_gate_share 8")
-        self.change("second-gate", {"pass_us": 410.0}, one_row_in=16)
+        self.change("second-gate", {"us": 410.0}, one_row_in=16)
         self.assertEqual(self.conclusion(subject), "planned as is")
-        self.change("second-gate", {"pass_us": 350.0}, shape="1000000x768", one_row_in=0)
+        self.change("second-gate", {"us": 350.0}, shape="1000000x768", one_row_in=0)
         self.assertIn("a greater kSecondsOfGate", self.conclusion(subject))
         self.change("second-gate", {"planned": False}, one_row_in=16)
-        self.change("second-gate", {"pass_us": 500.0, "planned": True}, shape="1000000x768", one_row_in=0)
+        self.change("second-gate", {"us": 500.0, "planned": True}, shape="1000000x768", one_row_in=0)
         self.assertIn("a smaller kSecondsOfGate", self.conclusion(subject))
 
     def test_canonical_scores_answer_segments_of_which_a_pass_takes_longer(self):
@@ -334,24 +295,12 @@ class GpuDecisionsTest(unittest.TestCase):
         self.assertNotIn(subject, [decision.subject for decision in gpu_decisions.decide(self.steps, self.sums)])
 
     def test_a_figure_that_was_not_measured_affects_no_other(self):
-        self.change("select", {"tb_s": None})
-        self.assertEqual(self.conclusion("select"), "measure it again")
-        self.assertIn("four rows a warp", self.conclusion("canonical scores of random rows"))
+        self.change("exchange", {"mapped_us": None})
+        self.assertEqual(self.conclusion("exchange"), "measure it again")
+        self.assertIn("tiles of 16896 rows", self.conclusion("tile"))
 
     def test_decides_nothing_without_figures(self):
         self.assertEqual(gpu_decisions.decide({}, {}), [])
-
-
-class EstimatesTest(unittest.TestCase):
-    def test_the_tables_of_the_design_note_are_what_it_prints(self):
-        note = (HERE.parents[2] / "docs/design/gpu-engine.md").read_text(encoding="utf-8")
-        rows = "\n".join(line for line in estimates.tables() if line.startswith("|"))
-        for table in re.split(r"\n(?=\| \| batch)", rows):
-            self.assertIn("\n\n" + table + "\n\n", note)
-
-    def test_a_tile_has_at_least_one_wave_of_blocks(self):
-        rows = {card.name: estimates.tile_rows(card, estimates.CASES[1], 100) for card in estimates.CARDS}
-        self.assertEqual((rows["H200"], rows["T4"]), (16_896, 5_120))  # the latter's L2 would hold 1,408
 
 
 class KernelTableTest(unittest.TestCase):

@@ -1,15 +1,13 @@
-// Times the GPU engine's kernels one by one; later decisions depend on earlier figures
-// (docs/benchmarks/gpu.md). gpu_decisions.py draws the conclusions.
+// Times the GPU engine's passes by each of its choices (docs/benchmarks/gpu.md). gpu_decisions.py
+// says which the plan should make.
 //
 //   gpu_steps --json steps.json
-//   gpu_steps --step scan-shape --step variants/gemm_topk_fp16 --shape 1000000x768
+//   gpu_steps --step finish --step variants/gemm_topk_fp16 --shape 1000000x768
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <cstdint>
 #include <exception>
 #include <limits>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +25,6 @@
 namespace simile::bench::gpu {
 namespace {
 
-using backend::cuda::PassStrategy;
-
 // Read, copy and product rates, of no shape: the first step.
 constexpr const char* kCeilings = "ceilings";
 
@@ -37,21 +33,11 @@ constexpr std::string_view kVariants = "variants";
 struct Step {
   std::string_view name;
   void (*measure)(const StepBench& bench);
-  // Whose passes it times in PassSteps' copy, which is compared with the engine's first.
-  std::span<const PassStrategy> checked_first = {};
 };
-constexpr std::array kProducts{PassStrategy::kGemm};
-constexpr Step kSteps[] = {{kVariants, MeasureVariants},
-                           {"scan-shape", MeasureScanShapes, kScans},
-                           {"scan-parts", MeasureScanParts, kScans},
-                           {"finish", MeasureFinish, kScans},
-                           {"gemm-pass", MeasureGemmPass, kProducts},
-                           {"select", MeasureSelect, kProducts},
-                           {"gate-and-finish", MeasureGateAndFinish, kProducts},
-                           {"tile", MeasureTiles, kProducts},
-                           {"rescore", MeasureRescore},
-                           {"gather", MeasureGather},
-                           {"exchange", MeasureExchange}};
+constexpr std::string_view kTile = "tile";  // of products alone
+constexpr Step kSteps[] = {{kVariants, MeasureVariants}, {"second-gate", MeasureSecondGates},
+                           {"finish", MeasureFinish},    {kTile, MeasureTiles},
+                           {"gather", MeasureGather},    {"exchange", MeasureExchange}};
 
 struct Options {
   int device = 0;
@@ -108,31 +94,12 @@ absl::StatusOr<Shape> ParseShape(const std::string& text) {
       fmt::format("--shape {}: rows x dimensions, as 62423x384, with more than 5,000 rows", text));
 }
 
-// That PassSteps gives the engine's answers. Throws DeviceError.
-absl::Status CheckCopy(PassStrategy strategy, const StepBench& bench) {
-  for (const unsigned batch : bench.Cases({1U, 64U, 100U})) {
-    for (const PlannedPass& pass :
-         PlanBatch(strategy, bench.card.device.traits(), bench.card.workspace.size(),
-                   bench.steps.rows(), batch, bench.k)) {
-      const auto unproven =
-          bench.steps.CheckAgainst(pass.plan, bench.queries.Slice(pass.first, pass.count), bench.k);
-      if (!unproven.ok()) return unproven.status();
-    }
-  }
-  return absl::OkStatus();
-}
-
 // A step that fails does not end the others.
 absl::Status MeasureStep(const Step& step, const StepBench& bench) {
   const auto failed = [&](std::string_view why) {
     return absl::InternalError(fmt::format("{} {}: {}", step.name, bench.shape, why));
   };
   try {
-    for (const PassStrategy strategy : step.checked_first) {
-      if (absl::Status status = CheckCopy(strategy, bench); !status.ok()) {
-        return failed(std::string(status.message()));
-      }
-    }
     step.measure(bench);
     return absl::OkStatus();
   } catch (const std::bad_optional_access&) {
@@ -144,7 +111,7 @@ absl::Status MeasureStep(const Step& step, const StepBench& bench) {
 
 // Whether the step measures nothing without cuBLAS.
 bool NeedsBlas(const Step& step, const Options& options) {
-  if (step.name != kVariants) return std::ranges::equal(step.checked_first, kProducts);
+  if (step.name != kVariants) return step.name == kTile;
   const std::vector<std::string> names = options.Variants();
   return !names.empty() &&
          std::ranges::none_of(backend::cuda::KernelVariants(), [&](const auto& variant) {
@@ -171,6 +138,7 @@ absl::Status MeasureShape(Card& card, const Options& options, const std::vector<
   constexpr std::size_t kQueries = 1'000;
   constexpr std::size_t kSmallSegment = 100'000;
   constexpr std::size_t kVerified = 64;  // queries of each batch: the scan on the CPU takes time
+  constexpr std::uint32_t kHitsMax = 1'000;
   const auto shape = ParseShape(text);
   if (!shape.ok()) return shape.status();
   const SyntheticRows source(Spread::kClustered, shape->dim, 1, 1);
@@ -179,25 +147,13 @@ absl::Status MeasureShape(Card& card, const Options& options, const std::vector<
   const auto queries = source.Draw(SyntheticRows::kFirstQuery, kQueries, pool);
   if (!queries.ok()) return queries.status();
   const unsigned k = shape->rows > kSmallSegment ? 100U : 10U;
-  std::optional<BenchTruth> truth;
-  if (options.Wants(kVariants)) {
-    auto scanned =
-        BenchTruth::Scan(rows->view(), queries->view(), kVerified, k, pool.thread_count());
-    if (!scanned.ok()) return scanned.status();
-    truth = *std::move(scanned);
-  }
+  const auto truth =
+      BenchTruth::Scan(rows->view(), queries->view(), kVerified, kHitsMax, pool.thread_count());
+  if (!truth.ok()) return truth.status();
   backend::cuda::ResidentRows resident(card.device, {rows->view(), nullptr, Metric::kCosine, 0},
                                        ResidentSizeOf(card.device, rows->view()));
-  PassSteps steps(card.device, card.workspace, resident);
-  const StepBench bench{card,
-                        steps,
-                        queries->view(),
-                        text,
-                        k,
-                        log,
-                        options.Variants(),
-                        truth ? &*truth : nullptr,
-                        options.cases_max};
+  const StepBench bench{card,   resident,           queries->view(),  text, k, log,
+                        *truth, options.Variants(), options.cases_max};
   absl::Status status;
   for (const Step& step : steps_wanted) {
     status.Update(MeasureStep(step, bench));
@@ -239,7 +195,7 @@ absl::Status Measure(Card& card, const Options& options) {
 int main(int argc, char** argv) {
   using namespace simile::bench::gpu;  // NOLINT(google-build-using-namespace)
   Options options;
-  CLI::App app{"The GPU engine's kernels, timed one by one"};
+  CLI::App app{"The GPU engine's passes, timed by each of its choices"};
   std::vector<std::string> names = VariantSteps();
   names.insert(names.begin(), kCeilings);
   for (const Step& step : kSteps) {

@@ -23,7 +23,7 @@
 #include "base/cpu_count.h"
 #include "bench/bench_data.h"
 #include "bench/gpu/bench_truth.h"
-#include "bench/gpu/pass_steps.h"
+#include "bench/gpu/planned_passes.h"
 #include "bench/gpu/query_specs.h"
 #include "emulated_cuda/emulated_device.h"
 

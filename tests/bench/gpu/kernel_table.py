@@ -55,7 +55,7 @@ def readable(mangled: str) -> str:
         return f"{snake}<{', '.join(arguments)}>" if arguments else snake
     queries = int(arguments[0]) * (8 if "int8" in snake else 16)
     stages = {"RowRegisters": "no ring"}.get(arguments[1], re.sub(r"\D", "", arguments[1]) + " stages")
-    return f"{snake}, {queries} queries, " + ("wide, " if arguments[2:3] == ["2>"] else "") + stages
+    return f"{snake}, {queries} queries, {stages}"
 
 
 def parse(text: str) -> list[Kernel]:

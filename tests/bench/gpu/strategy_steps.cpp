@@ -7,8 +7,6 @@
 #include "bench/gpu/event_timer.h"
 #include "bench/gpu/measuring_steps.h"
 #include "bench/gpu/query_specs.h"
-#include "certificate/seeded_random.h"
-#include "kernels/canonical_scan.h"
 #include "simile/row_mask.h"
 
 namespace simile::bench::gpu {
@@ -69,7 +67,7 @@ std::vector<DeviceQuery> FilteredQueries(const Filter& filter, unsigned batch, u
 }
 
 void MeasureSmallSegments(const StepBench& bench) {
-  const MatrixView all = bench.steps.rows().host().rows;
+  const MatrixView all = bench.rows.host().rows;
   for (const unsigned row_count : bench.Cases({1'024U, 2'048U, 4'096U, 8'192U, 16'384U, 32'768U})) {
     if (row_count > bench.row_count()) break;
     const MatrixView rows = all.Slice(0, row_count);
@@ -93,17 +91,9 @@ void MeasureSmallSegments(const StepBench& bench) {
 
 }  // namespace
 
-std::optional<PassPlan> StepBench::PlanBy(PassStrategy strategy, unsigned batch, unsigned k_wanted,
-                                          const backend::GpuTuning& tuning) const {
-  const auto passes = PlanBatch(strategy, card.device.traits(), card.workspace.size(), steps.rows(),
-                                batch, k_wanted, tuning);
-  if (passes.empty()) return std::nullopt;
-  return passes.front().plan;
-}
-
 // Host to host, because the engine minimises the time a caller waits.
 void MeasureGather(const StepBench& bench) {
-  PassRunner runner(bench.card.device, bench.card.workspace, bench.steps.rows());
+  PassRunner runner(bench.card.device, bench.card.workspace, bench.rows);
   for (const unsigned batch : bench.Cases({1U, 32U, 100U})) {
     const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
     const SearchBatch search{bench.First(batch), specs};
@@ -131,11 +121,11 @@ void MeasureGather(const StepBench& bench) {
 }
 
 void MeasureExchange(const StepBench& bench) {
-  PassRunner runner(bench.card.device, bench.card.workspace, bench.steps.rows());
+  PassRunner runner(bench.card.device, bench.card.workspace, bench.rows);
   for (const PassStrategy strategy : kScans) {
     for (const unsigned batch : bench.Cases({1U, 8U, 32U, 64U})) {
       const auto scan = bench.PlanBy(strategy, batch, bench.k);
-      if (!scan || !scan->finishes_in_one_launch || scan->slots < batch) continue;
+      if (!scan || scan->slots < batch) continue;
       PassPlan plan = *scan;
       const std::vector<QuerySpec> specs = AllWanting(batch, bench.k);
       const auto queries = UnfilteredQueries(batch, std::min(bench.k, bench.row_count()));
@@ -152,35 +142,6 @@ void MeasureExchange(const StepBench& bench) {
                      {"mapped_us", time(true)}});
     }
   }
-}
-
-void MeasureRescore(const StepBench& bench) {
-  constexpr unsigned kRows = 200'000;
-  const unsigned count = std::min(kRows, bench.row_count());
-  tests::SeededRandom random(11);
-  std::vector<unsigned> list(count);
-  for (unsigned& row : list) row = static_cast<unsigned>(random.Below(bench.row_count()));
-  backend::cuda::Device& device = bench.card.device;
-  const cudaStream_t stream = bench.steps.stream();
-  const PassPlan plan = bench.PlanBy(PassStrategy::kRowScan, 1, bench.k).value();
-  bench.steps.Fill(plan, bench.First(1), bench.k);
-  device.Check(cudaMemcpyAsync(bench.card.workspace.kept_rows(), list.data(),
-                               list.size() * sizeof(unsigned), cudaMemcpyHostToDevice, stream),
-               "cudaMemcpyAsync");
-  device.AwaitOrLose(stream);
-  const kernels::Pass pass = bench.steps.PassOf(plan);
-  const Spread time =
-      TimedWork(device, stream, [&] {
-        device.Check(kernels::LaunchRowScores(
-                         pass, bench.card.workspace.kept_rows(), count,
-                         reinterpret_cast<float*>(bench.card.workspace.answers()), stream),
-                     "row_scores");
-      }).Time();
-  bench.log.Add("rescore", bench.shape,
-                {{"rows", count},
-                 {"row_bytes", bench.stride() * 4},
-                 {"us", time.median_us},
-                 {"gb_s", 4.0 * count * bench.stride() / time.median_us / 1e3}});
 }
 
 }  // namespace simile::bench::gpu

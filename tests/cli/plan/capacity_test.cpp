@@ -138,7 +138,8 @@ TEST(CapacityTest, KindsOfPassesFollowFromTheCapability) {
   EXPECT_EQ(kind(70, 65, fp16), PassKind::kGemm);
   EXPECT_EQ(kind(61, 1, fp16), PassKind::kFp32Scan);
   EXPECT_EQ(kind(61, 65, fp16), PassKind::kFp32Gemm);
-  EXPECT_EQ(PassKindOf(Planned(4'096, 384), 1, 90, with_int8), PassKind::kCanonical);
+  EXPECT_EQ(PassKindOf(Planned(1'024, 384), 1, 90, with_int8), PassKind::kCanonical);
+  EXPECT_EQ(kind(90, 1, with_int8), PassKindOf(Planned(1'025, 384), 1, 90, with_int8));
 }
 
 TEST(CapacityTest, ScansMultiplyForWholeInstructions) {
