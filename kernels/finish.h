@@ -11,7 +11,7 @@
 namespace simile::kernels {
 
 // The longest answer whose rows the query's own block rescores. More rows are one memory latency
-// after another in one block, and shared by many blocks instead. On an H200 one block takes 8 to
+// after another in one block, and shared by many blocks instead. On an H200 one block takes 9 to
 // 18 us for 32 hits, where three or five launches take 10 to 23; for 100 hits it takes as long or
 // longer (docs/benchmarks/gpu.md).
 inline constexpr unsigned kHitsOfOneBlock = 32;

@@ -1,7 +1,5 @@
 #include "kernels/row_scan.h"
 
-#include <algorithm>
-
 #include "kernels/scan_frame.cuh"
 
 namespace simile::kernels {

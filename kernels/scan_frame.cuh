@@ -1,7 +1,5 @@
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/device.h"
 #include "kernels/pass.h"
 #include "kernels/row_filter.cuh"

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-// take_queries: copies a block of queries from host memory that is mapped for the device. For a
-// few kilobytes a kernel begins sooner than the copy engine.
+// take_queries: copies a block of queries from host memory that is mapped for the device. For up to
+// 64 queries a kernel takes less time than a copy (docs/benchmarks/gpu.md).
 //   in   from  [bytes] on the host, pinned and mapped; a multiple of 4
 //   out  to    [bytes] on the device
 // Work    one thread per 4 bytes, so a warp reads 128 bytes at once. Bound: one round trip on the

@@ -10,8 +10,8 @@ class Turn {
  public:
   virtual ~Turn() = default;
   virtual bool IsOver() const = 0;
-  // Whether the search leaves one of the threads that search on the host's processors idle, so that
-  // other work finds a processor free. Devices of their own may pass over this.
+  // Whether a search on the host's processors leaves one of its threads idle, so that other work
+  // finds a free processor. A search on a GPU ignores it.
   virtual bool LeavesOneThread() const { return false; }
 };
 

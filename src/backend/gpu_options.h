@@ -10,8 +10,8 @@
 
 namespace simile::backend {
 
-// Sizes of a GPU's workspace, which all collections share. By arithmetic; no other sizes were
-// measured.
+// Sizes of a GPU's workspace, which all collections share. They are calculated; other sizes were
+// not measured.
 struct WorkspaceSize {
   unsigned queries_max = 1'024;         // of a pass
   unsigned stride_max = 4'096;          // padded dimensions
@@ -24,24 +24,27 @@ struct WorkspaceSize {
   std::size_t blas_bytes = 32U << 20;  // workspace of the BLAS library, for each of two streams
 };
 
-// When the GPU changes its strategy; no answer depends on it. Each is what was fastest on an H200
-// (docs/benchmarks/gpu.md), or near it for all shapes.
+// When the GPU changes its strategy; no answer depends on it. Each value was the fastest on an
+// H200, or close to the fastest for every shape (docs/benchmarks/gpu.md).
 struct GpuTuning {
-  // Segments up to this size are answered by canonical scores alone: of so many rows one step
-  // computes them all (pass_runner.cpp).
+  // Segments up to this size are answered by canonical scores alone. On an H200 a pass over 2,048
+  // rows takes less time, and over 1,024 rows about as long.
   unsigned canonical_rows_max = 1'024;
   // Up to this many queries use the fused scan, more use matrix products.
   unsigned scan_queries_max = 64;
   // One row in this many sets a second gate for the rest of a fused scan, where that saves enough
   // hits. 0: never.
   unsigned second_gate_share = 8;
-  // A filter that at most one row in this many passes becomes a list of rows. They cross between
-  // one in 8 and one in 128, by rows and queries.
+  // A filter that at most one row in this many passes becomes a list of rows. On an H200 lists and
+  // masks take equal time between one row in 8 and one in 128.
   unsigned gather_share = 32;
   // Scans of up to this many queries exchange them and their answers through host memory that
   // kernels read and write, larger ones through copies. 0: always copies. On an H200 this takes 7
-  // to 23 us less than copies at each of 1 to 64 queries.
+  // to 20 us less than copies at each of 1 to 64 queries.
   unsigned mapped_queries_max = 64;
+  // Rows of a tile of scores, a multiple of 128, as far as the workspace holds them. 0: by the
+  // card.
+  unsigned tile_rows = 0;
 };
 
 // What the GPU backend is opened with: the `gpu.*` settings, and what tests inject.

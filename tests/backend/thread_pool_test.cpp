@@ -64,7 +64,7 @@ TEST(ThreadPoolTest, LeavesTheLastWorkerIdleInATurnThatSaysSo) {
     const unsigned left = std::max(threads, 2U) - 1;
     std::vector<std::atomic<int>> calls(threads);
     {
-      const ThreadPool::TurnOfJobs jobs(pool, TurnThatLeavesOne());
+      const ThreadPool::ScopedTurn scoped(pool, TurnThatLeavesOne());
       for (int i = 0; i < 1'000; ++i) {
         auto job = [&](unsigned participant) { ++calls[participant]; };
         pool.Run(job);

@@ -74,18 +74,6 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   return CreateStream(call, stream, flags);
 }
 
-// Caches are not modelled, so neither of the next two has an effect.
-cudaError_t cudaDeviceSetLimit(cudaLimit /*limit*/, std::size_t /*value*/) {
-  const Call call(__func__);
-  return call.error();
-}
-
-cudaError_t cudaStreamSetAttribute(cudaStream_t /*stream*/, cudaStreamAttrID /*attribute*/,
-                                   const cudaStreamAttrValue* /*value*/) {
-  const Call call(__func__);
-  return call.error();
-}
-
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Call call(__func__);
   const bool known = State().streams.Destroy(stream);

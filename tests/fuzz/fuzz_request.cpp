@@ -40,8 +40,9 @@ std::string QueryField(std::string_view content) {
 
 }  // namespace
 
-// The input: a byte that says how large the slices are, one whose lowest bits say whether the other
-// bytes are the content of a query or fields of the request, and whether they come first or last.
+// The input: byte 0 sets the size of the slices. Bit 0 of byte 1: the other bytes are the content
+// of a query, else fields of the request. Bit 1: they come after the plain queries, else before
+// them.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const google::protobuf::LogSilencer silencer;  // of lines about texts that are not UTF-8
   if (size < 2) return 0;
@@ -49,10 +50,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   if ((data[1] & 1) != 0) bytes = QueryField(bytes);
   bytes = (data[1] & 2) != 0 ? PlainQueries() + bytes : bytes + PlainQueries();
-  const simile::service::RequestRead read = simile::service::ReadRequest(bytes, slice_bytes);
+  const simile::service::ReadOutcome read = simile::service::ReadRequest(bytes, slice_bytes);
   const std::string expected = simile::service::ParseByLibrary(bytes);
-  if (read.released && read.result == expected) return 0;
+  if (read.released && read.message_or_error == expected) return 0;
   std::fprintf(stderr, "%zu bytes in slices of %zu\nreader: %.300s\nlibrary: %.300s\n",
-               bytes.size(), slice_bytes, read.result.c_str(), expected.c_str());
+               bytes.size(), slice_bytes, read.message_or_error.c_str(), expected.c_str());
   std::abort();
 }

@@ -11,27 +11,27 @@
 
 namespace simile::service {
 
-RequestRead ReadRequest(std::string_view bytes, std::size_t slice_bytes) {
+ReadOutcome ReadRequest(std::string_view bytes, std::size_t slice_bytes) {
   google::protobuf::Arena arena;
   auto& request = *google::protobuf::Arena::CreateMessage<v1::SearchRequest>(&arena);
   SentVectors vectors;
   grpc::ByteBuffer buffer = BufferOf(bytes, slice_bytes);
   const absl::Status read = ParseRequest(buffer, request, vectors);
-  RequestRead result;
+  ReadOutcome result;
   result.released = buffer.Length() == 0;
   if (!read.ok()) {
-    result.result = read.ToString();
+    result.message_or_error = read.ToString();
     return result;
   }
   for (int index = 0; index < request.queries_size(); ++index) {
     const std::string_view data = vectors.Of(static_cast<std::size_t>(index));
     if (data.empty()) continue;
-    ++result.sent;
+    ++result.vectors_in_place;
     v1::PackedVector& vector = *request.mutable_queries(index)->mutable_packed_vector();
     // The data is in one place: a copy in the message, too, makes the results differ.
     vector.mutable_data()->append(data.data(), data.size());
   }
-  result.result = request.SerializeAsString();
+  result.message_or_error = request.SerializeAsString();
   return result;
 }
 

@@ -62,14 +62,11 @@ class ParseRequestTest : public testing::Test {
 
   // What the reader makes of the bytes.
   std::string Read(std::string_view bytes, std::size_t slice_bytes) {
-    const RequestRead read = ReadRequest(bytes, slice_bytes);
+    const ReadOutcome read = ReadRequest(bytes, slice_bytes);
     EXPECT_TRUE(read.released);
-    sent_ += read.sent;
-    return read.result;
+    sent_ += read.vectors_in_place;
+    return read.message_or_error;
   }
-
-  // What the library makes of them.
-  static std::string Parse(std::string_view bytes) { return ParseByLibrary(bytes); }
 
   const google::protobuf::LogSilencer silencer_;  // of lines about texts that are not UTF-8
   std::mt19937_64 random_{kSeed};
@@ -80,7 +77,7 @@ TEST_F(ParseRequestTest, ReadsWhatTheLibraryReads) {
   std::cout << "seed " << kSeed << "\n";
   for (int i = 0; i < 30; ++i) {
     const std::string bytes = DrawRequest().SerializeAsString();
-    const std::string expected = Parse(bytes);
+    const std::string expected = ParseByLibrary(bytes);
     for (const std::size_t slice_bytes :
          {std::size_t{50}, std::size_t{1'700}, std::size_t{16'384}, bytes.size()}) {
       ASSERT_EQ(Read(bytes, slice_bytes), expected) << i << ", slices of " << slice_bytes;
@@ -104,7 +101,7 @@ TEST_F(ParseRequestTest, RefusesWhatTheLibraryRefuses) {
       default:
         changed.insert(Draw(changed.size()), DrawBytes(1 + Draw(3)));
     }
-    const std::string expected = Parse(changed);
+    const std::string expected = ParseByLibrary(changed);
     ASSERT_EQ(Read(changed, 1 + Draw(20'000)), expected) << i;
     refused += expected.find("could not be parsed") == std::string::npos ? 0 : 1;
   }
@@ -125,7 +122,7 @@ TEST_F(ParseRequestTest, LeavesTwoVectorsOfOneQueryToTheLibrary) {
     bytes.push_back(static_cast<char>((left & 0x7F) | (left >= 0x80 ? 0x80 : 0)));
   }
   bytes += both;
-  const std::string expected = Parse(bytes);
+  const std::string expected = ParseByLibrary(bytes);
   EXPECT_EQ(expected.find("could not"), std::string::npos);
   EXPECT_EQ(Read(bytes, 4'096), expected);
   EXPECT_EQ(sent_, 0U);
@@ -149,7 +146,7 @@ TEST_F(ParseRequestTest, ReadsLongFormsOfTagsAndSizesAsTheLibraryDoes) {
   for (const std::string& form : forms) {
     for (const std::string& bytes : {form + rest, rest + form}) {
       for (const std::size_t slice_bytes : {std::size_t{7}, std::size_t{4'096}}) {
-        ASSERT_EQ(Read(bytes, slice_bytes), Parse(bytes)) << testing::PrintToString(form);
+        ASSERT_EQ(Read(bytes, slice_bytes), ParseByLibrary(bytes)) << testing::PrintToString(form);
       }
     }
   }
@@ -158,11 +155,11 @@ TEST_F(ParseRequestTest, ReadsLongFormsOfTagsAndSizesAsTheLibraryDoes) {
 TEST_F(ParseRequestTest, LeavesRequestsOfManySmallPartsToTheLibrary) {
   std::string queries;
   for (int i = 0; i < 100'000; ++i) queries += std::string("\x12\x00", 2);
-  EXPECT_EQ(Read(queries, 16'384), Parse(queries));
+  EXPECT_EQ(Read(queries, 16'384), ParseByLibrary(queries));
   v1::SearchRequest request = DrawRequest();
   for (int i = 0; i < 40'000; ++i) request.mutable_options()->add_exclude_ids("x");
   const std::string options = request.SerializeAsString();
-  EXPECT_EQ(Read(options, 16'384), Parse(options));
+  EXPECT_EQ(Read(options, 16'384), ParseByLibrary(options));
   EXPECT_EQ(sent_, 0U);
 }
 
@@ -176,7 +173,7 @@ TEST_F(ParseRequestTest, RefusesTooManyUnknownFieldsOfAllQueriesTogether) {
     }
   }
   const std::string bytes = request.SerializeAsString();
-  const std::string expected = Parse(bytes);
+  const std::string expected = ParseByLibrary(bytes);
   EXPECT_NE(expected.find("it has more than 10,000 fields"), std::string::npos) << expected;
   EXPECT_EQ(Read(bytes, 16'384), expected);
 }

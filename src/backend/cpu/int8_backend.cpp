@@ -89,7 +89,7 @@ class Int8Engine {
   // Throws std::bad_alloc.
   bool Advance(Int8Search& search, const Turn& turn) {
     const std::lock_guard lock(mutex_);
-    const ThreadPool::TurnOfJobs jobs(pool_, turn);
+    const ThreadPool::ScopedTurn scoped(pool_, turn);
     return search.Advance(pool_, turn);
   }
 

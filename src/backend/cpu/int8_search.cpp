@@ -243,6 +243,12 @@ bool Int8Search::ForEachShare(ThreadPool& pool, const Turn& turn, Work work) {
   for (Share& share : shares_) {
     if (!share.done) open_shares_.push_back(&share);
   }
+  // A turn may have fewer threads than shares: each turn begins with another share.
+  if (!open_shares_.empty()) {
+    std::ranges::rotate(
+        open_shares_,
+        open_shares_.begin() + static_cast<std::ptrdiff_t>(first_open_++ % open_shares_.size()));
+  }
   auto run = [&](unsigned /*participant*/) {
     shares_claimed_.Claim(turn, open_shares_.size(), 1, [&](std::size_t i, std::size_t) {
       open_shares_[i]->done = work(*open_shares_[i]->pass);

@@ -124,6 +124,7 @@ class Int8Search {
   StepsDone pass_steps_;
   std::vector<Share*> open_shares_;  // that are not done with the step at hand
   PartsOfJob shares_claimed_;
+  std::size_t first_open_ = 0;  // of these, in the next turn
 };
 
 }  // namespace simile::backend::cpu

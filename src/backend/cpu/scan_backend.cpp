@@ -91,7 +91,7 @@ class ScanIndex final : public SegmentIndex {
     absl::StatusOr<bool> Advance(const Turn& turn) override {
       ScanEngine& engine = index_.engine_;
       const std::lock_guard lock(engine.mutex);
-      const ThreadPool::TurnOfJobs jobs(engine.pool, turn);
+      const ThreadPool::ScopedTurn scoped(engine.pool, turn);
       try {
         return scan_.Advance(engine.pool, turn);
       } catch (const std::bad_alloc&) {

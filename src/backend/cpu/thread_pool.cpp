@@ -109,10 +109,10 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::Open(JobFunction function, void* job) {
+void ThreadPool::Open(JobFunction function, void* job, std::uint32_t flags) {
   function_ = function;
   job_ = job;
-  state_.fetch_add(kNextJob + kOpen, std::memory_order_release);
+  state_.fetch_add(kNextJob + kOpen + flags, std::memory_order_release);
   state_.notify_all();
 }
 
@@ -137,12 +137,13 @@ void ThreadPool::MakeWayForCaller() {
 }
 
 void ThreadPool::RunErased(JobFunction function, void* job) {
-  // The only worker is not even woken.
+  // No worker takes part: there is none, or the only one stays idle.
   if (workers_.size() <= (leaves_one_ ? 1 : 0)) return function(job, 0);
   MakeWayForCaller();
-  Open(function, job);
+  const std::uint32_t flags = leaves_one_ ? kLeavesLast : 0;
+  Open(function, job, flags);
   function(job, 0);
-  state_.fetch_sub(kOpen, std::memory_order_release);
+  state_.fetch_sub(kOpen + flags, std::memory_order_release);
   Await(state_, [](std::uint32_t state) { return (state & kInsideMask) == 0; });
 }
 
@@ -152,16 +153,16 @@ void ThreadPool::Work(unsigned participant) {
   std::fesetenv(FE_DFL_ENV);
   std::uint32_t last_job = 0;
   for (;;) {
-    std::uint32_t state = Await(state_, [last_job](std::uint32_t value) {
-      return (value & kOpen) != 0 && value / kNextJob != last_job;
+    std::uint32_t state = Await(state_, [&](std::uint32_t value) {
+      const bool stays_out = (value & kLeavesLast) != 0 && participant == workers_.size();
+      return (value & kOpen) != 0 && value / kNextJob != last_job && !stays_out;
     });
     if (!state_.compare_exchange_strong(state, state + kOneInside, std::memory_order_acq_rel)) {
       continue;  // another worker entered or left, or the job was closed: look again
     }
     last_job = state / kNextJob;
     if (function_ == nullptr) return;
-    const bool takes_part = !leaves_one_ || participant < workers_.size();
-    if (takes_part) function_(job_, participant);
+    function_(job_, participant);
     const std::uint32_t before = state_.fetch_sub(kOneInside, std::memory_order_acq_rel);
     const bool last_out = (before & kInsideMask) == kOneInside;
     if (last_out && (before & kOpen) == 0) state_.notify_all();

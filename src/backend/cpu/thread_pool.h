@@ -76,16 +76,16 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // While it lives, jobs of the pool leave one worker idle if the turn says so and there are
-  // workers. Used by the thread that calls Run.
-  class TurnOfJobs {
+  // While it lives, jobs leave the last worker idle if the turn asks for that. Made by the thread
+  // that calls Run.
+  class ScopedTurn {
    public:
-    TurnOfJobs(ThreadPool& pool, const Turn& turn) : pool_(pool) {
+    ScopedTurn(ThreadPool& pool, const Turn& turn) : pool_(pool) {
       pool_.leaves_one_ = turn.LeavesOneThread();
     }
-    ~TurnOfJobs() { pool_.leaves_one_ = false; }
-    TurnOfJobs(const TurnOfJobs&) = delete;
-    TurnOfJobs& operator=(const TurnOfJobs&) = delete;
+    ~ScopedTurn() { pool_.leaves_one_ = false; }
+    ScopedTurn(const ScopedTurn&) = delete;
+    ScopedTurn& operator=(const ScopedTurn&) = delete;
 
    private:
     ThreadPool& pool_;
@@ -107,7 +107,8 @@ class ThreadPool {
  private:
   using JobFunction = void (*)(void* job, unsigned participant);
 
-  void Open(JobFunction function, void* job);
+  //   flags  kLeavesLast or 0
+  void Open(JobFunction function, void* job, std::uint32_t flags = 0);
   void PinWorkers();
   void MakeWayForCaller();
   void RunErased(JobFunction function, void* job);
@@ -115,11 +116,13 @@ class ThreadPool {
 
   // The shared state in one word, so that threads can wait on it:
   //   bit 0        whether the job may be entered
-  //   bits 1..11   workers inside it
+  //   bits 1..10   workers inside it
+  //   bit 11       whether the last worker stays out of it
   //   bits 12..31  number of the job, so that no worker enters one twice
   static constexpr std::uint32_t kOpen = 1;
   static constexpr std::uint32_t kOneInside = 2;
-  static constexpr std::uint32_t kInsideMask = 0xffe;
+  static constexpr std::uint32_t kInsideMask = 0x7fe;
+  static constexpr std::uint32_t kLeavesLast = 1U << 11;
   static constexpr std::uint32_t kNextJob = 1U << 12;
   static constexpr unsigned kWorkersMax = kInsideMask / kOneInside;
 
@@ -127,7 +130,8 @@ class ThreadPool {
   // Written only while the job is closed and no worker is inside. A null function ends the workers.
   JobFunction function_ = nullptr;
   void* job_ = nullptr;
-  bool leaves_one_ = false;  // whether the last worker has no part in jobs
+  bool leaves_one_ =
+      false;  // whether the last worker stays out of jobs; of the thread that calls Run
   std::vector<std::thread> workers_;
   std::vector<int> homes_;    // processor of each worker; empty when they are not pinned
   int caller_processor_ = 0;  // the one left to the caller

@@ -18,7 +18,7 @@ using kernels::kScanGroupsMax;
 using kernels::kScanTileRows;
 using kernels::kTileGranule;
 
-// The longest answers that are exchanged through mapped memory: no longer ones were measured.
+// The longest answers that are exchanged through mapped memory; longer ones were not measured.
 constexpr unsigned kMappedHitsMax = 128;
 // The highest rank of a gate, as a share of the sample's groups: above it, so many of the best rows
 // share a group that the gate falls and the hits multiply. Estimated from ExpectedHits.
@@ -83,12 +83,12 @@ struct Sample {
   double hits = 0;  // expected
 };
 
-constexpr double kSecondsPerHit = 1e-9;  // 0.5 to 4 ns on an H200, the more the more queries
+constexpr double kSecondsPerHit = 1e-9;  // 0.5 to 6 ns on an H200
 
 // The cheapest sample: its rows are read twice, and each hit of each query costs time. Only the
 // ratio of the two matters.
 Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, double row_bytes) {
-  constexpr double kBytesPerSecond = 4.25e12;  // a plain read on an H200
+  constexpr double kBytesPerSecond = 4.48e12;  // a plain read on an H200
   Sample best;
   double best_time = INFINITY;
   const unsigned tiles = (segment.row_count + kScanTileRows - 1) / kScanTileRows;
@@ -111,9 +111,10 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, doub
 //   hits    expected of a query; lowered
 void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const PassDemand& demand,
                    double factor, PassPlan& plan, double& hits) {
-  // Of a batch. On an H200 with a million rows of 768 dimensions 24,000 hits fewer saved nothing,
-  // and 42,000 saved 125 us: hits delay each other.
-  constexpr double kHitsSavedMin = 28'000;
+  // Estimated hits of a batch that it must save. By these estimates a batch of 64 saves 32,000 fp16
+  // hits or 80,000 int8 hits of a million rows of 768 dimensions, k 100, and a batch of 32 half as
+  // many. On an H200 the second gate saves 64 queries 80 and 125 us, and costs 32 queries 7 to 9.
+  const double saved_min = plan.strategy() == PassStrategy::kInt8Scan ? 56'000 : 24'000;
   const auto gated = WithSecondGate(plan, segment.row_count, tuning.second_gate_share);
   if (!gated) return;
   const double share = gated->second_share;
@@ -122,7 +123,7 @@ void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const Pa
   const double group_rows = share * segment.row_count / kScanGroupsMax;
   const double behind = factor * ExpectedHits(rank, kScanGroupsMax, group_rows, segment.row_count);
   const double fewer = share * hits + (1 - share) * behind;
-  if (demand.queries * (hits - fewer) < kHitsSavedMin) return;
+  if (demand.queries * (hits - fewer) < saved_min) return;
   plan = *gated;
   hits = fewer;
 }
@@ -178,16 +179,25 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   return plan;
 }
 
-// Rows of a tile: of two tiles at least, so that the product of one runs beside the select of the
-// other, in whole waves of the product's blocks, whose scores fit the workspace and a part of the
-// L2. One wave at least where the workspace holds it: idle multiprocessors cost more than scores
-// that leave the L2. On an H200 at 100 queries two tiles of 62,423 x 384 take 70 us, four 85 and
-// one 103; a million rows of 768 take 557 us by tiles of four waves, 622 by two and 695 by one.
+// Rows of the longest tile, whole granules.
+unsigned TileRowsMax(const WorkspaceSize& workspace, const SegmentSize& segment, unsigned slots) {
+  const std::size_t fit =
+      std::max<std::size_t>(workspace.tile_bytes / (sizeof(__half) * slots * kTileGranule), 1);
+  const std::size_t all = (segment.row_count + kTileGranule - 1) / kTileGranule;
+  return static_cast<unsigned>(std::min(fit, all)) * kTileGranule;
+}
+
+// Rows of a tile: whole waves of the product's blocks, whose scores fit the workspace and a part of
+// the L2. Waves are added until a tile holds half of the rows, so that one tile's product runs
+// beside the other's select, as long as the rest is worth a tile. One wave is the least that the
+// workspace allows: idle multiprocessors cost more than scores outside the L2. On an H200 at 100
+// queries two tiles of 62,423 x 384 take 70 us, four 85 and one 103; a million rows of 768 take
+// 557 us by tiles of four waves, 622 by two and 695 by one.
 unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
                   const SegmentSize& segment, unsigned slots) {
   constexpr unsigned kBlockQueries = 256;  // the wide side of cuBLAS's blocks
   constexpr std::size_t kWavesMax = 4;     // no longer tile was measured
-  constexpr double kShareOfL2 = 0.35;      // of an H100's 50 MB the fastest tiles took 0.33
+  constexpr double kShareOfL2 = 0.35;      // 17 MiB of an H100's 50: two waves at 1,000 queries
   const std::size_t granule_bytes = std::size_t{kTileGranule} * sizeof(__half) * slots;
   const std::size_t columns = (slots + kBlockQueries - 1) / kBlockQueries;
   const auto of_waves = [&](std::size_t waves) {
@@ -196,14 +206,15 @@ unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
   const std::size_t all = (segment.row_count + kTileGranule - 1) / kTileGranule;
   const auto in_l2 =
       static_cast<std::size_t>(kShareOfL2 * static_cast<double>(card.l2_bytes)) / granule_bytes;
-  const std::size_t most = std::min({in_l2, (all + 1) / 2, of_waves(kWavesMax)});
-  // Half of the rows are rounded up to whole waves, the other limits down.
+  const std::size_t longest = TileRowsMax(workspace, segment, slots) / kTileGranule;
+  const auto fits = [&](std::size_t waves) {
+    const std::size_t granules = of_waves(waves);
+    return waves <= kWavesMax && granules <= std::min(in_l2, longest) &&
+           granules + of_waves(1) / 2 <= all;
+  };
   std::size_t waves = 1;
-  while (of_waves(waves) < most && of_waves(waves + 1) <= std::min(in_l2, of_waves(kWavesMax))) {
-    ++waves;
-  }
-  const std::size_t fit = std::max<std::size_t>(workspace.tile_bytes / granule_bytes, 1);
-  return static_cast<unsigned>(std::min({of_waves(waves), fit, all})) * kTileGranule;
+  while (2 * of_waves(waves) < all && fits(waves + 1)) ++waves;
+  return static_cast<unsigned>(std::min(of_waves(waves), longest)) * kTileGranule;
 }
 
 // The sample of the first tile, and the expected hits. False where no rank is low enough.
@@ -227,8 +238,8 @@ bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& 
 // sample and so fewer hits each: every number of queries is tried with the capacity it needs
 // itself.
 std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits& card,
-                                 const WorkspaceSize& workspace, const SegmentSize& segment,
-                                 const PassDemand& demand) {
+                                 const GpuTuning& tuning, const WorkspaceSize& workspace,
+                                 const SegmentSize& segment, const PassDemand& demand) {
   PassPlan plan;
   plan.variant = &variant;
   plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneBlock;
@@ -236,7 +247,9 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
   plan.capacity = demand.reach_max;  // a lower bound, replaced below
   unsigned slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   while (slots != 0) {
-    plan.tile_rows = TileRows(card, workspace, segment, slots);
+    plan.tile_rows = tuning.tile_rows != 0
+                         ? std::min(tuning.tile_rows, TileRowsMax(workspace, segment, slots))
+                         : TileRows(card, workspace, segment, slots);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
     plan.capacity = HitCapacity(plan.RanksOf(demand.reach_max).first,
@@ -307,7 +320,7 @@ std::optional<PassPlan> PlanVariant(const KernelVariant& variant, const CardTrai
                                     const SegmentSize& segment, const PassDemand& demand) {
   if (!Admits(variant, card, tuning, segment, demand)) return std::nullopt;
   return IsScan(variant.strategy) ? PlanRowScan(variant, card, tuning, workspace, segment, demand)
-                                  : PlanGemm(variant, card, workspace, segment, demand);
+                                  : PlanGemm(variant, card, tuning, workspace, segment, demand);
 }
 
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,

@@ -11,7 +11,7 @@
 namespace simile::backend::cuda {
 
 // Names what this thread does until the range ends, for NVIDIA's profilers (NVTX). Ranges of a
-// thread nest. Where no profiler is attached a range is two tests of a pointer: 2 ns on an EPYC.
+// thread nest. Where no profiler is attached a range is two tests of a pointer.
 class ProfilerRange {
  public:
 #if SIMILE_HAS_NVTX

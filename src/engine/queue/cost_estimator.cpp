@@ -149,10 +149,7 @@ void CostEstimator::Forget(const void* snapshot) {
   });
 }
 
-void CostEstimator::AddPass(const Shape& shape, std::uint32_t searches, double ms) {
-  const std::size_t size = SizeOf(searches);
-  const double ratio = ms / ModelOf(shape).Ms(searches);
-  of_all_[shape.k_class][size].Add(ratio);
+CostEstimator::Measured& CostEstimator::MeasuredNow(const Shape& shape) {
   auto found = std::ranges::find_if(
       shapes_, [&](const Measured& measured) { return measured.shape.IsLike(shape); });
   if (found == shapes_.end()) {
@@ -161,9 +158,20 @@ void CostEstimator::AddPass(const Shape& shape, std::uint32_t searches, double m
     found = shapes_.end() - 1;
   }
   std::rotate(found, found + 1, shapes_.end());
-  Measured& measured = shapes_.back();
+  return shapes_.back();
+}
+
+void CostEstimator::AddPass(const Shape& shape, std::uint32_t searches, double ms) {
+  const std::size_t size = SizeOf(searches);
+  const double ratio = ms / ModelOf(shape).Ms(searches);
+  of_all_[shape.k_class][size].Add(ratio);
+  AddPassSize(shape, searches);
+  shapes_.back().of_size[size].Add(ratio);
+}
+
+void CostEstimator::AddPassSize(const Shape& shape, std::uint32_t searches) {
+  Measured& measured = MeasuredNow(shape);
   measured.searches_max = std::max(measured.searches_max, searches);
-  measured.of_size[size].Add(ratio);
 }
 
 void CostEstimator::AddScores(double products, double ms) {

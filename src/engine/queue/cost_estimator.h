@@ -52,6 +52,9 @@ class CostEstimator {
 
   // What a pass, and what scoring alone, took. Take no memory.
   void AddPass(const Shape& shape, std::uint32_t searches, double ms);
+  // A pass of so many searches has ended whose time says nothing of other passes: later ones may be
+  // as much larger as after AddPass.
+  void AddPassSize(const Shape& shape, std::uint32_t searches);
   void AddScores(double products, double ms);
   // Forgets the passes over a snapshot.
   void Forget(const void* snapshot);
@@ -93,6 +96,8 @@ class CostEstimator {
   // The correction of the size, or of the nearest one that is measured; null: none is.
   static const Correction* Nearest(const Corrections& corrections, std::size_t size);
   const Measured* Find(const Shape& shape) const;
+  // The shape as the one that was measured last.
+  Measured& MeasuredNow(const Shape& shape);
   const Corrections& CorrectionsOf(const Shape& shape) const;
 
   std::array<Corrections, kClasses> of_all_;  // by class of k: for shapes not measured yet

@@ -21,25 +21,23 @@ std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
 }
 
 constexpr auto kSlice = std::chrono::duration_cast<Clock::Duration>(Milliseconds(kSliceMs));
-// A slice that has begun goes on for so long, whatever comes: waking the threads of a device takes
-// 20 to 60 us.
+// A slice runs at least this long: waking the threads of a device takes 20 to 60 us.
 constexpr std::chrono::microseconds kSliceMin{1'000};
-// Likewise where other tasks come and the slice leaves a thread idle.
-constexpr std::chrono::microseconds kSliceMinBesideOthers{500};
+// The same for a slice that leaves a thread idle.
+constexpr std::chrono::microseconds kSliceMinWithIdleThread{500};
 // Passes whose buffers are kept.
 constexpr std::size_t kIdlePasses = 2;
-// For so long after a slice of another lane, passes of the bulk lane leave one thread idle. While a
-// bulk pass has every processor, a single query waits for one three times: to be read, to be
-// searched and to be sent. Its p99 beside an export was 6 times that of a query alone, and is 1.8
-// times that with one processor left (docs/benchmarks/serving.md).
-constexpr auto kOnlineTime = std::chrono::seconds(1);
+// Bulk passes leave one thread idle for this long after each slice of another lane. Otherwise a
+// single query waits for a processor three times: to be read, to be searched and to be sent
+// (docs/benchmarks/serving.md, "An export beside single queries").
+constexpr auto kIdleThreadTime = std::chrono::seconds(1);
 
 class SliceTurn final : public Turn {
  public:
   SliceTurn(const Clock& clock, Clock::TimePoint end, bool leaves_one_thread,
             const std::atomic<bool>& yield)
       : clock_(clock),
-        least_(clock.Now() + (leaves_one_thread ? kSliceMinBesideOthers : kSliceMin)),
+        least_(clock.Now() + (leaves_one_thread ? kSliceMinWithIdleThread : kSliceMin)),
         end_(end),
         leaves_one_thread_(leaves_one_thread),
         yield_(yield) {}
@@ -62,7 +60,10 @@ class SliceTurn final : public Turn {
 
 SliceRunner::SliceRunner(std::shared_ptr<const ServedBy> served_by, const Clock& clock,
                          ReadDeviceMemory read)
-    : served_by_(std::move(served_by)), clock_(clock), read_device_memory_(std::move(read)) {}
+    : served_by_(std::move(served_by)),
+      searches_on_host_(served_by_->info.name == "cpu"),
+      clock_(clock),
+      read_device_memory_(std::move(read)) {}
 
 void SliceRunner::Reserve(std::size_t task_count) {
   ReserveFor(task_count, parts_);
@@ -88,7 +89,7 @@ const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
   const bool timed = std::ranges::any_of(
       tasks, [](const QueuedTask* queued) { return queued->task->time_device; });
   workspace_.search.set_device_time(timed ? &device_time_ : nullptr);
-  if (slice.lane != Lane::kBulk) online_until_ = began_at + kOnlineTime;
+  if (slice.lane != Lane::kBulk) idle_thread_until_ = began_at + kIdleThreadTime;
   const Clock::TimePoint end = began_at + kSlice;
   slice.hard ? RunHard(slice, tasks, end, yield) : RunPlain(slice, tasks, end, yield);
   outcome_.duration = clock_.Now() - began_at;
@@ -109,20 +110,21 @@ const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
 
 void SliceRunner::RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
                            Clock::TimePoint end, const std::atomic<bool>& yield) {
-  pass_is_typical_ = false;
+  pass_succeeded_ = false;
   RunningPass* const running = slice.begins ? BeginPass(slice, tasks) : FindPass(slice);
   if (running != nullptr) {
     const bool is_measured = std::ranges::any_of(
         tasks, [](const QueuedTask* queued) { return queued->task->is_measurement; });
-    const bool leaves_one_thread =
-        slice.lane == Lane::kBulk && !is_measured && clock_.Now() < online_until_;
-    running->left_thread = running->left_thread || leaves_one_thread;
+    const bool leaves_one_thread = searches_on_host_ && slice.lane == Lane::kBulk && !is_measured &&
+                                   clock_.Now() < idle_thread_until_;
+    running->left_thread_idle = running->left_thread_idle || leaves_one_thread;
     const absl::StatusOr<bool> ended =
         running->pass.Advance(SliceTurn(clock_, end, leaves_one_thread, yield));
     outcome_.ended = !ended.ok() || *ended;
     if (!outcome_.ended) return;
     if (ended.ok()) outcome_.fallback = running->pass.fallback();
-    pass_is_typical_ = ended.ok() && !running->left_thread;
+    pass_succeeded_ = ended.ok();
+    pass_left_thread_idle_ = running->left_thread_idle;
   }
   outcome_.batch_size = slice.searches;
 }
@@ -154,7 +156,7 @@ SliceRunner::RunningPass* SliceRunner::BeginPass(const Schedule::Slice& slice,
     running.large = slice.large;
     running.shape = slice.shape;
     running.took = {};
-    running.left_thread = false;
+    running.left_thread_idle = false;
     const bool timed = std::ranges::any_of(
         parts_, [](const PlainPass::Part& part) { return part.task->task->time_device; });
     running.pass.Begin(parts_, timed ? &device_time_ : nullptr);
@@ -220,7 +222,10 @@ void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slic
                               CostEstimator& estimator) const {
   if (!slice.hard) {
     slice.ends = outcome_.ended;
-    if (pass_is_typical_) {
+    if (!pass_succeeded_) return;
+    if (pass_left_thread_idle_) {
+      estimator.AddPassSize(slice.shape, slice.searches);
+    } else {
       estimator.AddPass(slice.shape, slice.searches, Milliseconds(outcome_.compute).count());
     }
     return;

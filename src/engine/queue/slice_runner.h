@@ -94,7 +94,7 @@ class SliceRunner {
     CostEstimator::Shape shape;
     PlainPass pass;
     Clock::Duration took{};
-    bool left_thread = false;  // idle, in one of its slices
+    bool left_thread_idle = false;
   };
 
   void RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
@@ -110,15 +110,16 @@ class SliceRunner {
   void ReadDeviceBytes();
 
   const std::shared_ptr<const ServedBy> served_by_;
+  const bool searches_on_host_;
   const Clock& clock_;
   const ReadDeviceMemory read_device_memory_;
   SearchWorkspace workspace_;           // of hard queries
   std::list<RunningPass> passes_;       // paused, or of the slice
   std::list<RunningPass> idle_passes_;  // their buffers, for later ones
   std::vector<PlainPass::Part> parts_;
-  bool pass_is_typical_ =
-      false;  // it ended well, with all threads: its time is an estimate of others
-  Clock::TimePoint online_until_{};  // until then passes of the bulk lane leave one thread idle
+  bool pass_succeeded_ = false;
+  bool pass_left_thread_idle_ = false;    // its time says nothing of other passes
+  Clock::TimePoint idle_thread_until_{};  // until then bulk passes leave one thread idle
   std::list<HardGroup> hard_groups_;
   std::vector<TaskProgress*> hard_tasks_;  // of the slice
   HardQueries::Report hard_report_;

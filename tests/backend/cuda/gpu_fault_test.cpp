@@ -149,7 +149,10 @@ GpuOptions OptionsWith(const Clock& clock) {
   options.clock = &clock;
   options.batch_timeout = std::chrono::seconds(2);
   // A small collection with the strategies of a large one: hundreds of calls fail in turn.
-  options.tuning = {.canonical_rows_max = 200, .scan_queries_max = 4, .gather_share = 32};
+  options.tuning = {.canonical_rows_max = 200,
+                    .scan_queries_max = 4,
+                    .gather_share = 32,
+                    .mapped_queries_max = 1};
   options.workspace.stride_max = 32;
   options.workspace.hits_max = 1U << 14;
   return options;

@@ -46,7 +46,7 @@ OPERATORS = (
     ("warp barrier", re.compile(r"__syncwarp\(\);"), ""),
     ("wait for copies", re.compile(r"AsyncCopyWait<[^;]*>\(\);"), ""),
     ("end of a group of copies", re.compile(r"(?<!void )AsyncCopyCommit\(\);"), ""),
-    ("grid barrier", re.compile(r"(?<!void )GridBarrier\((arguments\.)?rounds\);"), "__syncthreads();"),
+    ("grid barrier", re.compile(r"GridBarrier\(arguments\.rounds\);"), "__syncthreads();"),
     ("wait for other blocks", re.compile(r"while \(LoadAcquire[^{]*\{\s*\}"), ""),
     ("capacity", re.compile(r"slot < pass\.capacity"), "true"),
     ("capacity", re.compile(r"at < kStagedHits"), "true"),

@@ -19,7 +19,7 @@ CardTraits H200() {
   card.name = "NVIDIA H200";
   card.multiprocessors = 132;
   card.shared_bytes_max = 227 * 1024;
-  card.l2_bytes = std::size_t{50} << 20;
+  card.l2_bytes = 62'914'560;
   card.memory_bytes = std::uint64_t{139} << 30;
   card.capability = card.code_capability = 90;
   return card;
@@ -134,6 +134,12 @@ TEST(PassPlanTest, SetsASecondGateWhereItSavesMoreThanItTakes) {
   EXPECT_EQ(without->second_tiles, 0U);
   EXPECT_EQ(without->RanksOf(100).second, 0U);
   EXPECT_GT(without->capacity, many->capacity);
+  PassDemand int8 = Demand(64, 100);
+  int8.int8_rows = true;
+  int8.int8_margin = 1.25 * 0.0075;
+  EXPECT_GT(PlanOnH200(kMillion, int8)->second_tiles, 0U);
+  int8.queries = 32;
+  EXPECT_EQ(PlanOnH200(kMillion, int8)->second_tiles, 0U);
   for (const unsigned few : {1U, 32U}) {
     EXPECT_EQ(PlanOnH200(kMillion, Demand(few, 100))->second_tiles, 0U) << few;
   }
@@ -157,6 +163,10 @@ TEST(PassPlanTest, TakesTilesOfWholeWavesWhoseScoresFitTheL2) {
   EXPECT_EQ(tile_rows(H200(), kSentences, 100), 2 * kWave) << "two tiles";
   EXPECT_EQ(tile_rows(H200(), kMillion, 1'000), kWave / 2) << "two waves of four columns";
   EXPECT_EQ(tile_rows(H200(), kSentences, 1'000), kWave / 2);
+  for (const unsigned queries : {129U, 144U, 160U, 176U, 192U, 208U, 256U}) {
+    EXPECT_EQ(tile_rows(H200(), kMillion, queries) % kWave, 0U) << queries;
+  }
+  EXPECT_EQ(tile_rows(H200(), {35'000, 384}, 100), kWave) << "no tile with hardly a second";
   CardTraits small = Card(75, 64);
   small.multiprocessors = 40;
   small.l2_bytes = std::size_t{4} << 20;

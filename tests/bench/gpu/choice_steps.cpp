@@ -60,18 +60,6 @@ class PassTimes {
   std::exception_ptr failure_;
 };
 
-// The plan with a tile of about so many rows, whatever the L2 holds; nullopt where there is none.
-std::optional<PassPlan> PlanOfTile(const StepBench& bench, unsigned batch, unsigned slots,
-                                   unsigned tile_rows) {
-  backend::cuda::CardTraits card = bench.card.device.traits();
-  card.l2_bytes = std::size_t{1} << 40;
-  backend::WorkspaceSize size = bench.card.workspace.size();
-  size.tile_bytes = std::min(size.tile_bytes, std::size_t{tile_rows} * slots * sizeof(__half));
-  const auto passes = PlanBatch(PassStrategy::kGemm, card, size, bench.rows, batch, bench.k);
-  if (passes.empty()) return std::nullopt;
-  return passes.front().plan;
-}
-
 }  // namespace
 
 std::optional<PassPlan> StepBench::PlanBy(PassStrategy strategy, unsigned batch, unsigned k_wanted,
@@ -159,10 +147,12 @@ void MeasureFinish(const StepBench& bench) {
 void MeasureTiles(const StepBench& bench) {
   PassTimes times(bench);
   for (const unsigned batch : bench.Cases({100U, 1'000U})) {
-    const PassPlan planned = bench.PlanBy(PassStrategy::kGemm, batch, bench.k).value();
+    const auto served = bench.PlanBy(PassStrategy::kGemm, batch, bench.k);
+    if (!served) continue;
+    const PassPlan& planned = *served;
     std::vector<PassPlan> plans{planned};
-    for (const unsigned rows : bench.Cases({4'096U, 8'448U, 16'896U, 33'792U, 67'584U})) {
-      const auto plan = PlanOfTile(bench, batch, planned.slots, rows);
+    for (const unsigned rows : bench.Cases({4'096U, 8'448U, 16'896U, 33'792U, 67'584U, 84'480U})) {
+      const auto plan = bench.PlanBy(PassStrategy::kGemm, batch, bench.k, {.tile_rows = rows});
       if (!plan || plan->slots != planned.slots) continue;
       const bool known = std::ranges::any_of(
           plans, [&](const PassPlan& other) { return other.tile_rows == plan->tile_rows; });

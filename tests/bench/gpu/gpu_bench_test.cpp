@@ -1,5 +1,5 @@
-// The GPU benches on the emulated device: the timed passes answer the whole batch, and the test of
-// tensor-core sums detects a wrong sum.
+// The GPU benches on the emulated device: plans cover the whole batch, timed passes give the plain
+// scan's answers, and the test of tensor-core sums detects a wrong sum.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ class EnginePassesTest : public ::testing::TestWithParam<std::size_t> {
   std::unique_ptr<backend::cuda::Workspace> workspace_;
 };
 
-TEST_P(EnginePassesTest, OfOneStrategyAnswerTheWholeBatch) {
+TEST_P(EnginePassesTest, PlanOfOneStrategyCoversTheWholeBatch) {
   tests::SeededRandom random(5);
   const auto rows = tests::UnitRows(6'000, 40, random);
   backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
@@ -306,7 +306,7 @@ TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {
   const std::string path = scratch.path() / "step_log.json";
   StepLog log({{"card", "any"}}, path);
   for (std::size_t lines = 1; lines <= 2; ++lines) {
-    log.Add("rescore", "9x8", {{"us", 1.5}});
+    log.Add("finish", "9x8", {{"us", 1.5}});
     const nlohmann::json written = nlohmann::json::parse(std::ifstream(path));
     EXPECT_EQ(written["card"], "any");
     EXPECT_EQ(written["lines"].size(), lines);
@@ -314,7 +314,7 @@ TEST(StepLogTest, WritesEachLineAtOnceAndReplacesTheFileInOneStep) {
   }
   EXPECT_TRUE(log.status().ok());
   StepLog lost({}, path + "/no/folder.json");
-  lost.Add("rescore", "9x8", {});
+  lost.Add("finish", "9x8", {});
   EXPECT_FALSE(lost.status().ok());
 }
 

@@ -3,7 +3,6 @@
 
 import json
 import pathlib
-import re
 import sys
 import tempfile
 import unittest
@@ -279,10 +278,10 @@ class GpuDecisionsTest(unittest.TestCase):
         self.change("second-gate", {"us": 410.0}, one_row_in=16)
         self.assertEqual(self.conclusion(subject), "planned as is")
         self.change("second-gate", {"us": 350.0}, shape="1000000x768", one_row_in=0)
-        self.assertIn("a greater kSecondsOfGate", self.conclusion(subject))
+        self.assertIn("a greater kHitsSavedMin", self.conclusion(subject))
         self.change("second-gate", {"planned": False}, one_row_in=16)
         self.change("second-gate", {"us": 500.0, "planned": True}, shape="1000000x768", one_row_in=0)
-        self.assertIn("a smaller kSecondsOfGate", self.conclusion(subject))
+        self.assertIn("a smaller kHitsSavedMin", self.conclusion(subject))
 
     def test_canonical_scores_answer_segments_of_which_a_pass_takes_longer(self):
         subject = "canonical scores of all rows or pass, rows of 62423x384, 1 queries"

@@ -34,7 +34,6 @@ struct StepBench {
   std::size_t cases_max = std::numeric_limits<std::size_t>::max();
 
   unsigned row_count() const { return rows.size().row_count; }
-  unsigned stride() const { return rows.size().stride; }
   // The first pass of a batch by one strategy. nullopt: a scan has no rows in its form, or too many
   // queries or hits for rows of this length.
   std::optional<backend::cuda::PassPlan> PlanBy(backend::cuda::PassStrategy strategy,

@@ -3,8 +3,8 @@
 
     python3 tests/bench/gpu/pack.py --arch 90             packs programs and scripts for another machine that has the card
     python3 tests/bench/gpu/run.py --list test            are the answers right; `make gpu-test` builds and does this
-    python3 tests/bench/gpu/run.py --list checks          are the answers right, are the times what was estimated
-    python3 tests/bench/gpu/run.py --list variants        every variant of every kernel
+    python3 tests/bench/gpu/run.py --list checks          are the answers right, and how long do they take
+    python3 tests/bench/gpu/run.py --list variants        every choice of the plan
     python3 tests/bench/gpu/run.py --list serving         the whole table and the large sizes, as served
     python3 tests/bench/gpu/run.py --list product         how many times faster than this machine's CPU
     python3 tests/bench/gpu/run.py --list users           users, filters, groups and the five-part report, beside the CPU

@@ -1,7 +1,7 @@
 """The steps of run.py: what each runs, how long it takes and may take, in named lists.
 
 Whatever may break the device runs in a process of its own, so that its error or its hang costs no other figure: each
-strategy's conformance, each variant of the kernel table, each group of kernels.
+strategy's conformance, each variant of the kernel table, each other choice.
 """
 
 import dataclasses
@@ -95,7 +95,7 @@ def steps_of(names: list[str], machine: Machine, sizes: Sizes) -> list[Step]:
 
 
 def checks(machine: Machine, sizes: Sizes) -> list[Step]:
-    """Are the answers right, and are the times what was estimated?"""
+    """Are the answers right, and how long do they take?"""
     steps = [Step(f"conformance-{name}", f"{name} against the oracle, and against the plain scan on large segments", 28, 65,
                   conformance(machine, f"conformance-{name}", sizes.suites, (name,), sizes.conformance),
                   machine.work / f"conformance-{name}.json") for name in STRATEGIES]
@@ -119,7 +119,7 @@ def tests(machine: Machine, sizes: Sizes) -> list[Step]:
 
 
 def variants(machine: Machine, sizes: Sizes) -> list[Step]:
-    """Every variant of the kernel table, and the kernels one by one; then the plug-in of CUDA 12, other machine code."""
+    """Whole passes by each choice of the plan; then the plug-in of CUDA 12, other machine code."""
     steps = []
     for name in machine.kernel_steps:
         planned_s, limit_s = KERNEL_STEP_S.get(name.split("/")[0], OTHER_KERNEL_STEP_S)

@@ -130,24 +130,6 @@ enum cudaStreamCaptureStatus {
 #define cudaEventRecordDefault 0x00
 #define cudaEventRecordExternal 0x01
 
-enum cudaLimit { cudaLimitPersistingL2CacheSize = 0x06 };
-enum cudaAccessProperty {
-  cudaAccessPropertyNormal = 0,
-  cudaAccessPropertyStreaming = 1,
-  cudaAccessPropertyPersisting = 2
-};
-struct cudaAccessPolicyWindow {
-  void* base_ptr;
-  std::size_t num_bytes;
-  float hitRatio;
-  cudaAccessProperty hitProp;
-  cudaAccessProperty missProp;
-};
-enum cudaStreamAttrID { cudaStreamAttributeAccessPolicyWindow = 1 };
-union cudaStreamAttrValue {
-  cudaAccessPolicyWindow accessPolicyWindow;
-};
-
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem;
@@ -203,7 +185,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value);
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
 cudaError_t cudaFree(void* pointer);
@@ -227,8 +208,6 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
-                                   const cudaStreamAttrValue* value);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data);
 cudaError_t cudaEventCreate(cudaEvent_t* event);

@@ -83,6 +83,16 @@ TEST(CostEstimatorTest, GrowsStepByStepFromWhatItHasMeasured) {
   EXPECT_EQ(estimator.SearchesWithin(kShape, 1e6, 1'000), 960U);
 }
 
+TEST(CostEstimatorTest, GrowsFromPassesWhoseTimeSaysNothing) {
+  CostEstimator estimator;
+  estimator.AddPass(kShape, 16, 4);
+  const double before = estimator.PassMs(kShape, 64);
+  EXPECT_EQ(estimator.SearchesWithin(kShape, 1e9, 1'024), 64U);
+  estimator.AddPassSize(kShape, 64);
+  EXPECT_EQ(estimator.SearchesWithin(kShape, 1e9, 1'024), 256U);
+  EXPECT_EQ(estimator.PassMs(kShape, 64), before);
+}
+
 TEST(CostEstimatorTest, PutsListsIntoClassesByTheirLength) {
   for (const std::uint32_t k : {1U, 10U, 255U})
     EXPECT_EQ(CostEstimator::KClassOf(k, 1'000'000), 0U);

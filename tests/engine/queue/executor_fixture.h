@@ -30,9 +30,8 @@ class ExecutorTest : public testing::Test {
              Executor::Observer observer = {}) {
     options_.queue_queries_max = queue_queries_max;
     options_.batch_queries_max = batch_queries_max;
-    executor_ = std::make_unique<Executor>(
-        options_, ServedBy{{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"}, clock_,
-        std::move(observer), read_device_memory_);
+    executor_ = std::make_unique<Executor>(options_, served_by_, clock_, std::move(observer),
+                                           read_device_memory_);
   }
 
   // A task of `query_count` queries, answered to answers_ under `number`.
@@ -105,6 +104,7 @@ class ExecutorTest : public testing::Test {
   }
 
   FakeClock clock_;
+  ServedBy served_by_{{"cpu", "scan-fake", "a test, 1 thread"}, "the test says so"};
   Executor::Options options_;                         // the rest of them: set before Start
   SliceRunner::ReadDeviceMemory read_device_memory_;  // set before Start
   Gate gate_;

@@ -194,6 +194,19 @@ TEST_F(ExecutorPassTest, EstimatesNothingByPassesThatLeftAThreadIdle) {
   EXPECT_EQ(executor_->EstimateMs(*snapshot_, 3, kLarge), estimated_ms);
 }
 
+// Their processors are not those of the host.
+TEST_F(ExecutorPassTest, LeavesNoThreadIdleOnAGpu) {
+  served_by_.info.name = "gpu";
+  Start();
+  Submit(Task(1, kLarge));
+  answers_.Await(1);
+  auto bulk = Task(2, kLarge);
+  bulk->priority = Priority::kBulk;
+  Submit(std::move(bulk));
+  answers_.Await(2);
+  EXPECT_EQ(segment_->turns_with_one_thread_less, 0U);
+}
+
 // An I/O thread would be held up by it.
 TEST_F(ExecutorPassTest, LeavesAPausedPassToTheDispatchThread) {
   Start();
