@@ -59,14 +59,13 @@ class StageSource {
   __device__ __forceinline__ StageSource(const ScannedRows& rows, const TileWalk& walk,
                                          unsigned row, unsigned column)
       : rows_(rows.rows),
-        first_(rows.rows +
-               (static_cast<std::size_t>(walk.first) * kScanTileRows + row) * rows.stride + column),
-        next_(first_),
         walk_(walk),
         row_(row),
         column_(column),
         row_count_(rows.row_count),
-        stride_(rows.stride) {}
+        stride_(rows.stride) {
+    next_ = First();
+  }
 
   __device__ __forceinline__ bool done() const { return walk_.phase == TileWalk::kDone; }
   // Whether the stage lies entirely within the rows and columns.
@@ -85,13 +84,18 @@ class StageSource {
     if (++chunk_ * kChunk < stride_) return;
     chunk_ = 0;
     next_ += static_cast<std::size_t>(stride_) * kScanTileRows * walk_.step;
-    if (walk_.Advance()) next_ = first_;
+    if (walk_.Advance()) next_ = First();
   }
 
  private:
+  // Where a phase begins. Not kept: clang's code of 64 queries has no register for it.
+  __device__ __forceinline__ const __half* First() const {
+    return rows_ + (static_cast<std::size_t>(walk_.first) * kScanTileRows + row_) * stride_ +
+           column_;
+  }
+
   const __half* const rows_;
-  const __half* const first_;
-  const __half* next_;
+  const __half* next_ = nullptr;
   TileWalk walk_;
   const unsigned row_, column_;
   const unsigned row_count_, stride_;
@@ -127,54 +131,58 @@ class RowRing {
   __device__ __forceinline__ RowRing(const ScannedRows& rows, const TileWalk& walk,
                                      unsigned char* slots, unsigned lane)
       : source_(rows, walk, lane / 8, lane % 8 * 8),
-        slots_(slots),
-        in_(slots),
-        out_(slots),
+        slots_(static_cast<unsigned>(slots - DynamicShared())),
         to_low_(CopyOffset(lane)),
         offset_(LoadOffset(lane)) {
 #pragma unroll 1
-    for (unsigned i = 0; i + 1 < kStages; ++i) Issue();
+    for (unsigned i = 0; i + 1 < kStages; ++i) Issue(i * kSlotBytes);
   }
 
   // Makes the next stage loadable and starts a copy into the slot of the previous one.
   __device__ __forceinline__ void Next() {
     AsyncCopyWait<static_cast<int>(kStages) - 2>();
     __syncwarp();  // the stage is complete for all lanes, and none reads the slot to be filled
-    Issue();
-    current_ = out_;
-    out_ = After(out_);
+    Issue(current_);
+    current_ = After(current_);
   }
   // 16 bytes of the lane group's row in the given eighth of the tile: from column quad * 8 of the
   // first or second half of the chunk.
   __device__ __forceinline__ uint4 Load(unsigned half, unsigned eighth) const {
-    return *reinterpret_cast<const uint4*>(current_ + (offset_ ^ half * 64) + eighth * 1024);
+    return *reinterpret_cast<const uint4*>(DynamicShared() + slots_ + current_ +
+                                           (offset_ ^ half * 64) + eighth * 1024);
   }
 
  private:
-  __device__ __forceinline__ unsigned char* After(unsigned char* stage) const {
-    return stage + kSlotBytes == slots_ + kBytes ? slots_ : stage + kSlotBytes;
+  __device__ __forceinline__ static unsigned After(unsigned stage) {
+    return stage + kSlotBytes == kBytes ? 0 : stage + kSlotBytes;
   }
-  __device__ __forceinline__ void Issue() {
+  __device__ __forceinline__ void Issue(unsigned stage) {
     if (!source_.done()) {
       if (source_.whole()) {
+// clang has no registers for more at 64 queries on sm_86 and sm_89.
+#if defined(__clang__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
+#pragma unroll 2
+#else
 #pragma unroll
-        for (unsigned i = 0; i < kScanTileRows / 4; ++i) CopyRows(source_, i, in_, to_low_, true);
+#endif
+        for (unsigned i = 0; i < kScanTileRows / 4; ++i)
+          CopyRows(source_, i, DynamicShared() + slots_ + stage, to_low_, true);
       } else {
 #pragma unroll 1
         for (unsigned i = 0; i < kScanTileRows / 4; ++i) {
-          CopyRows(source_, i, in_, to_low_, source_.Has(i * 4, 0));
+          CopyRows(source_, i, DynamicShared() + slots_ + stage, to_low_, source_.Has(i * 4, 0));
         }
       }
       source_.Advance();
-      in_ = After(in_);
     }
     AsyncCopyCommit();  // also an empty group: AsyncCopyWait counts groups
   }
 
   StageSource source_;
-  unsigned char* const slots_;
-  unsigned char *in_, *out_;
-  const unsigned char* current_ = nullptr;
+  const unsigned slots_;  // bytes from the block's shared memory
+  // Bytes from slots_ of the stage that is loaded: before the first the last one, to be filled
+  // next. clang's code of 64 queries has no register for a second place in the ring.
+  unsigned current_ = kBytes - kSlotBytes;
   const unsigned to_low_, offset_;
 };
 
