@@ -220,7 +220,7 @@ __device__ __forceinline__ void Rescore(const Pass& pass, unsigned query, unsign
   }
 }
 
-// The candidates of a query, as another block may have written them.
+// The candidates of a query, as an earlier launch has written them.
 __device__ __forceinline__ Candidates LoadCandidates(const Pass& pass, unsigned query) {
   return Bits<Candidates>(LoadFromL2(reinterpret_cast<const uint4*>(pass.candidates + query)));
 }

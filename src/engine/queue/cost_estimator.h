@@ -52,8 +52,7 @@ class CostEstimator {
 
   // What a pass, and what scoring alone, took. Take no memory.
   void AddPass(const Shape& shape, std::uint32_t searches, double ms);
-  // A pass of so many searches has ended whose time says nothing of other passes: later ones may be
-  // as much larger as after AddPass.
+  // The size of a pass whose time is not recorded. Later passes may grow as after AddPass.
   void AddPassSize(const Shape& shape, std::uint32_t searches);
   void AddScores(double products, double ms);
   // Forgets the passes over a snapshot.

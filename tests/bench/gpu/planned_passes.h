@@ -15,7 +15,7 @@ namespace simile::bench::gpu {
 // multiplies them.
 backend::ResidentSize ResidentSizeOf(const backend::cuda::Device& device, MatrixView rows);
 
-// Queries that all want so many hits, of all rows.
+// Queries of all rows, each of which wants `wanted` hits.
 std::vector<backend::cuda::DeviceQuery> UnfilteredQueries(std::size_t count, unsigned wanted);
 
 // One pass of a batch whose queries all want k hits without a filter.
