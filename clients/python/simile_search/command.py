@@ -93,13 +93,15 @@ def _import(words: Sequence[str]) -> int:
                         help="the vectors, or columns of numbers that are their dimensions; default: lists of numbers, or numbered columns")
     parser.add_argument("--user", metavar="COLUMN", help="the users' ids, in further tables")
     parser.add_argument("--leave-out", metavar="COLUMN", action="append", default=[], help="a column that is not read; may be repeated")
+    parser.add_argument("--number", metavar="COLUMN", action="append", default=[],
+                        help="a column of numbers, whose other values are left out; may be repeated")
     parser.add_argument("--metric", choices=("cosine", "dot"), help="default: cosine")
     parser.add_argument("--json", action="store_true", help="print what was chosen as one JSON object")
     given = parser.parse_args(words)
     terminal = sys.stderr.isatty()
     try:
         report = importing.import_tables(given.sources, given.folder, id=given.id, vector=given.vector, user=given.user,
-                                         metric=given.metric, leave_out=given.leave_out,
+                                         metric=given.metric, leave_out=given.leave_out, numbers=given.number,
                                          progress=lambda what: print(what, file=sys.stderr) if terminal else None)
     except (importing.ImportFailed, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -19,7 +19,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from . import errors, queries
-from .tables import NUMBER, SHORTEST_VECTOR, Array, Column, ImportFailed, Table, column_of, matrix_in, read, table_of
+from .tables import NUMBER, SHORTEST_VECTOR, Array, Column, ImportFailed, Table, as_numbers, column_of, matrix_in, read, table_of
 from .vectors import matrix_of
 
 __all__ = ["Choice", "ImportFailed", "Report", "import_tables", "write_folder"]
@@ -66,7 +66,7 @@ class Report:
 
 
 def import_tables(sources: Sequence[Any], folder: Path, *, id: Optional[str] = None, vector: Union[str, Sequence[str], None] = None,
-                  user: Optional[str] = None, metric: Optional[str] = None, leave_out: Sequence[str] = (),
+                  user: Optional[str] = None, metric: Optional[str] = None, leave_out: Sequence[str] = (), numbers: Sequence[str] = (),
                   progress: Callable[[str], None] = lambda _: None) -> Report:
     """Writes tables as the folder of a collection, which must not exist or be empty.
 
@@ -77,6 +77,7 @@ def import_tables(sources: Sequence[Any], folder: Path, *, id: Optional[str] = N
     user       the column of users' ids; default: a column with such a name where a further table has it
     metric     "cosine" or "dot"
     leave_out  columns that are not read
+    numbers    columns of numbers, whose other values are left out; default: a column with another value is text
     progress   is told what is being done
     Raises ImportFailed; nothing is left behind then. Reads each table whole into memory.
     """
@@ -86,6 +87,10 @@ def import_tables(sources: Sequence[Any], folder: Path, *, id: Optional[str] = N
     for number, source in enumerate(sources):
         progress(f"reading {source}" if isinstance(source, (str, os.PathLike)) else f"reading table {number + 1}")
         tables.append(read(source, f"table {number + 1}", leave_out))
+    for name in numbers:
+        table = next((table for table in tables if table.has(name)), tables[0])
+        table.columns = [as_numbers(table, name) if column.name == name else column for column in table.columns]
+        table.column(name)  # says which columns there are
     wanted = vector.split(",") if isinstance(vector, str) else list(vector or ())
     items, users, interactions = _parts(tables, user, wanted)
     report = Report(os.fspath(folder))
@@ -100,13 +105,14 @@ def import_tables(sources: Sequence[Any], folder: Path, *, id: Optional[str] = N
     return report
 
 
-def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = None, users: Optional[Mapping[Any, Any]] = None,
+def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = None, id: Optional[str] = None, users: Optional[Mapping[Any, Any]] = None,
                  interactions: Any = None, metric: Optional[str] = None) -> Report:
     """Writes arrays and a table as the folder of a collection, which must not exist or be empty.
 
     vectors       [rows, dim]
     payload       a data frame, a list of dicts, or a dict of columns, in row order
     ids           [rows], where the payload has none
+    id            the payload's column of ids, as for import_tables
     users         a vector [dim] by user id
     interactions  pairs (user id, item id), or a table with the column user_id and that of the items' ids
     metric        "cosine" or "dot"
@@ -115,6 +121,8 @@ def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = 
     matrix = _matrix_given("vectors", vectors)
     columns = [] if payload is None else read(payload, "payload").columns
     if ids is not None:
+        if id is not None:
+            raise ImportFailed("ids= are the ids, and id= names a column of them; give one")
         if any(column.name == "id" for column in columns):
             raise ImportFailed("the payload has a column id; leave ids= out, or rename the column")
         columns = [column_of("id", list(ids), "given"), *columns]
@@ -123,7 +131,7 @@ def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = 
             raise ImportFailed(f"{len(matrix):,} vectors and {len(column.values):,} values of {column.name}; each row needs both")
     chosen = Column("vectors", matrix, "vector", "given")
     report = Report(os.fspath(folder))
-    written = _Items([Table("payload", len(matrix), columns)], "id" if ids is not None else None, [], report, chosen)
+    written = _Items([Table("payload", len(matrix), columns)], "id" if ids is not None else id, [], report, chosen)
     with _new_folder(folder) as place:
         written.write(place, metric, report)
         if users:

@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import shlex
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, Optional
@@ -23,7 +24,9 @@ NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
 _LONG_LIST = 32  # of floats, which are kept as an array
 _DIGITS_KEPT = 15  # of an integer, as a double holds them all
 _INT64 = range(-(1 << 63), 1 << 63)
+_MOSTLY = 0.9  # of a column's values: where so many are numbers, the others are pointed out
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
+_NO_NUMBER = ", which is no number"
 # What stands for no value beside numbers, booleans and lists. Among texts these are texts: NA is Namibia.
 _NO_VALUES = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -250,6 +253,7 @@ def _column_of_texts(name: str, texts: list[str]) -> Column:
 
     def typed(kind: str, why: str, convert: Callable[[str], Any]) -> Column:
         why += f"; {len(words):,} times {words[0]!r}, no value" if words else ""
+        why += _missing(sum(not text for text in texts))
         return Column(name, [convert(text) if text and text not in _NO_VALUES else None for text in texts], kind, why)
 
     if not given:
@@ -261,11 +265,55 @@ def _column_of_texts(name: str, texts: list[str]) -> Column:
     for row, text in given:
         if reason := _why_text(text):
             kept = f"; {len(words):,} times {words[0]!r}, a text as others" if words else ""
+            kept += _hint_of_numbers(name, given)
             return Column(name, [text or None for text in texts], "text", f"row {row} has {text[:40]!r}{reason}{kept}")
     fraction = next(((row, text) for row, text in given if not _INTEGER.match(text)), None)
     if fraction is None:
         return typed("integer", f"integers in {len(given):,} rows", int)
     return typed("number", f"row {fraction[0]} has {fraction[1]!r}", float)
+
+
+def _missing(count: int) -> str:
+    return f"; {count:,} rows have no value" if count else ""
+
+
+def _hint_of_numbers(name: str, given: list[tuple[int, str]]) -> str:
+    """How to read a column as numbers whose few other values are words; empty for other columns, such as numbers that would change."""
+    reasons = [_why_text(text) for _, text in given]
+    return _if_mostly_numbers(name, reasons.count(""), len(given)) if all(reason in ("", _NO_NUMBER) for reason in reasons) else ""
+
+
+def _if_mostly_numbers(name: str, numbers: int, given: int) -> str:
+    if numbers < _MOSTLY * given:
+        return ""
+    return f"; {numbers:,} of {given:,} values are numbers: --number {shlex.quote(name)} leaves the others out"
+
+
+def as_numbers(table: Table, name: str) -> Column:
+    """The column as numbers. Other values become missing, and are counted. Texts are read as numbers, with the rounding of a number."""
+    column = table.column(name)
+    if column.kind == "vector":
+        raise ImportFailed(f"{table.file}: {name} holds vectors, and no numbers")
+    numbers = [_number_in(value) for value in column.values]
+    others = [(row, value) for row, value in enumerate(column.values) if value is not None and numbers[row] is None]
+    if all(number is None for number in numbers):
+        raise ImportFailed(f"{table.file}: no value of {name} is a number" + (f"; row {others[0][0]} has {others[0][1]!r}" if others else ""))
+    why = "asked for"
+    if others:
+        why += f"; {len(others):,} values are no numbers and left out, the first in row {others[0][0]}: {str(others[0][1])[:40]!r}"
+    why += _missing(sum(value is None for value in column.values))
+    return Column(name, numbers, "number" if any(isinstance(number, float) for number in numbers) else "integer", why)
+
+
+def _number_in(value: Any) -> Optional[float]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    # Without a plus sign and leading zeros.
+    text = re.sub(r"\A(?:\+|(-))?0*(?=[0-9])", r"\1", value.strip()) if isinstance(value, str) else ""
+    if _INTEGER.match(text) and int(text) in _INT64:
+        return int(text)
+    number = float(text) if NUMBER.match(text) else math.inf
+    return number if math.isfinite(number) else None
 
 
 def _why_text(text: str) -> str:
@@ -279,7 +327,7 @@ def _why_text(text: str) -> str:
         return ": more digits than a number keeps" if math.isfinite(number) else ": too large for a number"
     if re.match(r"[-+]?0[0-9]", text):
         return ": a leading zero"
-    return ": a plus sign" if text.startswith("+") else ", which is no number"
+    return ": a plus sign" if text.startswith("+") else _NO_NUMBER
 
 
 def _lists_of(texts: list[str]) -> Optional[list[Any]]:
@@ -314,6 +362,11 @@ def table_of(file: str, columns: dict[str, list[Any]]) -> Table:
 
 def column_of(name: str, values: list[Any], why: str) -> Column:
     """The column of values of Python. One that holds no JSON, such as bytes, is ImportFailed."""
+    changed = next(((row, value) for row, value in enumerate(values)
+                    if isinstance(value, decimal.Decimal) and value.is_finite() and _number_of(value) is None), None)
+    if changed is not None:  # the whole column stays text
+        values = [str(value) if isinstance(value, decimal.Decimal) and not value.is_nan() else value for value in values]
+        why = f"row {changed[0]} has {changed[1]}: more digits than a number keeps"
     plain = [_plain(name, row, value) for row, value in enumerate(values)]
     given = [(row, value) for row, value in enumerate(plain) if value is not None]
     if not given:
@@ -321,7 +374,7 @@ def column_of(name: str, values: list[Any], why: str) -> Column:
     if len(given) == len(plain) and (matrix := matrix_in(plain)) is not None:
         return Column(name, matrix, "vector", why or f"lists of {matrix.shape[1]} numbers in every row", plain)
     plain = [value.tolist() if isinstance(value, np.ndarray) else value for value in plain]
-    missing = f"; {len(plain) - len(given):,} rows have no value" if len(given) < len(plain) else ""
+    missing = _missing(len(plain) - len(given))
     kinds: dict[str, tuple[int, Any]] = {}
     for row, value in given:
         kinds.setdefault(_kind_of(value), (row, value))
@@ -336,7 +389,8 @@ def column_of(name: str, values: list[Any], why: str) -> Column:
         row, value = kinds["number"]
         return Column(name, plain, "number", (why or f"row {row} has {value!r}") + missing)
     mixed = "; ".join(f"row {row} has {repr(value)[:30]}" for row, value in list(kinds.values())[:2])
-    return Column(name, plain, "object", f"several types: {mixed}")
+    numbers = sum(_kind_of(value) in ("integer", "number") for _, value in given)
+    return Column(name, plain, "object", f"several types: {mixed}" + _if_mostly_numbers(name, numbers, len(given)))
 
 
 def matrix_in(values: Sequence[Any], whole_numbers: bool = False) -> Optional[Array]:
@@ -376,11 +430,16 @@ def _plain(name: str, row: int, value: Any) -> Any:
         value = value.item()
     if isinstance(value, (bool, int)):
         return value
-    if isinstance(value, float):
+    if isinstance(value, (float, decimal.Decimal)):
+        if math.isnan(value):
+            return None
         if math.isinf(value):
             raise ImportFailed(f"{name}: row {row} holds {value}, which no JSON holds; leave the field out where there is no number")
-        return None if math.isnan(value) else value
-    if isinstance(value, (decimal.Decimal, uuid.UUID)):
+        if isinstance(value, float):
+            return value
+        number = _number_of(value)
+        return str(value) if number is None else number
+    if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, datetime.datetime):
         return value.isoformat().replace("+00:00", "Z") if value.tzinfo else value.isoformat() + "Z"
@@ -391,6 +450,14 @@ def _plain(name: str, row: int, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(name, row, member) for key, member in value.items()}
     raise ImportFailed(f"{name}: row {row} holds a {type(value).__name__}, which no JSON holds; make it text, or leave the column out")
+
+
+def _number_of(value: decimal.Decimal) -> Optional[float]:
+    """A finite decimal as an integer where it has no decimal places, else as a float; None where it would change."""
+    if value.as_tuple().exponent == 0:
+        return int(value)
+    number = float(value)
+    return number if math.isfinite(number) and decimal.Decimal(repr(number)) == value else None
 
 
 def _time_of(value: "np.datetime64") -> Optional[str]:

@@ -122,7 +122,7 @@ class ImportTest(unittest.TestCase):
                    "ratio": [float("nan"), 0.5], "count": np.array([3, 4]), "ok": [True, False]}
         report = importing.write_folder(self.folder, np.eye(2, 4), payload, users={"u": [1, 0, 0, 0]}, interactions=[("u", 7), (None, 8)])
         self.assertEqual((report.users, report.interactions), (1, 2))
-        self.assertEqual(self.rows(), [{"id": 7, "price": "1.10", "when": "2020-01-02T03:04:05Z", "count": 3, "ok": True},
+        self.assertEqual(self.rows(), [{"id": 7, "price": 1.1, "when": "2020-01-02T03:04:05Z", "count": 3, "ok": True},
                                        {"id": 8, "when": "2020-01-02T03:04:05Z", "ratio": 0.5, "count": 4, "ok": False}])
         self.inspect()
         with self.assertRaisesRegex(importing.ImportFailed, "raw: row 0 holds a bytes"):
@@ -131,6 +131,48 @@ class ImportTest(unittest.TestCase):
             importing.write_folder(self.place / "other", np.eye(2, 4), ids=[1, 2, 3])
         with self.assertRaisesRegex(importing.ImportFailed, "the payload has a column id"):
             importing.write_folder(self.place / "other", np.eye(2, 4), {"id": [1, 2]}, ids=[1, 2])
+
+    def test_decimals_are_numbers_where_no_digit_is_lost(self):
+        def decimals(*texts):
+            return [None if text is None else decimal.Decimal(text) for text in texts]
+        payload = {"id": decimals("7", "8"), "price": decimals("20.50", None), "large": decimals("12345678901234567.25", "1.00"),
+                   "none": decimals("NaN", "2.5"), "vector": [decimals("0.5", "1.25")] * 2}
+        report = importing.write_folder(self.folder, np.eye(2, 4), payload)
+        self.assertEqual(self.chosen(report), {"vectors": "vectors of 4 dimensions", "id": "ids", "price": "number", "large": "text",
+                                               "none": "number", "vector": "list"})
+        self.assertEqual(self.rows(), [{"id": 7, "price": 20.5, "large": "12345678901234567.25", "vector": [0.5, 1.25]},
+                                       {"id": 8, "large": "1.00", "none": 2.5, "vector": [0.5, 1.25]}])
+        why = {choice.column: choice.why for choice in report.choices}
+        self.assertEqual(why["large"], "row 0 has 12345678901234567.25: more digits than a number keeps")
+        self.inspect()
+        with self.assertRaisesRegex(importing.ImportFailed, "n: row 1 holds Infinity"):
+            importing.write_folder(self.place / "other", np.eye(2), {"n": decimals("1", "Infinity")})
+
+    def test_a_column_of_numbers_with_a_few_words_is_told_and_read_as_asked(self):
+        prices = ["1.5"] * 18 + ["call us", ""]
+        table = self.write("a.csv", "id,price,zip,v_0,v_1\n" + "".join(f"a{row},{price},{'01234' if row else 'none'},{row}.5,1\n"
+                                                                       for row, price in enumerate(prices)))
+        why = {choice.column: choice.why for choice in importing.import_tables([table], self.folder).choices}
+        self.assertEqual(why["price"], "row 18 has 'call us', which is no number; 18 of 19 values are numbers: --number price leaves the "
+                                       "others out")
+        self.assertNotIn("--number", why["zip"])
+        self.folder = self.place / "asked"
+        report = importing.import_tables([table], self.folder, numbers=["price"])
+        self.assertEqual((report.choices[2].chosen, report.choices[2].why),
+                         ("number", "asked for; 1 values are no numbers and left out, the first in row 18: 'call us'; 1 rows have no value"))
+        self.assertEqual([row.get("price") for row in self.rows()], [1.5] * 18 + [None] * 2)
+        self.assertRegex(self.inspect(), "field price +number")
+        mixed = self.write("m.jsonl", "".join(json.dumps({"id": row, "n": row if row else "x", "digits": "007", "v": [row + .5, 1]}) + "\n"
+                                              for row in range(20)))
+        report = importing.import_tables([mixed], self.place / "mixed", numbers=["digits"])
+        why = {choice.column: choice.why for choice in report.choices}
+        self.assertIn("19 of 20 values are numbers: --number n", why["n"])
+        self.assertEqual(self.chosen(report)["digits"], "integer")
+        for name, message in (("no", "has no column no; it has"), ("title", "no value of title is a number; row 0 has 'x'"),
+                              ("vector", "holds vectors")):
+            words = self.write("w.csv", "id,title,vector\n" + "".join(f'{row},x,"[{row}.5, 1]"\n' for row in range(2)))
+            with self.subTest(name), self.assertRaisesRegex(importing.ImportFailed, message):
+                importing.import_tables([words], self.place / "other", numbers=[name])
 
     def test_words_and_numbers_of_a_csv_stay_what_they_are(self):
         table = self.write("a.csv", "iso,score,full,huge,tiny,flag,v_0,v_1\n"
@@ -226,6 +268,13 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(self.chosen(report), {"v": "vectors of 6 dimensions", "id": "ids", "when": "text", "n": "integer"})
         self.assertEqual(self.rows()[19], {"id": "0019", "when": "2020-01-01T00:00:00Z"})
         self.inspect()
+
+    def test_the_payloads_column_of_ids_can_be_named(self):
+        payload = {"name": ["a", "b"], "id": [1, 1]}
+        importing.write_folder(self.folder, np.eye(2), payload, id="name")
+        self.assertEqual(self.settings(), {"id_field": "name"})
+        with self.assertRaisesRegex(importing.ImportFailed, "give one"):
+            importing.write_folder(self.place / "other", np.eye(2), payload, ids=["x", "y"], id="name")
 
     def test_the_command_prints_its_choices(self):
         table = self.write("a.csv", "id,x1,x2,bad\n1,2.5,3,1\n2,3.5,4,2\n")
