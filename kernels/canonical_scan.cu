@@ -81,6 +81,7 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
 __global__ void __launch_bounds__(kThreads)
     SelectKeysKernel(const SIMILE_GRID_CONSTANT Pass pass, Key* thresholds) {
   __shared__ SharedArray<Key, kRunKeys> run;
+  __shared__ SharedArray<unsigned, 1> sum;
   const unsigned query = blockIdx.x, wanted = pass.terms[query].wanted;
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   const unsigned count = min(pass.hit_counts[query], pass.capacity);
@@ -88,13 +89,12 @@ __global__ void __launch_bounds__(kThreads)
   Key* const scratch = reinterpret_cast<Key*>(pass.hits + first);
   const Key* best = SelectBest(keys, scratch, count, wanted, run.data());
   const unsigned kept = min(count, wanted);
-  Key* out = pass.best + static_cast<std::size_t>(query) * pass.best_stride;
-  for (unsigned i = threadIdx.x; i < pass.best_stride; i += kThreads) {
-    const Key key = i < kept ? best[i] : 0;
-    out[i] = key;
-    if (i < kept && best != keys) keys[i] = key;
+  const unsigned found = WriteAnswer(pass, query, best, kept, sum[0]);
+  if (best != keys) {
+    for (unsigned i = threadIdx.x; i < kept; i += kThreads) keys[i] = best[i];
   }
   if (threadIdx.x == 0) {
+    pass.proofs[query] = {kProven, kept, kept, found};
     pass.hit_counts[query] = kept;
     thresholds[query] = wanted != 0 && kept == wanted ? best[kept - 1] : 0;
   }

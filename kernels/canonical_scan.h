@@ -24,8 +24,8 @@ struct ScanStep {
 cudaError_t LaunchCanonicalScan(const Pass& pass, const ScanStep& step, const Key* thresholds,
                                 cudaStream_t stream);
 
-// select_keys: reduces every list to the wanted best, in order, writes them to pass.best, and
-// raises the threshold to the last of them once there are that many.
+// select_keys: reduces every list to the wanted best, in order, writes them to pass.best, their
+// number to pass.proofs, and raises the threshold to the last of them once there are that many.
 //   scratch  pass.hits, which it overwrites
 cudaError_t LaunchSelectKeys(const Pass& pass, Key* thresholds, cudaStream_t stream);
 

@@ -247,18 +247,16 @@ __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsig
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   Key* scratch = reinterpret_cast<Key*>(pass.hits + first);
   const Key* best = SelectBest(pass.keys + first, scratch, kept, wanted, shared.run);
-  const unsigned found = min(kept, wanted);
-  Key* out = pass.best + static_cast<std::size_t>(query) * pass.best_stride;
-  for (unsigned i = threadIdx.x; i < pass.best_stride; i += blockDim.x) {
-    out[i] = i < found ? best[i] : 0;
-  }
-  if (pass.host_polls) __syncthreads();  // the whole answer comes before its flag
+  const unsigned count = min(kept, wanted);
+  // Its barrier is before the flag: the whole answer comes first.
+  const unsigned found = WriteAnswer(pass, query, best, count, shared.eligible);
   if (threadIdx.x == 0) {
     const unsigned hits = LoadFromL2(pass.hit_counts + query);
-    const Key last = found == 0 ? 0 : best[found - 1];
+    const Key last = count == 0 ? 0 : best[count - 1];
     Proof& proof = pass.proofs[query];
     proof.hits = hits;
     proof.kept = kept;
+    proof.found = found;
     if (pass.host_polls) __threadfence_system();
     *static_cast<volatile unsigned*>(&proof.flag) = Certify(pass, query, hits, kept, last);
   }

@@ -4,7 +4,7 @@
 
 // finish: from hits to proven answers (docs/design/gpu-engine.md).
 //   in   pass.hits, hit_counts, gates, terms; pass.rows for the canonical scores
-//   out  pass.best      [batch][best_stride]  rank keys of rows, best first
+//   out  pass.best      [batch][best_stride]  hits, best first
 //        pass.proofs    [batch]               whether they are proven; else they are invalid
 // Slots without a query (wanted 0) get an empty answer. Overwrites the hits.
 

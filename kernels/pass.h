@@ -27,6 +27,7 @@ struct QueryTerms {
   float reached;  // a score in units that at least `wanted` rows reach; it replaces the sample's
                   // gate. kLowestScore: unknown
   unsigned second_rank;  // of a second gate among the groups of the first rows; 0: it has none
+  float threshold;       // hits whose canonical score lies below are no part of the answer
 };
 
 // A position that reached the gate, with its cheap score.
@@ -46,8 +47,15 @@ enum ProofFlag : unsigned {
 };
 struct Proof {
   unsigned flag;
-  unsigned hits;  // that reached the gate; may exceed the capacity
-  unsigned kept;  // of these, rescored
+  unsigned hits;   // that reached the gate; may exceed the capacity
+  unsigned kept;   // of these, rescored
+  unsigned found;  // hits of the answer, which reach the threshold
+};
+
+// A hit of an answer, as simile::Hit has it: answers go to the caller unchanged.
+struct alignas(8) AnswerHit {
+  unsigned row;  // the caller's number
+  float score;   // canonical, never -0
 };
 
 // Hits of a query that are listed for canonical scores.
@@ -61,6 +69,7 @@ struct Pass {
   // The segment
   const float* rows;       // [row_count][stride] fp32
   const unsigned* row_of;  // [row_count]
+  unsigned first_row;      // the caller's number of row 0
   unsigned row_count;
   unsigned stride;  // of fp32 rows, fp16 rows and queries: a multiple of 32, zeros after dim
   float bound;      // |cheap - canonical| of any row and query, in units
@@ -79,8 +88,8 @@ struct Pass {
   unsigned* kept_rows;     // [batch][capacity]
   Key* keys;               // [batch][capacity]
   // The answer
-  Proof* proofs;  // [batch]
-  Key* best;      // [batch][best_stride], best first, 0 after the last
+  Proof* proofs;    // [batch]
+  AnswerHit* best;  // [batch][best_stride], best first: those found, and those below the threshold
   unsigned best_stride;
   bool host_polls;  // proofs and best are in host memory, and the host polls the flag of each proof
 };

@@ -3,7 +3,7 @@
 #include "kernels/device.h"
 #include "kernels/pass.h"
 
-// simile::RankKey in kernels, with the same packing: keys go to the host unchanged.
+// simile::RankKey in kernels, with the same packing.
 
 namespace simile::kernels {
 

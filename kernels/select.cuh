@@ -2,6 +2,7 @@
 
 #include "kernels/device.h"
 #include "kernels/pass.h"
+#include "kernels/rank_keys.h"
 
 // The k greatest of a list of keys, in order, by one block. Runs that fit shared memory are sorted
 // there (bitonic), then merged in pairs: keys are distinct, so a key's place is its own index plus
@@ -86,6 +87,29 @@ __device__ __forceinline__ Key* SelectBest(Key* keys, Key* scratch, unsigned cou
     from = merged;
   }
   return from;
+}
+
+// Writes an answer, best first. Returns how many of its hits reach the query's threshold, in all
+// threads of the block.
+//   keys     [count], descending
+//   scratch  in shared memory
+__device__ __forceinline__ unsigned WriteAnswer(const Pass& pass, unsigned query, const Key* keys,
+                                                unsigned count, unsigned& scratch) {
+  AnswerHit* const answer = pass.best + static_cast<std::size_t>(query) * pass.best_stride;
+  const float threshold = pass.terms[query].threshold;
+  if (threadIdx.x == 0) scratch = 0;
+  __syncthreads();
+  int reaching = 0;  // of this thread's
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
+    const Key key = keys[i];
+    const float score = ScoreOf(key);
+    answer[i] = {pass.first_row + ~static_cast<unsigned>(key), score};
+    if (score >= threshold) ++reaching;
+  }
+  reaching = WarpSum(reaching);
+  if (threadIdx.x % 32 == 0) atomicAdd(&scratch, static_cast<unsigned>(reaching));
+  __syncthreads();
+  return scratch;
 }
 
 }  // namespace simile::kernels

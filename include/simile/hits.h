@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,13 +45,28 @@ struct QueryCost {
 // batch by the thread that owns it, so that a warm search allocates nothing.
 class SearchResult {
  public:
+  SearchResult() = default;
+  // Not copied: hits refer to the buffer of this one.
+  SearchResult(SearchResult&&) noexcept = default;
+  SearchResult& operator=(SearchResult&&) noexcept = default;
+
   // Empties it and makes space for the hits that each query can have, of so many rows.
   void Reset(std::span<const QuerySpec> specs, std::size_t row_count) {
+    ResetWithoutSpace(specs, row_count);
+    MakeSpace();
+  }
+  // The same for a backend that lends hits: it calls MakeSpace before the first Buffer, if any.
+  void ResetWithoutSpace(std::span<const QuerySpec> specs, std::size_t row_count) {
     Clear(specs.size());
     for (const QuerySpec& spec : specs) {
       ends_.push_back(ends_.back() + std::min<std::size_t>(spec.k, row_count));
     }
-    MakeSpace();
+  }
+  // Gives back what an earlier, much larger batch took. Does nothing the second time.
+  void MakeSpace() {
+    const std::size_t wanted = ends_.back();
+    if (hits_.size() > std::max(kHitsKept, 4 * wanted)) hits_ = std::vector<Hit>();
+    if (hits_.size() < wanted) hits_.resize(wanted);
   }
   // The same for `batch` queries of up to `hits_max` hits each.
   void Reset(std::size_t batch, std::size_t hits_max) {
@@ -59,10 +75,10 @@ class SearchResult {
     MakeSpace();
   }
 
-  std::size_t batch() const { return counts_.size(); }
+  std::size_t batch() const { return hits_of_.size(); }
   std::span<const Hit> Hits(std::size_t query) const {
     assert(query < batch());
-    return {hits_.data() + ends_[query], counts_[query]};
+    return hits_of_[query];
   }
   const QueryCost& Cost(std::size_t query) const { return costs_[query]; }
 
@@ -74,7 +90,17 @@ class SearchResult {
   }
   void SetCount(std::size_t query, std::size_t count) {
     assert(count <= ends_[query + 1] - ends_[query]);
-    counts_[query] = static_cast<std::uint32_t>(count);
+    hits_of_[query] = {hits_.data() + ends_[query], count};
+  }
+  // Hits that lie in the backend's memory, in place of a buffer's. They stay there until Release,
+  // Reset or the end of this result, for which Keep holds what owns them.
+  void SetLent(std::size_t query, std::span<const Hit> hits) { hits_of_[query] = hits; }
+  void Keep(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
+  // After the last read: gives lent hits back.
+  void Release() {
+    if (owners_.empty()) return;
+    std::ranges::fill(hits_of_, std::span<const Hit>());
+    owners_.clear();
   }
   void SetCost(std::size_t query, const QueryCost& cost) { costs_[query] = cost; }
 
@@ -95,23 +121,19 @@ class SearchResult {
   static constexpr std::size_t kHitsKept = (1U << 20) / sizeof(Hit);
 
   void Clear(std::size_t batch) {
+    hits_of_.assign(batch, {});
+    owners_.clear();
     ends_.assign(1, 0);
     ends_.reserve(batch + 1);
-    counts_.assign(batch, 0);
     costs_.assign(batch, QueryCost{});
     engines_.assign(batch, "");
     fallback_ = nullptr;
   }
-  // Gives back what an earlier, much larger batch took.
-  void MakeSpace() {
-    const std::size_t wanted = ends_.back();
-    if (hits_.size() > std::max(kHitsKept, 4 * wanted)) hits_ = std::vector<Hit>();
-    if (hits_.size() < wanted) hits_.resize(wanted);
-  }
 
   std::vector<Hit> hits_;
   std::vector<std::size_t> ends_;  // [batch + 1] where each query's buffer begins; the last: ends
-  std::vector<std::uint32_t> counts_;
+  std::vector<std::span<const Hit>> hits_of_;        // [batch]
+  std::vector<std::shared_ptr<const void>> owners_;  // of lent hits
   std::vector<QueryCost> costs_;
   std::vector<const char*> engines_;
   FallbackBackend fallback_;

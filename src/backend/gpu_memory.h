@@ -15,11 +15,12 @@ namespace simile::backend {
 namespace gpu_sizes {
 
 inline constexpr std::size_t kFp16 = 2;
-inline constexpr std::size_t kQueryTerms = 56;
+inline constexpr std::size_t kQueryTerms = 64;
 inline constexpr std::size_t kInt8Row = 8;
 inline constexpr std::size_t kInt8Query = 12;
-inline constexpr std::size_t kProof = 12;
-inline constexpr std::size_t kKey = 8;  // of a hit in an answer
+inline constexpr std::size_t kProof = 16;
+inline constexpr std::size_t kKey = 8;
+inline constexpr std::size_t kAnswerHit = 8;
 inline constexpr std::size_t kHit = 8;
 inline constexpr std::size_t kCandidates = 16;
 inline constexpr std::size_t kGridRounds = 8;
@@ -124,12 +125,12 @@ inline QueryBlock LayQueries(std::size_t slots, std::size_t stride) {
 inline AnswerBlock LayAnswers(std::size_t slots, std::size_t best_stride) {
   AnswerBlock block;
   block.best_at = AlignedPart(slots * gpu_sizes::kProof);
-  block.bytes = block.best_at + slots * best_stride * gpu_sizes::kKey;
+  block.bytes = block.best_at + slots * best_stride * gpu_sizes::kAnswerHit;
   return block;
 }
 // The answer block for any split of answers_max over the queries of a pass.
 inline std::size_t AnswerBytesMax(const WorkspaceSize& size) {
-  return LayAnswers(size.queries_max, 0).bytes + size.answers_max * gpu_sizes::kKey;
+  return LayAnswers(size.queries_max, 0).bytes + size.answers_max * gpu_sizes::kAnswerHit;
 }
 inline std::size_t ScanQueryCount(const WorkspaceSize& size) {
   return std::min(size.queries_max, gpu_sizes::kScanQueriesMax);
@@ -153,10 +154,13 @@ inline std::uint64_t WorkspaceBytes(const WorkspaceSize& size) {
 }
 // Query blocks on the host: one is filled while the device works on the other.
 inline constexpr unsigned kHostQueryBlocks = 2;
+// Answer blocks on the host: one for short answers, which are copied out of it, and two that are
+// lent with long ones.
+inline constexpr unsigned kHostAnswerBlocks = 3;
 // Its pinned bytes on the host.
 inline std::uint64_t WorkspaceHostBytes(const WorkspaceSize& size) {
   return kHostQueryBlocks * LayQueries(size.queries_max, size.stride_max).bytes +
-         AnswerBytesMax(size);
+         kHostAnswerBlocks * AnswerBytesMax(size);
 }
 
 // The size, then smaller ones for when memory is short: half the tile, as often as it holds one

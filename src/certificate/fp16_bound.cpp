@@ -42,6 +42,29 @@ double Length(std::span<const float> vector) {
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
+float CopyAndSquare(const float* __restrict__ from, std::size_t count, float* __restrict__ to) {
+  constexpr std::size_t kSums = 16;
+  std::array<float, kSums> sums{};
+  for (std::size_t i = 0; i < count; i += kSums) {
+    for (std::size_t j = 0; j < kSums; ++j) {
+      to[i + j] = from[i + j];
+      sums[j] += from[i + j] * from[i + j];
+    }
+  }
+  for (std::size_t half = kSums / 2; half != 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+  }
+  return sums[0];
+}
+
+bool HasUnitLength(float squares, std::size_t count) {
+  // A square goes through one product and count / 16 + 3 sums, each within 2^-24; four more steps
+  // cover terms of second order.
+  const double error = kFloatRounding * static_cast<double>(count / 16 + 8);
+  const auto sum = static_cast<double>(squares);
+  return sum * (1 - error) > 0.25 && sum * (1 + error) <= kUnitLengthMax * kUnitLengthMax;
+}
+
 double UnitOf(double length) {
   if (length == 0 || (length > 0.5 && length <= kUnitLengthMax)) return 1;
   int exponent = 0;

@@ -206,5 +206,40 @@ TEST(UnitOfTest, BringsEveryLengthToAtMostOne) {
   EXPECT_EQ(UnitOf(kNormMax), 0x1p-60);
 }
 
+// Lengths next to both limits of unit length, where fp32 cannot tell.
+TEST(UnitLengthTest, IsCertainWhereItIsSaid) {
+  SeededRandom random(31);
+  std::size_t certain = 0, uncertain = 0;
+  for (const std::size_t dim : {32U, 384U, 4'096U}) {
+    std::vector<float> vector(dim), copy(dim);
+    for (int i = 0; i < 3'000; ++i) {
+      const double spread = std::ldexp(1, -static_cast<int>(random.Between(10, 24)));
+      const double side = random.Between(0, 1) == 0 ? -1 : 1;
+      const double length = (i % 2 == 0 ? kUnitLengthMax : 0.5) * (1 + side * spread);
+      double squares = 0;
+      for (float& value : vector) {
+        value = static_cast<float>(random.Between(1, 1'000)) - 500.5F;
+        squares += static_cast<double>(value) * static_cast<double>(value);
+      }
+      const double scale = length / std::sqrt(squares);
+      for (float& value : vector) value = static_cast<float>(value * scale);
+      const float sum = CopyAndSquare(vector.data(), dim, copy.data());
+      ASSERT_EQ(copy, vector);
+      const double exact = Length(vector);
+      if (HasUnitLength(sum, dim)) {
+        ASSERT_TRUE(exact > 0.5 && exact <= kUnitLengthMax) << dim << ", " << exact;
+        ++certain;
+      } else if (exact > 0.5 && exact <= kUnitLengthMax) {
+        ++uncertain;
+      }
+    }
+    vector.assign(dim, 0);
+    vector[0] = 1;
+    EXPECT_TRUE(HasUnitLength(CopyAndSquare(vector.data(), dim, copy.data()), dim));
+  }
+  EXPECT_GT(certain, 1'000U);
+  EXPECT_GT(uncertain, 100U) << "the limits were not tried";
+}
+
 }  // namespace
 }  // namespace simile::certificate

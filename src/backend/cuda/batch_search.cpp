@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "backend/cuda/profiler_range.h"
 #include "backend/zero_query.h"
-#include "simile/rank_key.h"
 #include "simile/zero_vector.h"
 
 namespace simile::backend::cuda {
@@ -20,6 +21,15 @@ using certificate::CheapStorage;
 // them, and the gate must let as many more hits through. Estimated from log2(2'048) = 11 reads per
 // hit against 4 bytes per row for the mask.
 constexpr std::size_t kExcludedOfListMax = 2'048;
+
+// What holds a block of lent hits. The block goes first: it is memory of the engine's device.
+struct LentAnswers {
+  LentAnswers(std::shared_ptr<const void> owner, std::shared_ptr<const HostAnswers> lent)
+      : engine(std::move(owner)), block(std::move(lent)) {}
+
+  const std::shared_ptr<const void> engine;
+  const std::shared_ptr<const HostAnswers> block;
+};
 
 bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
   return rows.size().row_count <= tuning.canonical_rows_max;
@@ -72,6 +82,7 @@ void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
   batch_ = &batch;
   result_ = &result;
   rows_.filters().Release();  // of a batch that failed
+  passes_.reserve(batch.specs.size());
   for (std::uint32_t index = 0; index < batch.specs.size(); ++index) Add(index);
   Flush();
 }
@@ -79,6 +90,7 @@ void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
 void BatchSearch::Add(std::uint32_t index) {
   const QuerySpec& spec = batch_->specs[index];
   if (IsZeroVector(batch_->queries[index])) {
+    result_->MakeSpace();
     return AnswerZeroQuery(rows_.host(), spec, index, *result_);
   }
   ListExcluded(spec, excluded_);
@@ -92,21 +104,18 @@ void BatchSearch::Add(std::uint32_t index) {
   const Filter* filter = mask != nullptr ? FilterOf(*mask) : nullptr;
   const std::size_t passing =
       (filter != nullptr ? filter->passing : rows_.size().row_count) - excluded_.size();
-  DeviceQuery query;
+  const auto wanted = static_cast<unsigned>(std::min<std::size_t>(spec.k, passing));
+  if (wanted == 0) return;
+  std::vector<DeviceQuery>& kind = filter != nullptr && filter->is_list ? gathers_
+                                   : NeedsNoPass(rows_, tuning_)        ? canonical_
+                                                                        : passes_;
+  DeviceQuery& query = kind.emplace_back();
   query.index = index;
   query.filter = filter;
-  query.wanted = static_cast<unsigned>(std::min<std::size_t>(spec.k, passing));
-  if (query.wanted == 0) return;
+  query.wanted = wanted;
   query.first_excluded = static_cast<std::uint32_t>(excluded_rows_.size());
   query.excluded_count = static_cast<std::uint32_t>(excluded_.size());
   excluded_rows_.insert(excluded_rows_.end(), excluded_.begin(), excluded_.end());
-  if (filter != nullptr && filter->is_list) {
-    gathers_.push_back(query);
-  } else if (NeedsNoPass(rows_, tuning_)) {
-    canonical_.push_back(query);
-  } else {
-    passes_.push_back(query);
-  }
 }
 
 // Queries of a batch mostly share their masks: each is looked up once.
@@ -173,7 +182,9 @@ void BatchSearch::Flush() {
 
 // Sorted by reach, so that queries with a large one share a plan and do not enlarge all others.
 void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed) {
-  std::ranges::stable_sort(queries, std::greater<>(), &DeviceQuery::reach);
+  if (!std::ranges::is_sorted(queries, std::greater<>(), &DeviceQuery::reach)) {
+    std::ranges::stable_sort(queries, std::greater<>(), &DeviceQuery::reach);
+  }
   std::span<DeviceQuery> left(queries);
   for (std::optional<PlannedPass> next = FillNext(left, int8_allowed); next;) {
     const PlannedPass running = *next;
@@ -208,6 +219,9 @@ std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQu
 
 void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries) {
   std::size_t overflows = 0;
+  if (runner_.lends_answers()) {
+    result_->Keep(std::make_shared<const LentAnswers>(engine_, runner_.answer_block()));
+  }
   for (std::size_t i = 0; i < queries.size(); ++i) {
     DeviceQuery& query = queries[i];
     const kernels::Proof& proof = runner_.ProofOf(i);
@@ -258,17 +272,15 @@ void BatchSearch::RunCanonical(std::vector<DeviceQuery>& queries, const std::str
   queries.clear();
 }
 
-void BatchSearch::Write(const DeviceQuery& query, std::span<const kernels::Key> answer,
+void BatchSearch::Write(const DeviceQuery& query, std::span<const Hit> answer,
                         const std::string& name) {
-  const float threshold = batch_->specs[query.index].score_threshold;
-  const std::span<Hit> hits = result_->Buffer(query.index);
-  std::size_t count = 0;
-  for (const kernels::Key packed : answer.first(query.wanted)) {
-    const RankKey key = RankKey::FromPacked(packed);
-    if (packed == 0 || !(key.score() >= threshold)) break;
-    hits[count++] = {rows_.first_row() + key.row(), key.score()};
+  if (runner_.lends_answers()) {
+    result_->SetLent(query.index, answer);
+  } else {
+    result_->MakeSpace();
+    std::ranges::copy(answer, result_->Buffer(query.index).begin());
+    result_->SetCount(query.index, answer.size());
   }
-  result_->SetCount(query.index, count);
   result_->SetCost(query.index, query.cost);
   result_->SetEngine(query.index, name.c_str());
 }

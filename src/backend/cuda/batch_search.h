@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,9 +42,15 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
 // and writes the answers. Borrows everything.
 class BatchSearch {
  public:
+  //   engine  what owns the runner's device; lent hits keep it alive
   BatchSearch(const CardTraits& card, const GpuTuning& tuning, const StrategyNames& names,
-              PassRunner& runner)
-      : card_(card), tuning_(tuning), names_(names), runner_(runner), rows_(runner.rows()) {}
+              PassRunner& runner, std::shared_ptr<const void> engine)
+      : card_(card),
+        tuning_(tuning),
+        names_(names),
+        runner_(runner),
+        rows_(runner.rows()),
+        engine_(std::move(engine)) {}
 
   // Throws DeviceError, std::bad_alloc.
   void Run(const SearchBatch& batch, SearchResult& result);
@@ -69,14 +76,15 @@ class BatchSearch {
   // Where a query goes whose pass proved nothing.
   std::vector<DeviceQuery>& NextAfter(const PassPlan& plan, std::size_t index, DeviceQuery& query);
   void RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name);
-  void Write(const DeviceQuery& query, std::span<const kernels::Key> answer,
-             const std::string& name);
+  //   answer  copied, unless the runner lends it
+  void Write(const DeviceQuery& query, std::span<const Hit> answer, const std::string& name);
 
   const CardTraits& card_;
   const GpuTuning& tuning_;
   const StrategyNames& names_;
   PassRunner& runner_;
   ResidentRows& rows_;
+  const std::shared_ptr<const void> engine_;
   const SearchBatch* batch_ = nullptr;
   SearchResult* result_ = nullptr;
 

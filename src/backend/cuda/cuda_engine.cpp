@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_engine.h"
 
 #include <algorithm>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -95,7 +96,9 @@ absl::Status CudaEngine::AwaitFailedBatch() {
   return status;
 }
 
+// On the thread of the last holder, which may be a result.
 CudaEngine::~CudaEngine() {
+  static_cast<void>(device_.Guard([&] { device_.Enter(); }));
   if (failed_batch_may_run_) static_cast<void>(AwaitFailedBatch());
 }
 
@@ -107,9 +110,9 @@ absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
                                 SearchResult& result) {
   return WithWorkspace([&](Workspace& workspace) {
     const ProfilerRange range("search");
-    result.Reset(batch.specs, rows.size().row_count);
+    result.ResetWithoutSpace(batch.specs, rows.size().row_count);
     PassRunner runner(device_, workspace, rows, batch.device_time);
-    BatchSearch(device_.traits(), tuning_, names_, runner).Run(batch, result);
+    BatchSearch(device_.traits(), tuning_, names_, runner, shared_from_this()).Run(batch, result);
   });
 }
 

@@ -22,7 +22,7 @@ namespace simile::backend::cuda {
 // segments. Errors of all methods that use the device: kUnavailable once it is lost, else
 // kResourceExhausted for lack of memory, kDeadlineExceeded for a batch that was late, and kInternal
 // for a failed call, with CUDA's message.
-class CudaEngine {
+class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
  public:
   // Throws DeviceError.
   CudaEngine(const GpuOptions& options, const BlasLibrary& blas);
@@ -41,7 +41,7 @@ class CudaEngine {
 
   // As SegmentIndex::engine. REQUIRES: no search of these rows has begun.
   const std::string& NameFor(const ResidentRows& rows) const;
-  // As SegmentIndex::Search and Score.
+  // As SegmentIndex::Search and Score. A result with lent hits keeps the engine alive.
   absl::Status Search(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
                      std::span<float> scores, DeviceTime* device_time);

@@ -78,6 +78,10 @@ unsigned SlotsThatFit(const WorkspaceSize& workspace, const PassPlan& plan, unsi
                            : static_cast<unsigned>(fit) / 64 * 64;
 }
 
+bool LendsAnswers(const GpuTuning& tuning, const PassPlan& plan) {
+  return std::size_t{plan.slots} * plan.best_stride >= tuning.lent_hits_min;
+}
+
 struct Sample {
   unsigned groups = 0;
   double hits = 0;  // expected
@@ -176,6 +180,7 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   if (keeps_scores && !FitsKept(plan.shape, card, segment)) return std::nullopt;
   plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneBlock;
   plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max;
+  plan.lends_answers = LendsAnswers(tuning, plan);
   return plan;
 }
 
@@ -256,7 +261,10 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
                                 hits * FactorOfMargin(demand.gemm_margin, segment, demand), demand,
                                 segment.row_count);
     plan.slots = slots;
-    if (SlotsThatFit(workspace, plan, slots) == slots) return plan;
+    if (SlotsThatFit(workspace, plan, slots) == slots) {
+      plan.lends_answers = LendsAnswers(tuning, plan);
+      return plan;
+    }
     slots = slots > kPowersMax ? std::min(RoundedQueries(slots - slots / 8), slots - 8) : slots / 2;
   }
   return std::nullopt;

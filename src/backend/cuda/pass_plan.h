@@ -29,7 +29,8 @@ struct PassPlan {
   double sample_share = 0;   // of the rows, which set the gates
   // Else in three launches; after an int8 scan five.
   bool finishes_in_one_launch = false;
-  bool is_mapped = false;  // queries and answers in host memory that kernels use; else copied
+  bool is_mapped = false;      // queries and answers in host memory that kernels use; else copied
+  bool lends_answers = false;  // to the caller, in pinned memory; else they are copied out of it
   // The fused scan
   kernels::RowScanShape shape;
   unsigned sample_groups = 0;

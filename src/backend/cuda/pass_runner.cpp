@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "backend/cuda/profiler_range.h"
 #include "certificate/fp16_bound.h"
@@ -12,7 +14,6 @@
 #include "kernels/finish.h"
 #include "kernels/take_queries.h"
 #include "kernels/topk_fp16.h"
-#include "simile/rank_key.h"
 
 namespace simile::backend::cuda {
 namespace {
@@ -31,6 +32,10 @@ constexpr unsigned kStepGrowth = 4;
 constexpr std::size_t kBytesOfWait = std::size_t{4} << 30;
 constexpr std::size_t kBytesOfWaitFromHost = std::size_t{256} << 20;
 
+static_assert(sizeof(kernels::AnswerHit) == sizeof(Hit) &&
+              offsetof(kernels::AnswerHit, row) == offsetof(Hit, row) &&
+              offsetof(kernels::AnswerHit, score) == offsetof(Hit, score));
+
 }  // namespace
 
 void PassRunner::UploadExcluded(std::span<const unsigned> rows) {
@@ -47,7 +52,8 @@ void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
   const ProfilerRange range("fill");
   // The device may read the block of the pass before.
   const unsigned side = running_.graph != nullptr ? 1 - running_.side : 0;
-  next_ = {plan, side, &rows_.GraphOf(plan, side)};
+  const unsigned answers = plan.lends_answers ? workspace_.BlockToLend(running_.answers) : 0;
+  next_ = {plan, side, answers, &rows_.GraphOf(plan, side, answers)};
   FillQueries(batch, queries, plan.slots, &next_);
 }
 
@@ -57,7 +63,7 @@ void PassRunner::Start() {
   const PassPlan& plan = running_.plan;
   PassGraph& graph = *running_.graph;
   if (plan.is_mapped) {
-    auto* proofs = reinterpret_cast<kernels::Proof*>(workspace_.host_answers());
+    auto* proofs = ProofsOf(running_);
     for (unsigned i = 0; i < plan.slots; ++i) proofs[i].flag = kernels::kPending;
   }
   if (graph.workspace_number != workspace_.number()) {
@@ -106,7 +112,7 @@ void PassRunner::Await() {
   cudaStream_t stream = workspace_.stream(0);
   // The event after the pass comes later than its answers.
   if (plan.is_mapped && device_time_ == nullptr) {
-    device_.AwaitAnswers(stream, [&] { return AllAnswered(plan); });
+    device_.AwaitAnswers(stream, [&] { return AllAnswered(running_); });
   } else {
     device_.Await(stream);
   }
@@ -114,28 +120,33 @@ void PassRunner::Await() {
   running_.graph->workspace_number = workspace_.number();
   running_.graph = nullptr;
   answer_side_ = running_.side;
+  answer_block_ = std::exchange(running_.answers, 0);
   answer_slots_ = plan.slots;
   answer_stride_ = plan.best_stride;
 }
 
 // Reads what the device writes meanwhile: the flag of each proof is the last of its answer.
-bool PassRunner::AllAnswered(const PassPlan& plan) const {
-  auto* proofs = reinterpret_cast<kernels::Proof*>(workspace_.host_answers());
-  return std::all_of(proofs, proofs + plan.slots, [](kernels::Proof& proof) {
+bool PassRunner::AllAnswered(const FilledPass& filled) const {
+  auto* proofs = ProofsOf(filled);
+  return std::all_of(proofs, proofs + filled.plan.slots, [](kernels::Proof& proof) {
     return std::atomic_ref(proof.flag).load(std::memory_order_acquire) != kernels::kPending;
   });
 }
 
-kernels::QueryTerms PassRunner::TermsOf(const DeviceQuery& query, std::span<const float> vector,
-                                        const GateRanks& ranks) const {
-  const double unit = certificate::UnitOf(certificate::Length(vector));
-  kernels::QueryTerms terms{};
-  if (query.filter != nullptr) {
-    const bool is_list = query.filter->is_list;
-    terms.mask = is_list ? nullptr : query.filter->on_device;
-    terms.list = is_list ? query.filter->on_device : nullptr;
-    terms.list_count = is_list ? query.filter->passing : 0;
-  }
+// They come first in the block.
+kernels::Proof* PassRunner::ProofsOf(const FilledPass& filled) const {
+  return reinterpret_cast<kernels::Proof*>(workspace_.host_answers(filled.answers)->get());
+}
+
+// In place, because a copy would wait for each field.
+//   unit  a power of two that scales the query to at most unit length
+void PassRunner::WriteTerms(const DeviceQuery& query, float threshold, double unit,
+                            const GateRanks& ranks, kernels::QueryTerms& terms) const {
+  const bool is_list = query.filter != nullptr && query.filter->is_list;
+  const unsigned* const on_device = query.filter != nullptr ? query.filter->on_device : nullptr;
+  terms.mask = is_list ? nullptr : on_device;
+  terms.list = is_list ? on_device : nullptr;
+  terms.list_count = is_list ? query.filter->passing : 0;
   terms.excluded = workspace_.excluded() + query.first_excluded;
   terms.excluded_count = query.excluded_count;
   terms.wanted = query.wanted;
@@ -145,7 +156,7 @@ kernels::QueryTerms PassRunner::TermsOf(const DeviceQuery& query, std::span<cons
   terms.second_rank = query.reached > kernels::kLowestScore ? 0 : ranks.second;
   terms.unit_of_query = static_cast<float>(unit);
   terms.score_of_unit = static_cast<float>(1 / (unit * rows_.unit()));
-  return terms;
+  terms.threshold = threshold;
 }
 
 GateRanks PassRunner::RanksOf(const FilledPass& filled, unsigned reach) {
@@ -163,10 +174,20 @@ void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQue
   std::byte* const host = workspace_.host_queries(filled != nullptr ? filled->side : 0);
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
+  unsigned reach = 0;
+  GateRanks ranks;  // of this reach
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    const GateRanks ranks = filled != nullptr ? RanksOf(*filled, queries[i].reach()) : GateRanks{};
-    terms[i] = TermsOf(queries[i], batch.queries[queries[i].index], ranks);
-    std::copy_n(batch.queries.PaddedRow(queries[i].index), stride, vectors + i * stride);
+    if (filled != nullptr && queries[i].reach() != reach) {
+      reach = queries[i].reach();
+      ranks = RanksOf(*filled, reach);
+    }
+    const std::uint32_t index = queries[i].index;
+    const float squares =
+        certificate::CopyAndSquare(batch.queries.PaddedRow(index), stride, vectors + i * stride);
+    const double unit = certificate::HasUnitLength(squares, stride)
+                            ? 1
+                            : certificate::UnitOf(certificate::Length(batch.queries[index]));
+    WriteTerms(queries[i], batch.specs[index].score_threshold, unit, ranks, terms[i]);
   }
   std::fill(terms + queries.size(), terms + slots, kernels::QueryTerms{});
   std::fill(vectors + queries.size() * stride, vectors + slots * stride, 0.0F);
@@ -176,6 +197,7 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
   Pass pass = workspace_.PassFor(slots, rows_.size().stride, capacity, best_stride);
   pass.rows = rows_.rows();
   pass.row_of = rows_.row_of();
+  pass.first_row = rows_.first_row();
   pass.row_count = rows_.size().row_count;
   return pass;
 }
@@ -203,13 +225,13 @@ void PassRunner::Enqueue(const FilledPass& filled) {
   if (!plan.is_mapped) {
     CopyIn(query_bytes, filled.side);
     EnqueuePass(plan);
-    return CopyOut(LayAnswers(plan.slots, plan.best_stride).bytes);
+    return CopyOut(LayAnswers(plan.slots, plan.best_stride).bytes, filled.answers);
   }
   Pass pass = PassOf(plan);
   const AnswerBlock out = LayAnswers(plan.slots, plan.best_stride);
-  std::byte* const answers = workspace_.mapped_answers();
+  std::byte* const answers = workspace_.host_answers(filled.answers)->mapped;
   pass.proofs = reinterpret_cast<kernels::Proof*>(answers + out.proofs_at);
-  pass.best = reinterpret_cast<Key*>(answers + out.best_at);
+  pass.best = reinterpret_cast<kernels::AnswerHit*>(answers + out.best_at);
   pass.host_polls = true;
   const kernels::TakeQueriesArguments queries{workspace_.mapped_queries(filled.side),
                                               workspace_.queries(), query_bytes};
@@ -319,10 +341,10 @@ void PassRunner::CopyIn(std::size_t bytes, unsigned side) {
                 "cudaMemcpyAsync");
 }
 
-void PassRunner::CopyOut(std::size_t bytes) {
+void PassRunner::CopyOut(std::size_t bytes, unsigned answers) {
   const ProfilerRange range("copy out");
-  device_.Check(cudaMemcpyAsync(workspace_.host_answers(), workspace_.answers(), bytes,
-                                cudaMemcpyDeviceToHost, workspace_.stream(0)),
+  device_.Check(cudaMemcpyAsync(workspace_.host_answers(answers)->get(), workspace_.answers(),
+                                bytes, cudaMemcpyDeviceToHost, workspace_.stream(0)),
                 "cudaMemcpyAsync");
 }
 
@@ -362,6 +384,7 @@ void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const DeviceQu
   EnqueueTimed(cudaEventRecordDefault, [&] { EnqueueCanonical(pass, size); });
   device_.Await(workspace_.stream(0));
   AddDeviceTime();
+  answer_block_ = 0;
   answer_slots_ = slots;
   answer_stride_ = size.wanted;
 }
@@ -392,23 +415,23 @@ void PassRunner::EnqueueCanonical(const Pass& pass, const CanonicalSize& size) {
   CopyOut(LayAnswers(pass.batch, size.wanted).bytes);
 }
 
-std::span<const Key> PassRunner::Answer(std::size_t index) const {
+std::span<const Hit> PassRunner::Answer(std::size_t index) const {
+  return {HitsOf(index), ProofOf(index).found};
+}
+
+const Hit* PassRunner::HitsOf(std::size_t index) const {
   const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
-  const auto* best = reinterpret_cast<const Key*>(workspace_.host_answers() + block.best_at);
-  return {best + index * answer_stride_, answer_stride_};
+  return reinterpret_cast<const Hit*>(AnswersOnHost() + block.best_at) + index * answer_stride_;
 }
 
 const kernels::Proof& PassRunner::ProofOf(std::size_t index) const {
-  const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
-  return reinterpret_cast<const kernels::Proof*>(workspace_.host_answers() +
-                                                 block.proofs_at)[index];
+  return reinterpret_cast<const kernels::Proof*>(AnswersOnHost())[index];
 }
 
 float PassRunner::LastScoreOf(std::size_t index) const {
   const auto& terms =
       reinterpret_cast<const kernels::QueryTerms*>(workspace_.host_queries(answer_side_))[index];
-  const RankKey last = RankKey::FromPacked(Answer(index)[terms.wanted - 1]);
-  return last.score() / terms.score_of_unit;
+  return HitsOf(index)[terms.wanted - 1].score / terms.score_of_unit;
 }
 
 void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores) {
@@ -451,7 +474,7 @@ const float* PassRunner::ScoreRows(std::size_t query_count, std::span<const Row>
   });
   device_.Await(stream);
   AddDeviceTime();
-  return reinterpret_cast<const float*>(workspace_.host_answers());
+  return reinterpret_cast<const float*>(workspace_.host_answers(0)->get());
 }
 
 }  // namespace simile::backend::cuda

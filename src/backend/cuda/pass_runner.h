@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -68,12 +69,18 @@ class PassRunner {
   void RunCanonical(const SearchBatch& batch, std::span<const DeviceQuery> queries);
   std::size_t CanonicalSlots(std::span<const DeviceQuery> queries) const;
 
-  // The answer to queries[index] of the last call: keys of the segment's rows, best first, up to
-  // the first 0. After Run also whether it is proven.
-  std::span<const kernels::Key> Answer(std::size_t index) const;
+  // The answer to queries[index] of the last call: its hits that reach the threshold, best first.
+  // After Run also whether it is proven.
+  std::span<const Hit> Answer(std::size_t index) const;
   const kernels::Proof& ProofOf(std::size_t index) const;
-  // The score of the answer's last hit, in units. REQUIRES: it has as many as were wanted.
+  // The score of the answer's last hit, in units. REQUIRES: as many as were wanted were found,
+  // whatever the threshold.
   float LastScoreOf(std::size_t index) const;
+  // Whether these answers stay valid as long as their block is held.
+  bool lends_answers() const { return answer_block_ != 0; }
+  const std::shared_ptr<const HostAnswers>& answer_block() const {
+    return workspace_.host_answers(answer_block_);
+  }
 
   // SegmentIndex::Score, for rows of the segment.
   void Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores);
@@ -83,6 +90,7 @@ class PassRunner {
   struct FilledPass {
     PassPlan plan;
     unsigned side = 0;           // of the query blocks on the host
+    unsigned answers = 0;        // of the answer blocks there
     PassGraph* graph = nullptr;  // in the segment's cache; null for no pass
   };
 
@@ -95,8 +103,8 @@ class PassRunner {
   // The arguments of a pass and of its scan, with answers on the device.
   kernels::Pass PassOf(const PassPlan& plan) const;
   kernels::RowScanArguments ScanArguments(const PassPlan& plan, const kernels::Pass& pass) const;
-  kernels::QueryTerms TermsOf(const DeviceQuery& query, std::span<const float> vector,
-                              const GateRanks& ranks) const;
+  void WriteTerms(const DeviceQuery& query, float threshold, double unit, const GateRanks& ranks,
+                  kernels::QueryTerms& terms) const;
   //   filled  the pass over the rows; null for canonical scores, which use the first block
   void FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
                    std::size_t slots, const FilledPass* filled);
@@ -120,17 +128,21 @@ class PassRunner {
   void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
   // Scores of the queries in the device's block: [query_count][rows], on the host.
   const float* ScoreRows(std::size_t query_count, std::span<const Row> rows);
-  bool AllAnswered(const PassPlan& plan) const;
+  bool AllAnswered(const FilledPass& filled) const;
+  kernels::Proof* ProofsOf(const FilledPass& filled) const;
+  const Hit* HitsOf(std::size_t index) const;
   void CopyIn(std::size_t bytes, unsigned side = 0);
-  void CopyOut(std::size_t bytes);
+  void CopyOut(std::size_t bytes, unsigned answers = 0);
+  const std::byte* AnswersOnHost() const { return workspace_.host_answers(answer_block_)->get(); }
 
   Device& device_;
   Workspace& workspace_;
   ResidentRows& rows_;
   DeviceTime* const device_time_;
-  FilledPass next_;           // filled last
-  FilledPass running_;        // on the device
-  unsigned answer_side_ = 0;  // of the queries that are answered
+  FilledPass next_;            // filled last
+  FilledPass running_;         // on the device
+  unsigned answer_side_ = 0;   // of the queries that are answered
+  unsigned answer_block_ = 0;  // of their answers
   std::size_t answer_slots_ = 0;
   std::size_t answer_stride_ = 0;
 };

@@ -193,7 +193,7 @@ double ResidentRows::int8_margin() const {
          static_cast<double>(limits.residual + limits.per_length + limits.rest);
 }
 
-PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side) {
+PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side, unsigned answers) {
   const GraphKey key{plan.variant,
                      plan.slots,
                      plan.capacity,
@@ -201,6 +201,7 @@ PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side) {
                      plan.finishes_in_one_launch,
                      plan.is_mapped,
                      side,
+                     answers,
                      plan.sample_groups,
                      plan.second_tiles,
                      plan.tile_rows,

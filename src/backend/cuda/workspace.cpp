@@ -1,5 +1,7 @@
 #include "backend/cuda/workspace.h"
 
+#include <atomic>
+
 #include "kernels/int8_scan.h"
 #include "kernels/score_tile.h"
 
@@ -15,6 +17,7 @@ static_assert(sizeof(kernels::Int8Row) == gpu_sizes::kInt8Row);
 static_assert(sizeof(kernels::Int8Query) == gpu_sizes::kInt8Query);
 static_assert(sizeof(kernels::Proof) == gpu_sizes::kProof);
 static_assert(sizeof(kernels::Key) == gpu_sizes::kKey);
+static_assert(sizeof(kernels::AnswerHit) == gpu_sizes::kAnswerHit);
 static_assert(sizeof(kernels::Hit) == gpu_sizes::kHit);
 static_assert(sizeof(kernels::Candidates) == gpu_sizes::kCandidates);
 static_assert(sizeof(kernels::GridRounds) == gpu_sizes::kGridRounds);
@@ -60,10 +63,11 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
             BlasHandle(device, streams_[1].get(), size.blas_bytes)},
       host_queries_{MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes),
                     MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes)},
-      host_answers_(MakePinned(device, AnswerBytesMax(size))),
+      host_answers_{std::make_shared<const HostAnswers>(device, AnswerBytesMax(size)),
+                    std::make_shared<const HostAnswers>(device, AnswerBytesMax(size)),
+                    std::make_shared<const HostAnswers>(device, AnswerBytesMax(size))},
       mapped_queries_{static_cast<std::byte*>(MappedAddress(device, host_queries_[0].get())),
                       static_cast<std::byte*>(MappedAddress(device, host_queries_[1].get()))},
-      mapped_answers_(static_cast<std::byte*>(MappedAddress(device, host_answers_.get()))),
       queries_(device, LayQueries(size.queries_max, size.stride_max).bytes, kKind),
       answers_(device, AnswerBytesMax(size), kKind),
       fp16_queries_(device, std::size_t{size.queries_max} * size.stride_max, kKind),
@@ -85,6 +89,16 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
   device.AwaitOrLose(streams_[0].get());
 }
 
+unsigned Workspace::BlockToLend(unsigned under_way) const {
+  for (unsigned block = 1; block < kHostAnswerBlocks; ++block) {
+    if (block == under_way || host_answers_[block].use_count() > 1) continue;
+    // What its last reader has read comes before what the device writes next.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return block;
+  }
+  return 0;
+}
+
 kernels::Pass Workspace::PassFor(unsigned slots, unsigned stride, unsigned capacity,
                                  unsigned best_stride) const {
   const QueryBlock in = LayQueries(slots, stride);
@@ -102,7 +116,7 @@ kernels::Pass Workspace::PassFor(unsigned slots, unsigned stride, unsigned capac
   pass.kept_rows = kept_rows_.get();
   pass.keys = keys_.get();
   pass.proofs = reinterpret_cast<kernels::Proof*>(answers_.get() + out.proofs_at);
-  pass.best = reinterpret_cast<kernels::Key*>(answers_.get() + out.best_at);
+  pass.best = reinterpret_cast<kernels::AnswerHit*>(answers_.get() + out.best_at);
   pass.best_stride = best_stride;
   return pass;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "backend/cuda/device_memory.h"
 #include "backend/gpu_memory.h"
@@ -30,6 +31,27 @@ class BlasHandle {
   DeviceArray<std::byte> memory_;
 };
 
+// Answers on the host, where the device writes them. A result may hold it while it is read.
+struct HostAnswers {
+  // Throws DeviceError.
+  HostAnswers(Device& of, std::size_t bytes)
+      : device(of),
+        memory(MakePinned(of, bytes)),
+        mapped(static_cast<std::byte*>(MappedAddress(of, memory.get()))) {}
+  // On the thread of the last holder.
+  ~HostAnswers() {
+    static_cast<void>(device.Guard([&] { device.Enter(); }));
+  }
+  HostAnswers(const HostAnswers&) = delete;
+  HostAnswers& operator=(const HostAnswers&) = delete;
+
+  std::byte* get() const { return static_cast<std::byte*>(memory.get()); }
+
+  Device& device;
+  PinnedMemory memory;
+  std::byte* mapped;  // as kernels reach it
+};
+
 // Streams, handles and buffers that all segments of a device share, one batch at a time. Nothing is
 // allocated on the device for a batch.
 class Workspace {
@@ -51,10 +73,14 @@ class Workspace {
   std::byte* host_queries(unsigned side = 0) const {
     return static_cast<std::byte*>(host_queries_[side].get());
   }
-  std::byte* host_answers() const { return static_cast<std::byte*>(host_answers_.get()); }
-  // Those on the host, as kernels reach them.
+  const std::shared_ptr<const HostAnswers>& host_answers(unsigned block) const {
+    return host_answers_[block];
+  }
+  // A block that can be lent: one that nobody holds, and not the one of the pass under way. 0,
+  // which is never lent: there is none.
+  unsigned BlockToLend(unsigned under_way) const;
+  // The queries on the host, as kernels reach them.
   std::byte* mapped_queries(unsigned side) const { return mapped_queries_[side]; }
-  std::byte* mapped_answers() const { return mapped_answers_; }
   std::byte* queries() const { return queries_.get(); }
   std::byte* answers() const { return answers_.get(); }
   std::size_t answer_bytes() const { return answers_.bytes(); }
@@ -88,9 +114,8 @@ class Workspace {
   Event began_, ended_;
   std::array<BlasHandle, 2> blas_;
   std::array<PinnedMemory, kHostQueryBlocks> host_queries_;
-  PinnedMemory host_answers_;
+  std::array<std::shared_ptr<const HostAnswers>, kHostAnswerBlocks> host_answers_;
   std::array<std::byte*, kHostQueryBlocks> mapped_queries_;
-  std::byte* mapped_answers_;
   DeviceArray<std::byte> queries_, answers_;
   DeviceArray<__half> fp16_queries_;
   std::array<DeviceArray<__half>, 2> tiles_;

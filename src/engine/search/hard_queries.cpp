@@ -122,6 +122,7 @@ void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
         return status;
       });
     }
+    workspace_.result.Release();
   }
   EraseEnded();
 }

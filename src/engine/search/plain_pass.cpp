@@ -69,6 +69,7 @@ void PlainPass::Drop(const TaskProgress& task) {
 
 void PlainPass::End() {
   workspace_.search.End();
+  workspace_.result.Release();
   parts_.clear();
   dropped_bytes_ = 0;
 }

@@ -18,6 +18,7 @@ absl::Status SegmentSearch::Run(std::span<const std::shared_ptr<const SegmentInd
   for (std::size_t segment = 0; segment < segments.size(); ++segment) {
     row_count += segments[segment]->row_count();
     if (absl::Status status = segments[segment]->Search(batch, partial_[segment]); !status.ok()) {
+      ReleasePartial();
       return status;
     }
   }
@@ -123,6 +124,11 @@ void SegmentSearch::Merge(std::size_t segment_count, std::size_t row_count,
        ++segment) {
     result.SetFallback(partial_[segment].fallback());
   }
+  ReleasePartial();
+}
+
+void SegmentSearch::ReleasePartial() {
+  for (SearchResult& partial : partial_) partial.Release();
 }
 
 }  // namespace simile::engine

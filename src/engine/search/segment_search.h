@@ -34,7 +34,10 @@ class SegmentSearch {
   // Errors: as Run; the search has then ended.
   absl::StatusOr<bool> Advance(const Turn& turn);
   // Ends the search that was begun, if it is not done.
-  void End() { pass_.reset(); }
+  void End() {
+    pass_.reset();
+    ReleasePartial();
+  }
   // What the search that was begun holds on the host.
   std::uint64_t bytes() const { return pass_ == nullptr ? 0 : pass_->bytes(); }
 
@@ -51,6 +54,8 @@ class SegmentSearch {
  private:
   void Merge(std::size_t segment_count, std::size_t row_count, const SearchBatch& batch,
              SearchResult& result);
+  // Gives back what segments have lent.
+  void ReleasePartial();
 
   std::vector<SearchResult> partial_;  // one a segment
   std::vector<std::size_t> next_;      // one a segment: its first hit not yet merged

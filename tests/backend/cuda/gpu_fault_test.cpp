@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -152,7 +153,8 @@ GpuOptions OptionsWith(const Clock& clock) {
   options.tuning = {.canonical_rows_max = 200,
                     .scan_queries_max = 4,
                     .gather_share = 32,
-                    .mapped_queries_max = 1};
+                    .mapped_queries_max = 1,
+                    .lent_hits_min = 20};
   options.workspace.stride_max = 32;
   options.workspace.hits_max = 1U << 14;
   return options;
@@ -277,9 +279,14 @@ class GpuLongAnswerTest : public ::testing::Test {
   }
 
   const RunningClock clock_;
-  const GpuOptions options_ = OptionsWith(clock_);
+  const GpuOptions options_ = WithoutLending(OptionsWith(clock_));
 
  private:
+  // All passes of a search then use one block, so that the second one captures its graph.
+  static GpuOptions WithoutLending(GpuOptions options) {
+    options.tuning.lent_hits_min = std::numeric_limits<std::size_t>::max();
+    return options;
+  }
   SearchBatch Batch() const { return {query_->view(), specs_}; }
 
   //   nth  of the calls after those that open the GPU, which the test above makes fail; 0: none

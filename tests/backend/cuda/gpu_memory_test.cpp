@@ -172,6 +172,94 @@ TEST(GpuMemoryTest, ServesFromFp16WhereInt8RowsCannotBeAllocated) {
   EXPECT_GE(without, 3U) << "codes, terms and signs";
 }
 
+// Long answers lie in pinned blocks as long as a result holds them; without a free block they are
+// copied.
+TEST(GpuMemoryTest, LendsLongAnswersUntilTheirResultIsReleased) {
+  constexpr std::size_t kRows = 3'000, kBatch = 8;
+  tests::ResetEmulatedGpu(CardOf(0), 3);
+  const std::size_t objects = emulated_cuda::LiveObjects();
+  SeededRandom random(8);
+  const auto rows = tests::UnitRows(kRows, 64, random);
+  const auto queries = tests::UnitRows(4 * kBatch, 64, random);
+  const std::vector<QuerySpec> specs = tests::Specs(kBatch, 30);
+  std::vector<SearchResult> held(4);
+  std::vector<std::vector<Hit>> read;  // right after each search
+  {
+    GpuOptions options = EmulatedOptions(tests::ForcedStrategy::kRowScan);
+    options.tuning.lent_hits_min = kBatch * 30;
+    const auto backend = Open(options);
+    const auto index = backend->MakeResident(tests::SegmentOf(rows, 70));
+    ASSERT_TRUE(index.ok());
+    const auto search = [&](std::size_t first, SearchResult& result) {
+      EXPECT_TRUE((*index)->Search({queries->view().Slice(first, kBatch), specs}, result).ok());
+    };
+    const std::uint64_t pinned = emulated_cuda::PinnedBytesInUse();
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      search(i * kBatch, held[i]);
+      auto& hits = read.emplace_back();
+      for (std::size_t query = 0; query < kBatch; ++query) {
+        hits.insert(hits.end(), held[i].Hits(query).begin(), held[i].Hits(query).end());
+      }
+    }
+    EXPECT_EQ(emulated_cuda::PinnedBytesInUse(), pinned) << "a search allocates nothing";
+    held[1].Release();
+    EXPECT_TRUE(held[1].Hits(0).empty()) << "it was lent";
+    EXPECT_FALSE(held[3].Hits(0).empty());
+    held[3].Release();
+    EXPECT_FALSE(held[3].Hits(0).empty()) << "it was copied";
+    search(3 * kBatch, held[3]);  // into the block that was given back
+    EXPECT_EQ(held[3].Hits(0)[0], read[3][0]);
+    held[3].Release();
+    EXPECT_TRUE(held[3].Hits(0).empty()) << "it was lent";
+  }
+  EXPECT_GT(emulated_cuda::LiveObjects(), objects) << "the blocks outlive the backend";
+  for (const std::size_t i : {0U, 2U}) {
+    std::size_t at = 0;
+    for (std::size_t query = 0; query < kBatch; ++query) {
+      for (const Hit& hit : held[i].Hits(query)) {
+        ASSERT_EQ(hit, read[i][at++]) << "result " << i << ", query " << query;
+        ASSERT_GE(hit.row, 70U);
+      }
+    }
+    EXPECT_EQ(at, kBatch * 30);
+  }
+  held.clear();
+  EXPECT_EQ(emulated_cuda::LiveObjects(), objects);
+  EXPECT_EQ(emulated_cuda::TakeReport(), "");
+}
+
+TEST(GpuMemoryTest, LentAnswersStayWhereTheWorkspaceShrinksAndTheDeviceIsLost) {
+  constexpr std::size_t kBatch = 4;
+  tests::ResetEmulatedGpu(CardOf(0), 4);
+  SeededRandom random(9);
+  const auto rows = tests::UnitRows(2'000, 32, random);
+  const auto queries = tests::UnitRows(2 * kBatch, 32, random);
+  const std::vector<QuerySpec> specs = tests::Specs(kBatch, 20);
+  const auto backend = Open(EmulatedOptions(tests::ForcedStrategy::kRowScan));
+  const auto index = backend->MakeResident(tests::SegmentOf(rows));
+  ASSERT_TRUE(index.ok());
+  const auto search = [&](std::size_t first, SearchResult& result) {
+    return (*index)->Search({queries->view().Slice(first, kBatch), specs}, result);
+  };
+  SearchResult held, result;
+  ASSERT_TRUE(search(0, held).ok());
+  const std::vector<Hit> read(held.Hits(1).begin(), held.Hits(1).end());
+  const std::uint64_t workspace = HeldBy(*backend, "workspace");
+  emulated_cuda::InjectFault(
+      {.nth = 1, .error = cudaErrorMemoryAllocation, .name = "cudaStreamQuery"});
+  ASSERT_TRUE(search(kBatch, result).ok());
+  EXPECT_LT(HeldBy(*backend, "workspace"), workspace);
+  EXPECT_TRUE(std::ranges::equal(held.Hits(1), read)) << "its workspace is gone";
+  emulated_cuda::InjectFault(
+      {.nth = 1, .error = cudaErrorIllegalAddress, .name = "cudaStreamQuery"});
+  EXPECT_EQ(search(kBatch, result).code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(std::ranges::equal(held.Hits(1), read)) << "its device is lost";
+  const std::size_t calls = emulated_cuda::CallCount();
+  held.Release();
+  result.Release();
+  EXPECT_EQ(emulated_cuda::CallCount(), calls) << "a lost device is left alone";
+}
+
 TEST(GpuMemoryTest, OpensWithASmallerWorkspaceWhereTheCardIsSmall) {
   GpuOptions options = EmulatedOptions();
   const std::vector<WorkspaceSize> sizes = SizesToTry(options.workspace);
@@ -236,7 +324,9 @@ TEST(GpuMemoryTest, ServesWithoutACublasThatDoesNotWork) {
 
 TEST(GpuMemoryTest, ShrinksTheTileThenTheBatchThenFails) {
   constexpr std::size_t kRows = 6'000, kDim = 32;
-  const GpuOptions options = EmulatedOptions(tests::ForcedStrategy::kGemm);
+  GpuOptions options = EmulatedOptions(tests::ForcedStrategy::kGemm);
+  options.tuning.lent_hits_min =
+      80 * 10 + 1;  // none: each block that is lent has a graph of its own
   tests::ResetEmulatedGpu(CardOf(0), 0);
   const auto backend = Open(options);
   SeededRandom random(4);

@@ -93,13 +93,8 @@ class VariantBench {
           ++unproven;
           continue;
         }
-        const auto answer = runner_.Answer(i);
-        const auto hits = expected_.Hits(i);
-        for (std::size_t hit = 0; hit < hits.size(); ++hit) {
-          const RankKey key = RankKey::FromPacked(answer[hit]);
-          EXPECT_TRUE(key.row() == hits[hit].row && key.score() == hits[hit].score)
-              << what << (captured ? ", captured" : "") << ", query " << i << ", hit " << hit;
-        }
+        EXPECT_TRUE(std::ranges::equal(runner_.Answer(i), expected_.Hits(i)))
+            << what << (captured ? ", captured" : "") << ", query " << i;
       }
     }
     resident_.filters().Release();

@@ -107,6 +107,7 @@ OPERATORS = (
      "low + static_cast<float>(bin) / bins_per_unit"),
     ("bound", re.compile(r"(?<=: )floor - arguments\.margin"), "floor"),
     ("bound", re.compile(r"ValueOf\(key\) - sample\.margin"), "ValueOf(key)"),
+    ("threshold", re.compile(r"if \(score >= threshold\) \+\+reaching;"), "++reaching;"),
     ("-0 becomes +0", re.compile(r"return __fadd_rn\(sum, 0\.0F\);"), "return sum;"),
 )
 
@@ -129,8 +130,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "they do not use",
     ("sample_gate.cu", "if (i < loads && grouped) keys[i] = static_cast<unsigned short>(best);"):
         "there is a key for each load of all threads, and those after the last are not counted",
-    ("finish.cuh", "if (pass.host_polls) __syncthreads();  // the whole answer comes before its flag"):
-        "the emulated device runs whole kernels between two reads of the host",
 }
 
 
@@ -334,8 +333,8 @@ def groups(reaches: dict[Test, Reach], index: int) -> Iterator[tuple[list[Test],
 # every store is visible at once, a kernel ends before the next begins, and the host reads between whole kernels.
 ORDERS = (
     ("finish.cuh", "void Conclude(",
-     ("out[i] = i < found ? best[i] : 0;", "if (pass.host_polls) __syncthreads();",
-      "if (pass.host_polls) __threadfence_system();", "*static_cast<volatile unsigned*>(&proof.flag) =")),
+     ("WriteAnswer(pass", "if (pass.host_polls) __threadfence_system();", "*static_cast<volatile unsigned*>(&proof.flag) =")),
+    ("select.cuh", "unsigned WriteAnswer(", ("answer[i] = {", "__syncthreads();", "return scratch;")),
     ("scan_frame.cuh", "void GridBarrier(",
      ("__syncthreads();", "LoadAcquire(&rounds->number)", "__threadfence();", "atomicAdd(&rounds->arrived",
       "rounds->arrived = 0;", "__threadfence();", "atomicAdd(&rounds->number", "while (LoadAcquire(&rounds->number)",

@@ -16,12 +16,11 @@ void Add(const Spread& part, Spread& sum) {
   sum.samples = part.samples;
 }
 
-void TakeAnswers(const PassRunner& runner, std::size_t count, unsigned wanted, DeviceTime& time) {
+void TakeAnswers(const PassRunner& runner, std::size_t count, DeviceTime& time) {
   for (std::size_t i = 0; i < count; ++i) {
     auto& answer = time.answers.emplace_back();
     if (runner.ProofOf(i).flag == kernels::kProven) {
-      const auto best = runner.Answer(i).first(wanted);
-      answer.assign(best.begin(), best.end());
+      for (const Hit& hit : runner.Answer(i)) answer.push_back(KeyOf(hit).packed());
     } else {
       ++time.unproven;
     }
@@ -41,7 +40,7 @@ DeviceTime TimePasses(backend::cuda::Device& device, PassRunner& runner,
     const std::vector<QuerySpec> specs = AllWanting(pass.count, k);
     runner.Run(pass.plan, {queries.Slice(pass.first, pass.count), specs},
                UnfilteredQueries(pass.count, wanted));
-    TakeAnswers(runner, pass.count, wanted, time);
+    TakeAnswers(runner, pass.count, time);
     Add(TimedWork(device, stream, [&] { runner.EnqueuePass(pass.plan); }).Time(passes.size()),
         time.kernels);
     Add(TimedWork(device, stream, [&] { runner.EnqueueAgain(); }).Time(passes.size()),

@@ -64,8 +64,7 @@ absl::Status CountPass(backend::cuda::PassRunner& runner, const PassPlan& plan, 
     counts.rescored.push_back(proof.kept);
     if (proof.flag == kernels::kOverflow) ++counts.overflows;
     if (proof.flag == kernels::kProven) {
-      const auto best = runner.Answer(i).first(k);
-      answers[i].assign(best.begin(), best.end());
+      for (const Hit& hit : runner.Answer(i)) answers[i].push_back(KeyOf(hit).packed());
     } else {
       ++counts.reruns;
     }
