@@ -248,7 +248,7 @@ __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsig
   Key* scratch = reinterpret_cast<Key*>(pass.hits + first);
   const Key* best = SelectBest(pass.keys + first, scratch, kept, wanted, shared.run);
   const unsigned count = min(kept, wanted);
-  // Its barrier is before the flag: the whole answer comes first.
+  // WriteAnswer ends with a barrier: the answer is complete before its flag.
   const unsigned found = WriteAnswer(pass, query, best, count, shared.eligible);
   if (threadIdx.x == 0) {
     const unsigned hits = LoadFromL2(pass.hit_counts + query);

@@ -27,7 +27,7 @@ struct QueryTerms {
   float reached;  // a score in units that at least `wanted` rows reach; it replaces the sample's
                   // gate. kLowestScore: unknown
   unsigned second_rank;  // of a second gate among the groups of the first rows; 0: it has none
-  float threshold;       // hits whose canonical score lies below are no part of the answer
+  float threshold;       // hits with a lower canonical score are left out
 };
 
 // A position that reached the gate, with its cheap score.
@@ -49,10 +49,10 @@ struct Proof {
   unsigned flag;
   unsigned hits;   // that reached the gate; may exceed the capacity
   unsigned kept;   // of these, rescored
-  unsigned found;  // hits of the answer, which reach the threshold
+  unsigned found;  // hits that reach the threshold
 };
 
-// A hit of an answer, as simile::Hit has it: answers go to the caller unchanged.
+// A hit of an answer. Same layout as simile::Hit, so that answers need no conversion.
 struct alignas(8) AnswerHit {
   unsigned row;  // the caller's number
   float score;   // canonical, never -0
@@ -89,7 +89,7 @@ struct Pass {
   Key* keys;               // [batch][capacity]
   // The answer
   Proof* proofs;    // [batch]
-  AnswerHit* best;  // [batch][best_stride], best first: those found, and those below the threshold
+  AnswerHit* best;  // [batch][best_stride], best first; the first `found` reach the threshold
   unsigned best_stride;
   bool host_polls;  // proofs and best are in host memory, and the host polls the flag of each proof
 };

@@ -46,7 +46,7 @@ struct QueryCost {
 class SearchResult {
  public:
   SearchResult() = default;
-  // Not copied: hits refer to the buffer of this one.
+  // Not copyable: hits point into this result's buffer.
   SearchResult(SearchResult&&) noexcept = default;
   SearchResult& operator=(SearchResult&&) noexcept = default;
 
@@ -55,24 +55,25 @@ class SearchResult {
     ResetWithoutSpace(specs, row_count);
     MakeSpace();
   }
-  // The same for a backend that lends hits: it calls MakeSpace before the first Buffer, if any.
+  // The same for `batch` queries of up to `hits_max` hits each.
+  void Reset(std::size_t batch, std::size_t hits_max) {
+    Clear(batch);
+    for (std::size_t query = 1; query <= batch; ++query) ends_.push_back(query * hits_max);
+    MakeSpace();
+  }
+  // As Reset, without the buffer. A backend that lends hits calls MakeSpace before its first
+  // Buffer.
   void ResetWithoutSpace(std::span<const QuerySpec> specs, std::size_t row_count) {
     Clear(specs.size());
     for (const QuerySpec& spec : specs) {
       ends_.push_back(ends_.back() + std::min<std::size_t>(spec.k, row_count));
     }
   }
-  // Gives back what an earlier, much larger batch took. Does nothing the second time.
+  // Makes the buffer large enough, and frees one that is far too large. Repeating it does nothing.
   void MakeSpace() {
     const std::size_t wanted = ends_.back();
     if (hits_.size() > std::max(kHitsKept, 4 * wanted)) hits_ = std::vector<Hit>();
     if (hits_.size() < wanted) hits_.resize(wanted);
-  }
-  // The same for `batch` queries of up to `hits_max` hits each.
-  void Reset(std::size_t batch, std::size_t hits_max) {
-    Clear(batch);
-    for (std::size_t query = 1; query <= batch; ++query) ends_.push_back(query * hits_max);
-    MakeSpace();
   }
 
   std::size_t batch() const { return hits_of_.size(); }
@@ -96,7 +97,7 @@ class SearchResult {
   // Reset or the end of this result, for which Keep holds what owns them.
   void SetLent(std::size_t query, std::span<const Hit> hits) { hits_of_[query] = hits; }
   void Keep(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
-  // After the last read: gives lent hits back.
+  // Call after the last read. If any hits were lent, empties every query's hits.
   void Release() {
     if (owners_.empty()) return;
     std::ranges::fill(hits_of_, std::span<const Hit>());

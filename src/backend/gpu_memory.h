@@ -157,7 +157,7 @@ inline constexpr unsigned kHostQueryBlocks = 2;
 // Answer blocks on the host: one for short answers, which are copied out of it, and two that are
 // lent with long ones.
 inline constexpr unsigned kHostAnswerBlocks = 3;
-// Its pinned bytes on the host.
+// Pinned host bytes of a workspace.
 inline std::uint64_t WorkspaceHostBytes(const WorkspaceSize& size) {
   return kHostQueryBlocks * LayQueries(size.queries_max, size.stride_max).bytes +
          kHostAnswerBlocks * AnswerBytesMax(size);

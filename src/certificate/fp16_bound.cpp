@@ -57,7 +57,7 @@ float CopyAndSquare(const float* __restrict__ from, std::size_t count, float* __
   return sums[0];
 }
 
-bool HasUnitLength(float squares, std::size_t count) {
+bool UnitIsOne(float squares, std::size_t count) {
   // A square goes through one product and count / 16 + 3 sums, each within 2^-24; four more steps
   // cover terms of second order.
   const double error = kFloatRounding * static_cast<double>(count / 16 + 8);

@@ -23,9 +23,9 @@ double Length(std::span<const float> vector);
 // Copies a vector, and returns the sum of its squares in fp32, 16 sums side by side.
 // REQUIRES: count is a multiple of 16.
 float CopyAndSquare(const float* from, std::size_t count, float* to);
-// Whether UnitOf is 1 for certain for the length of a vector with these squares, as CopyAndSquare
-// adds up so many. False for a few lengths next to the limits.
-bool HasUnitLength(float squares, std::size_t count);
+// Whether UnitOf is certainly 1 for a vector of `count` values with this sum of CopyAndSquare. May
+// be false for lengths next to the limits.
+bool UnitIsOne(float squares, std::size_t count);
 
 // The power of two that scales a length into (1/2, 1]; 1 for lengths that are in it already, for
 // unit length with its rounding, and for 0.

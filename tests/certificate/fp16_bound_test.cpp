@@ -207,7 +207,7 @@ TEST(UnitOfTest, BringsEveryLengthToAtMostOne) {
 }
 
 // Lengths next to both limits of unit length, where fp32 cannot tell.
-TEST(UnitLengthTest, IsCertainWhereItIsSaid) {
+TEST(UnitIsOneTest, NeverAcceptsALengthOutsideTheLimits) {
   SeededRandom random(31);
   std::size_t certain = 0, uncertain = 0;
   for (const std::size_t dim : {32U, 384U, 4'096U}) {
@@ -226,7 +226,7 @@ TEST(UnitLengthTest, IsCertainWhereItIsSaid) {
       const float sum = CopyAndSquare(vector.data(), dim, copy.data());
       ASSERT_EQ(copy, vector);
       const double exact = Length(vector);
-      if (HasUnitLength(sum, dim)) {
+      if (UnitIsOne(sum, dim)) {
         ASSERT_TRUE(exact > 0.5 && exact <= kUnitLengthMax) << dim << ", " << exact;
         ++certain;
       } else if (exact > 0.5 && exact <= kUnitLengthMax) {
@@ -235,7 +235,7 @@ TEST(UnitLengthTest, IsCertainWhereItIsSaid) {
     }
     vector.assign(dim, 0);
     vector[0] = 1;
-    EXPECT_TRUE(HasUnitLength(CopyAndSquare(vector.data(), dim, copy.data()), dim));
+    EXPECT_TRUE(UnitIsOne(CopyAndSquare(vector.data(), dim, copy.data()), dim));
   }
   EXPECT_GT(certain, 1'000U);
   EXPECT_GT(uncertain, 100U) << "the limits were not tried";

@@ -87,10 +87,7 @@ def import_tables(sources: Sequence[Any], folder: Path, *, id: Optional[str] = N
     for number, source in enumerate(sources):
         progress(f"reading {source}" if isinstance(source, (str, os.PathLike)) else f"reading table {number + 1}")
         tables.append(read(source, f"table {number + 1}", leave_out))
-    for name in numbers:
-        table = next((table for table in tables if table.has(name)), tables[0])
-        table.columns = [as_numbers(table, name) if column.name == name else column for column in table.columns]
-        table.column(name)  # says which columns there are
+    _read_numbers(tables, numbers)
     wanted = vector.split(",") if isinstance(vector, str) else list(vector or ())
     items, users, interactions = _parts(tables, user, wanted)
     report = Report(os.fspath(folder))
@@ -105,14 +102,22 @@ def import_tables(sources: Sequence[Any], folder: Path, *, id: Optional[str] = N
     return report
 
 
-def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = None, id: Optional[str] = None, users: Optional[Mapping[Any, Any]] = None,
-                 interactions: Any = None, metric: Optional[str] = None) -> Report:
+def _read_numbers(tables: list[Table], names: Sequence[str]) -> None:
+    for name in names if tables else ():
+        table = next((table for table in tables if table.has(name)), tables[0])
+        converted = as_numbers(table, name)  # raises where no table has the column
+        table.columns = [converted if column.name == name else column for column in table.columns]
+
+
+def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = None, id: Optional[str] = None,
+                 users: Optional[Mapping[Any, Any]] = None, interactions: Any = None, metric: Optional[str] = None,
+                 numbers: Sequence[str] = ()) -> Report:
     """Writes arrays and a table as the folder of a collection, which must not exist or be empty.
 
     vectors       [rows, dim]
     payload       a data frame, a list of dicts, or a dict of columns, in row order
     ids           [rows], where the payload has none
-    id            the payload's column of ids, as for import_tables
+    id, numbers   of the payload, as for import_tables
     users         a vector [dim] by user id
     interactions  pairs (user id, item id), or a table with the column user_id and that of the items' ids
     metric        "cosine" or "dot"
@@ -129,17 +134,19 @@ def write_folder(folder: Path, vectors: Any, payload: Any = None, *, ids: Any = 
     for column in columns:
         if len(column.values) != len(matrix):
             raise ImportFailed(f"{len(matrix):,} vectors and {len(column.values):,} values of {column.name}; each row needs both")
+    table = Table("payload", len(matrix), columns)
+    _read_numbers([table], numbers)
     chosen = Column("vectors", matrix, "vector", "given")
     report = Report(os.fspath(folder))
-    written = _Items([Table("payload", len(matrix), columns)], "id" if ids is not None else id, [], report, chosen)
+    written = _Items([table], "id" if ids is not None else id, [], report, chosen)
     with _new_folder(folder) as place:
         written.write(place, metric, report)
         if users:
             of_users = Column("vector", _matrix_given("users", list(users.values())), "vector", "given")
             _write_users(place, "users", column_of("user_id", list(users), "given"), of_users, metric, report)
         if interactions is not None:
-            table = _interactions_of(interactions, written.id_name or "id")
-            _write_interactions(place, table, table.column("user_id"), written, report)
+            pairs = _interactions_of(interactions, written.id_name or "id")
+            _write_interactions(place, pairs, pairs.column("user_id"), written, report)
     return report
 
 

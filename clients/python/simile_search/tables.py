@@ -24,9 +24,9 @@ NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
 _LONG_LIST = 32  # of floats, which are kept as an array
 _DIGITS_KEPT = 15  # of an integer, as a double holds them all
 _INT64 = range(-(1 << 63), 1 << 63)
-_MOSTLY = 0.9  # of a column's values: where so many are numbers, the others are pointed out
+_MOSTLY = 0.9  # share of numbers from which a column gets a hint about --number
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
-_NO_NUMBER = ", which is no number"
+_NO_NUMBER = ", which is no number"  # also tells words from numbers that would change
 # What stands for no value beside numbers, booleans and lists. Among texts these are texts: NA is Namibia.
 _NO_VALUES = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -280,10 +280,10 @@ def _missing(count: int) -> str:
 def _hint_of_numbers(name: str, given: list[tuple[int, str]]) -> str:
     """How to read a column as numbers whose few other values are words; empty for other columns, such as numbers that would change."""
     reasons = [_why_text(text) for _, text in given]
-    return _if_mostly_numbers(name, reasons.count(""), len(given)) if all(reason in ("", _NO_NUMBER) for reason in reasons) else ""
+    return _number_hint(name, reasons.count(""), len(given)) if all(reason in ("", _NO_NUMBER) for reason in reasons) else ""
 
 
-def _if_mostly_numbers(name: str, numbers: int, given: int) -> str:
+def _number_hint(name: str, numbers: int, given: int) -> str:
     if numbers < _MOSTLY * given:
         return ""
     return f"; {numbers:,} of {given:,} values are numbers: --number {shlex.quote(name)} leaves the others out"
@@ -294,7 +294,7 @@ def as_numbers(table: Table, name: str) -> Column:
     column = table.column(name)
     if column.kind == "vector":
         raise ImportFailed(f"{table.file}: {name} holds vectors, and no numbers")
-    numbers = [_number_in(value) for value in column.values]
+    numbers = [_rounded_number(value) for value in column.values]
     others = [(row, value) for row, value in enumerate(column.values) if value is not None and numbers[row] is None]
     if all(number is None for number in numbers):
         raise ImportFailed(f"{table.file}: no value of {name} is a number" + (f"; row {others[0][0]} has {others[0][1]!r}" if others else ""))
@@ -305,7 +305,7 @@ def as_numbers(table: Table, name: str) -> Column:
     return Column(name, numbers, "number" if any(isinstance(number, float) for number in numbers) else "integer", why)
 
 
-def _number_in(value: Any) -> Optional[float]:
+def _rounded_number(value: Any) -> Optional[float]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     # Without a plus sign and leading zeros.
@@ -363,10 +363,11 @@ def table_of(file: str, columns: dict[str, list[Any]]) -> Table:
 def column_of(name: str, values: list[Any], why: str) -> Column:
     """The column of values of Python. One that holds no JSON, such as bytes, is ImportFailed."""
     changed = next(((row, value) for row, value in enumerate(values)
-                    if isinstance(value, decimal.Decimal) and value.is_finite() and _number_of(value) is None), None)
+                    if isinstance(value, decimal.Decimal) and value.is_finite() and _exact_number(value) is None), None)
     if changed is not None:  # the whole column stays text
         values = [str(value) if isinstance(value, decimal.Decimal) and not value.is_nan() else value for value in values]
-        why = f"row {changed[0]} has {changed[1]}: more digits than a number keeps"
+        why = f"row {changed[0]} has {changed[1]}" + (": more digits than a number keeps" if math.isfinite(float(changed[1]))
+                                                      else ": too large for a number")
     plain = [_plain(name, row, value) for row, value in enumerate(values)]
     given = [(row, value) for row, value in enumerate(plain) if value is not None]
     if not given:
@@ -390,7 +391,7 @@ def column_of(name: str, values: list[Any], why: str) -> Column:
         return Column(name, plain, "number", (why or f"row {row} has {value!r}") + missing)
     mixed = "; ".join(f"row {row} has {repr(value)[:30]}" for row, value in list(kinds.values())[:2])
     numbers = sum(_kind_of(value) in ("integer", "number") for _, value in given)
-    return Column(name, plain, "object", f"several types: {mixed}" + _if_mostly_numbers(name, numbers, len(given)))
+    return Column(name, plain, "object", f"several types: {mixed}" + _number_hint(name, numbers, len(given)))
 
 
 def matrix_in(values: Sequence[Any], whole_numbers: bool = False) -> Optional[Array]:
@@ -437,7 +438,7 @@ def _plain(name: str, row: int, value: Any) -> Any:
             raise ImportFailed(f"{name}: row {row} holds {value}, which no JSON holds; leave the field out where there is no number")
         if isinstance(value, float):
             return value
-        number = _number_of(value)
+        number = _exact_number(value)
         return str(value) if number is None else number
     if isinstance(value, uuid.UUID):
         return str(value)
@@ -452,7 +453,7 @@ def _plain(name: str, row: int, value: Any) -> Any:
     raise ImportFailed(f"{name}: row {row} holds a {type(value).__name__}, which no JSON holds; make it text, or leave the column out")
 
 
-def _number_of(value: decimal.Decimal) -> Optional[float]:
+def _exact_number(value: decimal.Decimal) -> Optional[float]:
     """A finite decimal as an integer where it has no decimal places, else as a float; None where it would change."""
     if value.as_tuple().exponent == 0:
         return int(value)

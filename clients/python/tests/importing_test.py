@@ -276,6 +276,13 @@ class ImportTest(unittest.TestCase):
         with self.assertRaisesRegex(importing.ImportFailed, "give one"):
             importing.write_folder(self.place / "other", np.eye(2), payload, ids=["x", "y"], id="name")
 
+    def test_write_folder_reads_numbers_as_asked(self):
+        payload = {"id": [1, 2], "price": [decimal.Decimal("1.5"), "call"]}
+        importing.write_folder(self.folder, np.eye(2), payload, numbers=["price"])
+        self.assertEqual(self.rows(), [{"id": 1, "price": 1.5}, {"id": 2}])
+        with self.assertRaisesRegex(importing.ImportFailed, "payload has no column no"):
+            importing.write_folder(self.place / "other", np.eye(2), payload, numbers=["no"])
+
     def test_the_command_prints_its_choices(self):
         table = self.write("a.csv", "id,x1,x2,bad\n1,2.5,3,1\n2,3.5,4,2\n")
         out, wrong = io.StringIO(), io.StringIO()

@@ -182,6 +182,7 @@ void BatchSearch::Flush() {
 
 // Sorted by reach, so that queries with a large one share a plan and do not enlarge all others.
 void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed) {
+  // stable_sort allocates.
   if (!std::ranges::is_sorted(queries, std::greater<>(), &DeviceQuery::reach)) {
     std::ranges::stable_sort(queries, std::greater<>(), &DeviceQuery::reach);
   }

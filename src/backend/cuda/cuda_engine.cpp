@@ -96,7 +96,7 @@ absl::Status CudaEngine::AwaitFailedBatch() {
   return status;
 }
 
-// On the thread of the last holder, which may be a result.
+// May run on any thread: a result can be the last owner.
 CudaEngine::~CudaEngine() {
   static_cast<void>(device_.Guard([&] { device_.Enter(); }));
   if (failed_batch_may_run_) static_cast<void>(AwaitFailedBatch());

@@ -30,7 +30,7 @@ struct PassPlan {
   // Else in three launches; after an int8 scan five.
   bool finishes_in_one_launch = false;
   bool is_mapped = false;      // queries and answers in host memory that kernels use; else copied
-  bool lends_answers = false;  // to the caller, in pinned memory; else they are copied out of it
+  bool lends_answers = false;  // in pinned memory, if a block is free; else they are copied
   // The fused scan
   kernels::RowScanShape shape;
   unsigned sample_groups = 0;

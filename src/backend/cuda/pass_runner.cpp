@@ -184,7 +184,7 @@ void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQue
     const std::uint32_t index = queries[i].index;
     const float squares =
         certificate::CopyAndSquare(batch.queries.PaddedRow(index), stride, vectors + i * stride);
-    const double unit = certificate::HasUnitLength(squares, stride)
+    const double unit = certificate::UnitIsOne(squares, stride)
                             ? 1
                             : certificate::UnitOf(certificate::Length(batch.queries[index]));
     WriteTerms(queries[i], batch.specs[index].score_threshold, unit, ranks, terms[i]);

@@ -92,7 +92,7 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
 unsigned Workspace::BlockToLend(unsigned under_way) const {
   for (unsigned block = 1; block < kHostAnswerBlocks; ++block) {
     if (block == under_way || host_answers_[block].use_count() > 1) continue;
-    // What its last reader has read comes before what the device writes next.
+    // The last reader's reads happen before the device's next write.
     std::atomic_thread_fence(std::memory_order_acquire);
     return block;
   }

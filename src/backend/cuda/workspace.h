@@ -38,7 +38,7 @@ struct HostAnswers {
       : device(of),
         memory(MakePinned(of, bytes)),
         mapped(static_cast<std::byte*>(MappedAddress(of, memory.get()))) {}
-  // On the thread of the last holder.
+  // May run on any thread: a result can be the last owner.
   ~HostAnswers() {
     static_cast<void>(device.Guard([&] { device.Enter(); }));
   }
@@ -76,8 +76,8 @@ class Workspace {
   const std::shared_ptr<const HostAnswers>& host_answers(unsigned block) const {
     return host_answers_[block];
   }
-  // A block that can be lent: one that nobody holds, and not the one of the pass under way. 0,
-  // which is never lent: there is none.
+  // An answer block that no result holds and the running pass does not use; 0 if none. Block 0 is
+  // never lent.
   unsigned BlockToLend(unsigned under_way) const;
   // The queries on the host, as kernels reach them.
   std::byte* mapped_queries(unsigned side) const { return mapped_queries_[side]; }

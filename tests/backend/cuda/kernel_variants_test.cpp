@@ -16,7 +16,6 @@
 #include "backend/segments.h"
 #include "certificate/canonical_score.h"
 #include "emulated_cuda/emulated_device.h"
-#include "simile/rank_key.h"
 
 namespace simile::backend::cuda {
 namespace {

@@ -23,6 +23,7 @@
 #include "bench/gpu/planned_passes.h"
 #include "bench/gpu/query_specs.h"
 #include "bench/synthetic_rows.h"
+#include "bench/timing.h"
 
 namespace simile::bench::gpu {
 namespace {
@@ -49,12 +50,6 @@ struct HostTimes {
   double whole_us = 0;
   std::map<std::string, double> parts_us;  // "rest": outside of every range
 };
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 // Answers of k proven hits for every slot of a pass, in the block that the host reads.
 void WriteAnswers(std::byte* answers, const backend::cuda::PassPlan& plan, std::uint32_t k) {
