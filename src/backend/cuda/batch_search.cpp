@@ -24,11 +24,8 @@ constexpr std::size_t kExcludedOfListMax = 2'048;
 
 // What holds a block of lent hits. The block goes first: it is memory of the engine's device.
 struct LentAnswers {
-  LentAnswers(std::shared_ptr<const void> owner, std::shared_ptr<const HostAnswers> lent)
-      : engine(std::move(owner)), block(std::move(lent)) {}
-
-  const std::shared_ptr<const void> engine;
-  const std::shared_ptr<const HostAnswers> block;
+  std::shared_ptr<const void> engine;
+  std::shared_ptr<const HostAnswers> block;
 };
 
 bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
@@ -221,7 +218,8 @@ std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQu
 void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries) {
   std::size_t overflows = 0;
   if (runner_.lends_answers()) {
-    result_->Keep(std::make_shared<const LentAnswers>(engine_, runner_.answer_block()));
+    result_->Keep(
+        std::make_shared<const LentAnswers>(LentAnswers{engine_, runner_.answer_block()}));
   }
   for (std::size_t i = 0; i < queries.size(); ++i) {
     DeviceQuery& query = queries[i];

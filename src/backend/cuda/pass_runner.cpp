@@ -63,7 +63,7 @@ void PassRunner::Start() {
   const PassPlan& plan = running_.plan;
   PassGraph& graph = *running_.graph;
   if (plan.is_mapped) {
-    auto* proofs = ProofsOf(running_);
+    auto* proofs = RunningProofs();
     for (unsigned i = 0; i < plan.slots; ++i) proofs[i].flag = kernels::kPending;
   }
   if (graph.workspace_number != workspace_.number()) {
@@ -112,7 +112,7 @@ void PassRunner::Await() {
   cudaStream_t stream = workspace_.stream(0);
   // The event after the pass comes later than its answers.
   if (plan.is_mapped && device_time_ == nullptr) {
-    device_.AwaitAnswers(stream, [&] { return AllAnswered(running_); });
+    device_.AwaitAnswers(stream, [&] { return AllAnswered(); });
   } else {
     device_.Await(stream);
   }
@@ -126,16 +126,15 @@ void PassRunner::Await() {
 }
 
 // Reads what the device writes meanwhile: the flag of each proof is the last of its answer.
-bool PassRunner::AllAnswered(const FilledPass& filled) const {
-  auto* proofs = ProofsOf(filled);
-  return std::all_of(proofs, proofs + filled.plan.slots, [](kernels::Proof& proof) {
+bool PassRunner::AllAnswered() const {
+  auto* proofs = RunningProofs();
+  return std::all_of(proofs, proofs + running_.plan.slots, [](kernels::Proof& proof) {
     return std::atomic_ref(proof.flag).load(std::memory_order_acquire) != kernels::kPending;
   });
 }
 
-// They come first in the block.
-kernels::Proof* PassRunner::ProofsOf(const FilledPass& filled) const {
-  return reinterpret_cast<kernels::Proof*>(workspace_.host_answers(filled.answers)->get());
+kernels::Proof* PassRunner::RunningProofs() const {
+  return reinterpret_cast<kernels::Proof*>(workspace_.host_answers(running_.answers)->get());
 }
 
 // In place, because a copy would wait for each field.

@@ -128,8 +128,9 @@ class PassRunner {
   void EnqueueTiles(const PassPlan& plan, const kernels::Pass& pass);
   // Scores of the queries in the device's block: [query_count][rows], on the host.
   const float* ScoreRows(std::size_t query_count, std::span<const Row> rows);
-  bool AllAnswered(const FilledPass& filled) const;
-  kernels::Proof* ProofsOf(const FilledPass& filled) const;
+  bool AllAnswered() const;
+  // Those of the pass on the device, which come first in its answer block.
+  kernels::Proof* RunningProofs() const;
   const Hit* HitsOf(std::size_t index) const;
   void CopyIn(std::size_t bytes, unsigned side = 0);
   void CopyOut(std::size_t bytes, unsigned answers = 0);

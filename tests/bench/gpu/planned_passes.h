@@ -15,7 +15,7 @@ namespace simile::bench::gpu {
 // multiplies them.
 backend::ResidentSize ResidentSizeOf(const backend::cuda::Device& device, MatrixView rows);
 
-// Queries of all rows, each of which wants `wanted` hits.
+// Queries without a filter, for `wanted` hits each.
 std::vector<backend::cuda::DeviceQuery> UnfilteredQueries(std::size_t count, unsigned wanted);
 
 // One pass of a batch whose queries all want k hits without a filter.
