@@ -100,7 +100,7 @@ bool Returns(const engine::QueryResult& result, std::uint32_t offset, Row row) {
   const auto has = [row](std::span<const Hit> hits) {
     return std::ranges::find(hits, row, &Hit::row) != hits.end();
   };
-  if (result.hits.size() > offset && has(std::span(result.hits).subspan(offset))) return true;
+  if (result.hits.size() > offset && has(result.hits.span().subspan(offset))) return true;
   if (result.groups.size() <= offset) return false;
   const auto groups = std::span(result.groups).subspan(offset);
   return std::ranges::any_of(groups, [&](const auto& group) { return has(group.hits); });

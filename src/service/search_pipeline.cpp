@@ -204,8 +204,8 @@ std::string LeftOutText(std::uint64_t note_count) {
 }
 
 template <class Element>
-std::span<const Element> SkipFirst(const std::vector<Element>& all, std::uint32_t offset) {
-  return std::span(all).subspan(std::min<std::size_t>(offset, all.size()));
+std::span<const Element> SkipFirst(std::span<const Element> all, std::uint32_t offset) {
+  return all.subspan(std::min<std::size_t>(offset, all.size()));
 }
 
 }  // namespace
@@ -428,8 +428,8 @@ void SearchPipeline::FillPages(const engine::SearchAnswer& answer, Pending& pend
     if (!page.error.empty()) continue;
     const engine::QueryResult& result = answer.results[answered++];
     page.found_count = std::max(result.hits.size(), result.groups.size());
-    page.hits = SkipFirst(result.hits, page.offset);
-    page.groups = SkipFirst(result.groups, page.offset);
+    page.hits = SkipFirst(result.hits.span(), page.offset);
+    page.groups = SkipFirst(std::span(result.groups), page.offset);
     if (page.cold_start) {
       page.unlisted_count = std::min(page.hits.size(), result.hits.size() - result.listed_count);
     }

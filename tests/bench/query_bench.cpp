@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,9 +77,10 @@ class CallRunner {
     if (!status.ok()) throw std::runtime_error(status.ToString());
     auto found = std::move(engine::RunTasks(tasks, clock_).front());
     if (!found.ok()) throw std::runtime_error(found.status().ToString());
-    for (engine::QueryResult& result : *found) {
+    for (const engine::QueryResult& result : *found) {
       rounds_taken_ += result.execution.cost.rounds;
-      answers_.push_back(std::move(result.hits));
+      const std::span<const Hit> hits = result.hits.span();
+      answers_.emplace_back(hits.begin(), hits.end());
     }
   }
 

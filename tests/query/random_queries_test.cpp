@@ -137,7 +137,7 @@ class RandomQueriesTest : public ::testing::TestWithParam<Subject> {
                          std::size_t request) {
     ASSERT_EQ(actual.hits.size(), expected.hits.size()) << "request " << request;
     for (std::size_t i = 0; i < expected.hits.size(); ++i) {
-      ASSERT_EQ(actual.hits[i], expected.hits[i]) << "request " << request << ", hit " << i;
+      ASSERT_EQ(actual.hits.span()[i], expected.hits[i]) << "request " << request << ", hit " << i;
     }
     ASSERT_EQ(actual.groups.size(), expected.groups.size()) << "request " << request;
     for (std::size_t i = 0; i < expected.groups.size(); ++i) {

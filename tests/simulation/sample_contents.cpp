@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -45,6 +46,12 @@ const data::Matrix& QueryVectors() {
 }
 
 using Hits = std::vector<Hit>;
+
+Hits HitsOf(const engine::QueryResult& result) {
+  const std::span<const Hit> hits = result.hits.span();
+  return {hits.begin(), hits.end()};
+}
+
 // [content][hard][query]
 using Answers = std::array<std::array<std::array<Hits, kQueries>, 2>, kContents>;
 
@@ -65,7 +72,7 @@ Answers AskAlone() {
           auto task = TaskOf(snapshot, query, 1, hard);
           task->deadline = Clock::TimePoint::max();
           task->done = [&](absl::StatusOr<engine::SearchAnswer> answer) {
-            answers[content][hard ? 1 : 0][query] = answer.value().results.front().hits;
+            answers[content][hard ? 1 : 0][query] = HitsOf(answer.value().results.front());
             answered.Set();
           };
           if (!executor.Submit(std::move(task)).ok()) simulator.Fail("refused");
@@ -158,7 +165,7 @@ std::string CheckResults(std::size_t content, std::size_t first, bool hard,
                          const std::vector<engine::QueryResult>& results) {
   const Answers& answers = AnswersAlone();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const Hits& hits = results[i].hits;
+    const Hits hits = HitsOf(results[i]);
     if (hits == answers[content][hard ? 1 : 0][first + i]) continue;
     for (std::size_t other = 0; other < kContents; ++other) {
       if (hits == answers[other][hard ? 1 : 0][first + i]) {

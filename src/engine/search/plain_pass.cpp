@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
 #include <new>
 
 namespace simile::engine {
@@ -81,22 +82,32 @@ void PlainPass::Fail(const absl::Status& status) {
 }
 
 void PlainPass::ReadResults() {
-  const SearchResult& result = workspace_.result;
   std::size_t search = 0;
   for (const auto& [part, first] : parts_) {
-    if (part.task == nullptr) {
-      search += part.query_count;
-      continue;
+    if (part.task != nullptr) {
+      TaskProgress& progress = *part.task;
+      ReadHits(search, std::span(progress.results).subspan(first, part.query_count));
+      progress.answered += part.query_count;
+      progress.batch_size = std::max(progress.batch_size, batch_size());
     }
-    TaskProgress& progress = *part.task;
-    for (std::size_t i = 0; i < part.query_count; ++i, ++search) {
-      QueryResult& query_result = progress.results[first + i];
-      const std::span<const Hit> hits = result.Hits(search);
-      query_result.hits.assign(hits.begin(), hits.end());
-      query_result.execution.AddSearch(result, search);
-    }
-    progress.answered += part.query_count;
-    progress.batch_size = std::max(progress.batch_size, batch_size());
+    search += part.query_count;
+  }
+}
+
+void PlainPass::ReadHits(std::size_t search, std::span<QueryResult> query_results) {
+  const SearchResult& result = workspace_.result;
+  std::size_t hit_count = 0;
+  for (std::size_t i = 0; i < query_results.size(); ++i)
+    hit_count += result.Hits(search + i).size();
+  const std::shared_ptr<Hit[]> block = std::make_shared<Hit[]>(hit_count);
+  std::size_t next_hit = 0;
+  for (QueryResult& query_result : query_results) {
+    const std::span<const Hit> hits = result.Hits(search);
+    std::ranges::copy(hits, block.get() + next_hit);
+    query_result.hits = QueryHits(block, next_hit, hits.size());
+    query_result.execution.AddSearch(result, search);
+    next_hit += hits.size();
+    ++search;
   }
 }
 

@@ -56,6 +56,8 @@ class PlainPass {
 
   void Fail(const absl::Status& status);
   void ReadResults();
+  // Reads the results of searches of the batch, from this one on.
+  void ReadHits(std::size_t search, std::span<QueryResult> query_results);
 
   std::vector<Queries> parts_;
   SearchWorkspace workspace_;

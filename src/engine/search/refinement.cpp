@@ -48,7 +48,7 @@ absl::Status Refinement::Work() {
       return status;
     }
     if (!diversifier_->done()) return absl::OkStatus();
-    result_.hits = diversifier_->TakeHits();
+    result_.hits = QueryHits(diversifier_->TakeHits());
     FinishAnswer();
     return absl::OkStatus();
   }
@@ -79,14 +79,14 @@ void Refinement::FinishRanking() {
     return;
   }
   if (query_.order) result_.listed_count = ranking_.listed_count();
-  result_.hits = ranking_.TakeHits();
+  result_.hits = QueryHits(ranking_.TakeHits());
   FinishAnswer();
 }
 
 void Refinement::FinishAnswer() {
   stage_ = Stage::kDone;
   if (query_.explained.empty()) return;
-  places_.emplace(query_, vectors_, snapshot_, result_.hits, search_, result_.execution);
+  places_.emplace(query_, vectors_, snapshot_, result_.hits.span(), search_, result_.execution);
   stage_ = Stage::kPlacing;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/search/execution.h"
@@ -121,9 +123,34 @@ struct RowPlaces {
   std::optional<float> score_needed;
 };
 
+// The hits of one query. The queries that a pass answered for a call share one block of hits, so
+// that a call of many queries needs few allocations.
+class QueryHits {
+ public:
+  QueryHits() = default;
+  // Throws std::bad_alloc.
+  explicit QueryHits(std::vector<Hit> hits)
+      : QueryHits(std::make_shared<const std::vector<Hit>>(std::move(hits))) {}
+  //   block  the hits of several queries
+  //   first  in the block
+  QueryHits(std::shared_ptr<const Hit[]> block, std::size_t first, std::size_t count)
+      : hits_(block, block.get() + first), count_(count) {}
+
+  // Valid while this or a copy of it lives.
+  std::span<const Hit> span() const { return {hits_.get(), count_}; }
+  std::size_t size() const { return count_; }
+
+ private:
+  explicit QueryHits(const std::shared_ptr<const std::vector<Hit>>& hits)
+      : hits_(hits, hits->data()), count_(hits->size()) {}
+
+  std::shared_ptr<const Hit> hits_;
+  std::size_t count_ = 0;
+};
+
 // The answer to one query, and how it was computed.
 struct QueryResult {
-  std::vector<Hit> hits;         // in the order of the answer; none when it asked for groups
+  QueryHits hits;                // in the order of the answer; none when it asked for groups
   std::vector<HitGroup> groups;  // by their best rows
   // Of a query with an order and without groups: the hits that it lists. The others have no value
   // in it, and come last by row.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -71,7 +72,10 @@ class ExecutorTest : public testing::Test {
   // The hits of each query of an answer.
   static std::vector<std::vector<Hit>> HitsOf(const absl::StatusOr<SearchAnswer>& answer) {
     std::vector<std::vector<Hit>> hits;
-    for (const QueryResult& result : answer.value().results) hits.push_back(result.hits);
+    for (const QueryResult& result : answer.value().results) {
+      const std::span<const Hit> answered = result.hits.span();
+      hits.emplace_back(answered.begin(), answered.end());
+    }
     return hits;
   }
 
