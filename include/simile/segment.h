@@ -70,6 +70,10 @@ class SegmentIndex {
   // (SearchResult::Engine); lives as long as the backend. Empty: the backend's own. Cost O(1).
   virtual std::string_view engine() const { return {}; }
 
+  // The queries of a pass that suffice for about its best rate, as measured; a pass of more makes
+  // callers wait for nothing. 0: not measured. Cost O(1).
+  virtual std::uint32_t queries_of_pass() const { return 0; }
+
   // The backend that answers instead of the one that made it; null while that one answers.
   // A single search that another backend answered names it in its result.
   virtual FallbackBackend fallback() const { return nullptr; }

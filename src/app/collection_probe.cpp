@@ -54,6 +54,14 @@ void MixRows(MatrixView rows, std::uint64_t& random, Metric metric, float* query
 
 }  // namespace
 
+absl::StatusOr<data::Matrix> QueriesLike(MatrixView rows, Metric metric, std::size_t count) {
+  auto queries = data::Matrix::Create(count, rows.dim());
+  if (!queries.ok()) return queries.status();
+  std::uint64_t random = 1;
+  for (std::size_t i = 0; i < count; ++i) MixRows(rows, random, metric, queries->MutableRow(i));
+  return queries;
+}
+
 std::size_t CollectionProbe::RowsToMeasure(const Options& options, std::size_t collection_count,
                                            std::size_t row_count, std::size_t dim) {
   const std::size_t rows_max = options.code_bytes_max / collection_count /
@@ -64,17 +72,14 @@ std::size_t CollectionProbe::RowsToMeasure(const Options& options, std::size_t c
 absl::StatusOr<std::unique_ptr<CollectionProbe>> CollectionProbe::Create(
     std::vector<TunedCollection> collections, const Options& options, const Clock& clock) {
   std::unique_ptr<CollectionProbe> probe(new CollectionProbe(options, clock));
-  std::uint64_t random = 1;
   for (TunedCollection& collection : collections) {
     const std::size_t rows_total = collection.vectors.row_count();
     const std::size_t dim = collection.vectors.dim();
     const std::size_t rows = RowsToMeasure(options, collections.size(), rows_total, dim);
     const MatrixView view = collection.vectors.view().Slice(0, rows);
-    auto queries = data::Matrix::Create(std::max(kQueriesMin, 2 * options.batch_max), dim);
+    auto queries =
+        QueriesLike(view, collection.metric, std::max(kQueriesMin, 2 * options.batch_max));
     if (!queries.ok()) return queries.status();
-    for (std::size_t i = 0; i < queries->row_count(); ++i) {
-      MixRows(view, random, collection.metric, queries->MutableRow(i));
-    }
     // The last block is filled up to whole groups of rows.
     constexpr std::size_t kTogether = backend::cpu::kRowsTogether;
     const std::size_t positions = (rows + kTogether - 1) / kTogether * kTogether;

@@ -30,6 +30,10 @@ struct TunedCollection {
   Metric metric = Metric::kCosine;
 };
 
+// Queries for these rows: near the data as real queries are, and no row's duplicate; [count, dim].
+// The same each time. Errors: kResourceExhausted without memory for them.
+absl::StatusOr<data::Matrix> QueriesLike(MatrixView rows, Metric metric, std::size_t count);
+
 // Measures whole searches of the CPU engine over collections in memory, as the server makes them.
 // Keeps the engines of the last setups with their indexes. Used by one thread.
 class CollectionProbe final : public TuneProbe {

@@ -133,8 +133,8 @@ std::vector<Setting> MakeSettings() {
               "are then faster, and memory grows by an eighth of the fp32 rows."},
              Values<bool>{{"auto", true}, {"off", false}}, &RegistryOptions::int4),
       Choice({"backend.tuning", "", "",
-              "When the CPU engine changes its strategy: auto takes what was measured "
-              "on this machine, defaults what is built in."},
+              "When the engines change their strategies: auto takes what was measured "
+              "on this machine and its GPU, defaults what is built in."},
              Values<Tuning>{{"auto", Tuning::kAuto}, {"defaults", Tuning::kDefaults}},
              &Config::tuning),
       Path({"backend.tuning_cache", "", "",

@@ -11,8 +11,10 @@
 
 #include "app/collection_probe.h"
 #include "app/config_check.h"
+#include "app/gpu_choice_file.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
+#include "backend/nvml.h"
 #include "base/cpu_count.h"
 #include "base/error_detail.h"
 #include "base/message_text.h"
@@ -96,6 +98,35 @@ TuneTask TaskOf(const Config& config, const TuneOptions& options, const EngineSe
   return task;
 }
 
+// Of the time of all measurements.
+Clock::Duration GpuPartOf(Clock::Duration duration) { return duration / 4; }
+
+GpuChoiceFile ChoiceFileAt(const std::filesystem::path& file) {
+  return {file, backend::NvmlLibraryVersion(), std::nullopt};
+}
+
+absl::StatusOr<GpuRates> MeasureGpuOf(const Config& config, const TuneOptions& options,
+                                      std::span<const TunedCollection> collections,
+                                      const Clock& clock, const TuneProgress& progress) {
+  // Long enough for every class of passes.
+  constexpr std::chrono::milliseconds kChoiceTime{2'000};
+  GpuChoiceFile known = ChoiceFileAt(config.tuning_cache);
+  GpuRatesTask task{.backend = config.backend,
+                    .k = options.k,
+                    .batch_max = options.batch_max,
+                    .duration = GpuPartOf(options.duration),
+                    .known = &known};
+  task.backend.gpu.choice_time = kChoiceTime;
+  auto rates = MeasureGpu(task, collections, clock, progress);
+  if (!rates.ok()) return rates.status();
+  for (GpuCollectionRates& each : rates->collections) {
+    // A pass as large as the largest that was timed needs no limit.
+    const bool is_less = !each.rates.empty() && each.queries_of_pass < each.rates.back().queries;
+    if (each.measured) each.measured->choices.queries_of_pass = is_less ? each.queries_of_pass : 0;
+  }
+  return rates;
+}
+
 // The names of both, each once.
 std::vector<std::string> Union(std::vector<std::string> names,
                                const std::vector<std::string>& more) {
@@ -130,14 +161,18 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   auto collections = LoadAll(config, probed, progress);
   if (!collections.ok()) return collections.status();
   TuneReport report;
+  auto gpu = MeasureGpuOf(config, options, *collections, clock, progress);
+  if (!gpu.ok()) return gpu.status();
+  report.gpu = *std::move(gpu);
   report.key = measured->key;
   std::vector<std::string> names;
   for (const TunedCollection& each : *collections) names.push_back(each.name);
   auto probe = CollectionProbe::Create(*std::move(collections), probed, clock);
   if (!probe.ok()) return probe.status();
   report.collections = (*probe)->shapes();
-  report.tuning = FindBetterTuning(TaskOf(config, options, before, *engine, report.collections),
-                                   **probe, clock, progress);
+  TuneTask task = TaskOf(config, options, before, *engine, report.collections);
+  if (!report.gpu.device.empty()) task.duration -= GpuPartOf(options.duration);
+  report.tuning = FindBetterTuning(task, **probe, clock, progress);
   const EngineSetup& after = report.tuning.after;
   if (after != before) {
     if (progress) progress(1, "comparing answers");
@@ -150,6 +185,14 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   if (index_before.ok()) report.index_bytes_before = *index_before;
   if (index_after.ok()) report.index_bytes_after = *index_after;
   if (options.output.empty()) return report;
+  for (const GpuCollectionRates& each : report.gpu.collections) {
+    if (!each.measured) continue;
+    GpuChoiceFile file = ChoiceFileAt(options.output);
+    if (file.Read(each.measured->key) == each.measured->choices) continue;
+    absl::Status kept = file.Keep(each.measured->key, each.measured->choices);
+    if (!kept.ok()) return kept;
+    report.written = true;
+  }
   const MeasuredTuning kept = WithTuned(*std::move(measured), report.tuning, names, Today(clock));
   const auto held = ReadTuningCache(options.output, kept.key);
   if (held.ok() && *held == kept) return report;

@@ -10,6 +10,7 @@
 
 #include "app/better_tuning.h"
 #include "app/config.h"
+#include "app/gpu_rates.h"
 #include "app/tuning_cache.h"
 #include "simile/clock.h"
 
@@ -27,14 +28,15 @@ struct TuneReport {
   TuningKey key;
   std::vector<TunedShape> collections;
   BetterTuning tuning;
+  GpuRates gpu;
   std::uint64_t index_bytes_before = 0;
   std::uint64_t index_bytes_after = 0;
   std::size_t answers_compared = 0;  // 0: nothing was changed
   bool written = false;              // false: without an output, or one that held the same
 };
 
-// Measures the CPU engine on the configured collections, each strategy's parameters as the next
-// serve would use them, looks for better ones (better_tuning.h), compares answers with both, and
+// Measures the GPU that serve would use, if there is one, and the CPU engine on the configured
+// collections, each strategy's parameters as the next serve would use them, looks for better ones (better_tuning.h), compares answers with both, and
 // only then writes the file where that changes it, in one step.
 //   progress  called from this thread with the share of the time and what is being done
 // Errors: those of the load with the folder; kFailedPrecondition if the configuration does not use

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/tuning_file.h"
 #include "backend/cpu/calibration.h"
 #include "backend/cpu/cpu_name.h"
-#include "base/atomic_file.h"
 
 namespace simile::app {
 namespace {
@@ -21,10 +21,6 @@ using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 using Json = nlohmann::ordered_json;
 
-// The version of the file's format; each entry has the version of its calibration.
-constexpr const char* kCacheFormat = "simile_cpu_tuning";
-constexpr int kCacheVersion = 1;
-constexpr std::size_t kCacheBytesMax = 256U << 10;
 constexpr std::size_t kMachinesMax = 64;
 // What `simile tune` found, inside an entry, and its number of threads there.
 constexpr const char* kTuned = "tuned";
@@ -41,27 +37,6 @@ bool Matches(const Json& machine, const Json& key) {
   return std::ranges::all_of(key.items(), [&](const auto& member) {
     return machine.contains(member.key()) && machine.at(member.key()) == member.value();
   });
-}
-
-Json NewFile() { return {{kCacheFormat, kCacheVersion}, {"machines", Json::array()}}; }
-
-absl::Status NotACache(const std::filesystem::path& file) {
-  return absl::InvalidArgumentError(
-      fmt::format("{}: not a tuning cache of this release; it is left as it is", file.string()));
-}
-
-// Returns the file's content; that of a new file if it is missing or empty.
-absl::StatusOr<Json> ReadFile(const std::filesystem::path& file) {
-  const absl::StatusOr<std::string> text = base::ReadWholeFile(file, kCacheBytesMax);
-  if (absl::IsInvalidArgument(text.status())) return NotACache(file);
-  if (!text.ok()) return text.status();
-  if (text->empty()) return NewFile();
-  Json content = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  const bool is_ours = content.is_object() && content.contains(kCacheFormat) &&
-                       content.at(kCacheFormat) == kCacheVersion && content.contains("machines") &&
-                       content.at("machines").is_array();
-  if (!is_ours) return NotACache(file);
-  return content;
 }
 
 // The number with this name, `missing` where there is none; nothing if it is out of range.
@@ -142,7 +117,7 @@ TuningKey KeyOf(const backend::cpu::Int8Options& options) {
 
 absl::StatusOr<MeasuredTuning> ReadTuningCache(const std::filesystem::path& file,
                                                const TuningKey& key) {
-  const absl::StatusOr<Json> content = ReadFile(file);
+  const absl::StatusOr<Json> content = ReadTuningFile(file);
   if (!content.ok()) return content.status();
   const Json wanted = KeyJson(key);
   for (const Json& machine : content->at("machines")) {
@@ -154,7 +129,7 @@ absl::StatusOr<MeasuredTuning> ReadTuningCache(const std::filesystem::path& file
 }
 
 absl::Status CheckTuningCacheWritable(const std::filesystem::path& file) {
-  if (const auto content = ReadFile(file); !content.ok()) return content.status();
+  if (const auto content = ReadTuningFile(file); !content.ok()) return content.status();
   // Missing folders would be created in the first that exists.
   std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
   std::error_code error;
@@ -169,7 +144,7 @@ absl::Status CheckTuningCacheWritable(const std::filesystem::path& file) {
 }
 
 absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredTuning& measured) {
-  absl::StatusOr<Json> content = ReadFile(file);
+  absl::StatusOr<Json> content = ReadTuningFile(file);
   if (!content.ok()) return content.status();
   const Json key = KeyJson(measured.key);
   Json machines = Json::array();
@@ -183,10 +158,7 @@ absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredT
   if (measured.tuned) added[kTuned] = TunedJson(*measured.tuned);
   machines.push_back(std::move(added));
   (*content)["machines"] = std::move(machines);
-  constexpr int kIndent = 1;
-  return base::ReplaceFile(
-      file, content->dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
-      {.create_folders = true, .mode = 0644});
+  return WriteTuningFile(file, *content);
 }
 
 }  // namespace simile::app

@@ -43,9 +43,8 @@ struct MeasuredTuning {
   friend bool operator==(const MeasuredTuning&, const MeasuredTuning&) = default;
 };
 
-// The file that keeps measurements between starts: JSON, one entry for each key, so that machines
-// and releases with a common home folder can share it; all users may read it, as far as the umask
-// lets them. Unknown names in an entry are ignored.
+// The tuning file's entries of processors: one for each key, so that machines and releases with a
+// common home folder can share the file. Unknown names in an entry are ignored.
 
 // Errors: kNotFound if there is no file or no valid entry for this key; kInvalidArgument if it is
 //         another kind of file; kPermissionDenied if it cannot be read.

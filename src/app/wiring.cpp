@@ -15,6 +15,7 @@
 #include "app/queue_metrics.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
+#include "backend/nvml.h"
 #include "base/atomic_file.h"
 #include "base/cpu_count.h"
 #include "base/error_detail.h"
@@ -111,6 +112,9 @@ observe::ScrapedMetric ExpiryMetric(const net::TlsContent& content) {
           .value = static_cast<double>(seconds.count())};
 }
 
+// Of a load, for the GPU to measure its passes.
+constexpr std::chrono::milliseconds kChoiceTime{500};
+
 // Of the ten seconds that Diagnose promises: the rest is for its reply.
 constexpr std::chrono::seconds kExaminationLimit{8};
 
@@ -141,6 +145,10 @@ absl::StatusOr<std::unique_ptr<App>> App::Create(const Config& config, const obs
   const TuningInForce tuning = EnsureTuning(config, backend::cpu::Calibrate, RealClock());
   backend::RegistryOptions options = tuning.Over(config.backend);
   options.gpu.clock = &base->clock;
+  if (config.tuning == Tuning::kAuto) {
+    options.gpu.choice_time = kChoiceTime;
+    options.gpu.choice_store = &base->gpu_choices;
+  }
   options.gpu_faults = base->gpu_watch.EarlierFaults();
   if (!options.gpu_faults.empty()) base->metrics.SetGpuLostAt(options.gpu_faults.back().at);
   options.gpu_observer = [watch = &base->gpu_watch](const backend::GpuEvent& event) {
@@ -165,6 +173,8 @@ App::BaseServices::BaseServices(const Config& given, const observe::Logger& give
       audit(log, clock),
       metrics(observe::GetBuildInfo()),
       gpu_watch(config, clock, log, metrics),
+      gpu_choices(config.tuning_cache, backend::NvmlLibraryVersion(),
+                  GpuChoiceFile::Told{log, config.limits.batch_queries_max}),
       readiness(config.ready_file, NotifySocket(), log) {}
 
 App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared_ptr<net::Tls> tls)

@@ -14,6 +14,7 @@
 #include "app/config.h"
 #include "app/every_second.h"
 #include "app/gpu_sensors.h"
+#include "app/gpu_choice_file.h"
 #include "app/gpu_watch.h"
 #include "app/idle_memory.h"
 #include "app/readiness.h"
@@ -109,6 +110,7 @@ class App {
     observe::AuditLog audit;
     observe::Metrics metrics;
     GpuWatch gpu_watch;
+    GpuChoiceFile gpu_choices;
     Readiness readiness;
   };
   App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared_ptr<net::Tls> tls);

@@ -23,7 +23,7 @@ inline constexpr char kDeviceErrorPayload[] = "simile/device_error";
 extern "C" {
 
 // Grows whenever a struct below changes.
-enum : std::uint32_t { SIMILE_PLUGIN_INTERFACE_VERSION = 5 };
+enum : std::uint32_t { SIMILE_PLUGIN_INTERFACE_VERSION = 6 };
 
 enum : std::uint32_t { SIMILE_PLUGIN_DEVICES_MAX = 16, SIMILE_PLUGIN_TEXT_BYTES = 256 };
 

@@ -134,6 +134,10 @@ class FailoverIndex final : public SegmentIndex {
     return cpu_ == nullptr ? std::string_view(backend_.cpu().info().engine) : cpu_->engine();
   }
 
+  std::uint32_t queries_of_pass() const override {
+    return fallback() == nullptr ? gpu_->queries_of_pass() : 0;
+  }
+
   FallbackBackend fallback() const override {
     return fallback_ != nullptr ? fallback_ : backend_.fallback();
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/gpu_choices.h"
 #include "simile/clock.h"
 
 namespace simile::backend {
@@ -65,6 +66,11 @@ struct GpuOptions {
   std::vector<std::string> blas_libraries;
   WorkspaceSize workspace;
   GpuTuning tuning;
+  // How long a load may take the device to measure which passes are fastest for its collection; one
+  // pass more at most. 0: nothing is measured.
+  std::chrono::milliseconds choice_time{0};
+  // Keeps what loads measured; outlives the backend. Null: each load measures.
+  GpuChoiceStore* choice_store = nullptr;
   // Times batches; outlives the backend, and results that hold answers of it.
   const Clock* clock = nullptr;
 };

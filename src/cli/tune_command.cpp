@@ -175,6 +175,76 @@ std::string SearchesTable(const TuneReport& report, bool changed, const Terminal
   return table.Render(terminal, 0);
 }
 
+// What the passes of a class of batches are, if not those of the rules: `int8_scan_kept, finish in
+// steps, copied, a second gate from one row in 8`.
+std::string PassText(const backend::GpuPassChoice& pass) {
+  std::string text = pass.variant;
+  text += pass.finishes_in_one_launch ? ", one finish" : ", finish in steps";
+  text += pass.is_mapped ? ", mapped" : ", copied";
+  if (pass.second_gate_share > 0) {
+    text += fmt::format(", second gate at 1/{}", pass.second_gate_share);
+  }
+  if (pass.tile_rows > 0) text += fmt::format(", tiles of {}", base::Grouped(pass.tile_rows));
+  return text;
+}
+
+std::string MicrosecondsText(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
+
+// The passes that the card answers faster than by the rules.
+std::string PassesTable(const app::GpuCollectionRates& rates, const Terminal& terminal) {
+  Table table({{"queries up to", Align::kRight},
+               {"hits up to", Align::kRight},
+               {"us", Align::kRight},
+               {"by the rules", Align::kRight},
+               {"pass", Align::kLeft, true}});
+  std::size_t shown = 0;
+  for (const backend::GpuPassChoice& pass : rates.measured->choices.passes) {
+    if (pass.seconds >= pass.rules_seconds) continue;
+    table.AddRow({base::Grouped(pass.queries_max), base::Grouped(pass.hits_max),
+                  MicrosecondsText(pass.seconds), MicrosecondsText(pass.rules_seconds),
+                  PassText(pass)});
+    ++shown;
+  }
+  const std::size_t measured = rates.measured->choices.passes.size();
+  if (shown == 0) {
+    return fmt::format("{}: of {} the card found none faster than by the rules\n", rates.name,
+                       base::Counted(measured, "class of batches"));
+  }
+  return fmt::format("{}: passes that the card found faster than the rules, {} of {} classes\n{}",
+                     rates.name, shown, measured, table.Render(terminal, 0));
+}
+
+// Of each collection the rates by batch, and the passes that its load chose.
+std::string GpuText(const app::GpuRates& gpu, const Terminal& terminal) {
+  if (gpu.device.empty()) {
+    return gpu.why_not.empty() ? "" : fmt::format("no GPU is measured: {}\n\n", gpu.why_not);
+  }
+  std::string text = fmt::format("{}\n", Printable(gpu.device));
+  for (const app::GpuCollectionRates& each : gpu.collections) {
+    if (each.rates.empty()) {
+      text += fmt::format("{} is not on the GPU: {}\n\n", each.name, each.why_not);
+      continue;
+    }
+    Table table({{each.name + ", queries at once", Align::kRight},
+                 {"queries/s", Align::kRight},
+                 {"ms", Align::kRight},
+                 {"engine"}});
+    for (const app::GpuRate& rate : each.rates) {
+      table.AddRow({base::Grouped(rate.queries),
+                    base::Grouped(static_cast<std::uint64_t>(rate.queries / rate.seconds)),
+                    fmt::format("{:.3f}", rate.seconds * 1e3), rate.engine});
+    }
+    text += table.Render(terminal, 0);
+    if (each.measured) text += PassesTable(each, terminal);
+    text += each.measured && each.measured->choices.queries_of_pass > 0
+                ? fmt::format("a pass over {} takes {} queries from the next serve on\n\n",
+                              each.name, base::Grouped(each.queries_of_pass))
+                : fmt::format("passes over {} are as large as limits.batch_queries_max\n\n",
+                              each.name);
+  }
+  return text;
+}
+
 // The batch that suffices for every collection, and for which one it must be so large; nothing from
 // a busy machine.
 struct BatchAdvice : app::SufficientRate {
@@ -271,6 +341,35 @@ Json GainJson(const std::optional<RatioRange>& ratio) {
 }
 
 Json SecondsJson(double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); }
+
+Json GpuJson(const app::GpuRates& gpu) {
+  Json collections = Json::array();
+  for (const app::GpuCollectionRates& each : gpu.collections) {
+    Json rates = Json::array();
+    for (const app::GpuRate& rate : each.rates) {
+      rates.push_back(
+          {{"queries", rate.queries}, {"seconds", rate.seconds}, {"engine", rate.engine}});
+    }
+    Json passes = Json::array();
+    if (each.measured) {
+      for (const backend::GpuPassChoice& pass : each.measured->choices.passes) {
+        passes.push_back({{"queries_max", pass.queries_max},
+                          {"hits_max", pass.hits_max},
+                          {"pass", PassText(pass)},
+                          {"seconds", pass.seconds},
+                          {"rules_seconds", pass.rules_seconds}});
+      }
+    }
+    collections.push_back({{"name", each.name},
+                           {"rates", std::move(rates)},
+                           {"queries_of_pass", each.queries_of_pass},
+                           {"passes", std::move(passes)},
+                           {"why_not", each.why_not}});
+  }
+  return {{"device", gpu.device},
+          {"why_not", gpu.why_not},
+          {"collections", std::move(collections)}};
+}
 
 // What the flags and the configuration mean together.
 absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Config& config) {
@@ -371,7 +470,8 @@ std::string TuneText(const TuneReport& report, const TuneSetting& setting,
             : "");
   }
   const bool changed = report.tuning.is_changed();
-  fmt::format_to(std::back_inserter(text), "\n{}\n{}\n", ParametersTable(report, terminal),
+  text += '\n' + GpuText(report.gpu, terminal);
+  fmt::format_to(std::back_inserter(text), "{}\n{}\n", ParametersTable(report, terminal),
                  SearchesTable(report, changed, terminal));
   text += ChangeText(report);
   if (report.index_bytes_before != report.index_bytes_after) {
@@ -419,6 +519,7 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
       {"collections", std::move(collections)},
       {"parameters", std::move(parameters)},
       {"searches", std::move(searches)},
+      {"gpu", GpuJson(report.gpu)},
       {"answers_compared", report.answers_compared},
       {"index_bytes", {{"before", report.index_bytes_before}, {"after", report.index_bytes_after}}},
       {"other_load", report.tuning.other_load},
@@ -457,7 +558,8 @@ void AddTuneCommand(CommandLine& line) {
   command
       .Footer(
           "simile tune films=examples/films --duration 30s\n"
-          "Runs the CPU engine with other parameters than those in force (`simile config --print`) "
+          "Measures a GPU that serve would use: the passes that are fastest for each collection, and "
+          "the rate of 1 to --batch queries. Runs the CPU engine with other parameters than those in force (`simile config --print`) "
           "and keeps what is faster beyond doubt for some kind of search and slower for none. "
           "Answers are the same bits with any of them; 1,000 of each collection are compared "
           "before the file is written. Needs no server, and a quiet machine.\n"

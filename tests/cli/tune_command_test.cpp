@@ -91,6 +91,47 @@ TEST(TuneCommandTest, ShowsEveryKindOfSearchBeforeAndAfter) {
                                   "time\n"));
 }
 
+TEST(TuneCommandTest, ShowsTheRatesOfAGpuAndThePassesItChose) {
+  app::TuneReport report = Report();
+  EXPECT_THAT(TuneText(report, kToCache, Terminal{}), Not(HasSubstr("GPU")));
+  report.gpu.why_not = "no NVIDIA driver on this machine";
+  EXPECT_THAT(TuneText(report, kToCache, Terminal{}),
+              HasSubstr("no GPU is measured: no NVIDIA driver on this machine\n"));
+
+  report.gpu = {"NVIDIA H200", "", {}};
+  app::GpuCollectionRates films;
+  films.name = "films";
+  films.rates = {{1, 40e-6, "int8-scan-kept-sm90"}, {256, 160e-6, "fp16-gemm-sm90"}};
+  films.queries_of_pass = 256;
+  films.measured = app::MeasuredChoices{
+      {"NVIDIA H200", 5'120, 384, true},
+      {{{1, 32, "int8_scan_kept", false, true, 0, 0, 25.6e-6, 28.4e-6},
+        {32, 32, "int8_scan", true, true, 8, 0, 41e-6, 41e-6},
+        {1'024, 32, "gemm_topk_fp16", true, false, 0, 33'792, 205e-6, 210e-6}},
+       64,
+       256}};
+  app::GpuCollectionRates songs;
+  songs.name = "songs";
+  songs.why_not = "the collection takes 9.0 GiB";
+  report.gpu.collections = {films, songs};
+  const std::string text = TuneText(report, kToCache, Terminal{});
+  EXPECT_THAT(text, HasSubstr("\nNVIDIA H200\n"));
+  EXPECT_THAT(text, ContainsRegex(" 1 +25,000 +0.040 +int8-scan-kept-sm90\n"));
+  EXPECT_THAT(text, ContainsRegex(" 256 +1,600,000 +0.160 +fp16-gemm-sm90\n"));
+  EXPECT_THAT(text, HasSubstr("films: passes that the card found faster than the rules, 2 of 3 "
+                              "classes\n"));
+  EXPECT_THAT(text, ContainsRegex("1 +32 +25.6 +28.4 +int8_scan_kept, finish in steps, mapped\n"));
+  EXPECT_THAT(text, ContainsRegex("1,024 +32 +205.0 +210.0 +gemm_topk_fp16, one finish, copied, "
+                                  "tiles of 33,792\n"));
+  EXPECT_THAT(text, HasSubstr("a pass over films takes 256 queries from the next serve on\n"));
+  EXPECT_THAT(text, HasSubstr("songs is not on the GPU: the collection takes 9.0 GiB\n"));
+  const json gpu = json::parse(TuneJson(report, kToCache))["gpu"];
+  EXPECT_EQ(gpu["device"], "NVIDIA H200");
+  EXPECT_EQ(gpu["collections"][0]["rates"][1]["queries"], 256);
+  EXPECT_EQ(gpu["collections"][0]["queries_of_pass"], 256);
+  EXPECT_EQ(gpu["collections"][0]["passes"].size(), 3U);
+}
+
 TEST(TuneCommandTest, SaysWhatFollows) {
   const std::string text = TuneText(Report(), kToCache, Terminal{});
   EXPECT_THAT(text, AllOf(HasSubstr("2,000 answers compared before and after: the same bits\n"),

@@ -42,7 +42,9 @@ std::string EngineOf(ForcedStrategy strategy, int capability) {
       if (capability >= backend::kInt8ScanMin) return fmt::format("int8-scan-sm{}", capability);
       [[fallthrough]];
     case ForcedStrategy::kRowScan:
-      return fmt::format("fp16-scan-sm{}", capability);
+      return fmt::format("{}-sm{}",
+                         capability >= backend::kRingScanMin ? "fp16-scan" : "fp16-scan-registers",
+                         capability);
     case ForcedStrategy::kGemm:
       return fmt::format("fp16-gemm-sm{}", capability);
     default:

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "app/fault_journal.h"
+#include "base/atomic_file.h"
+#include "files/scratch_folder.h"
 #include "integration/expected_answers.h"
 #include "integration/films_server.h"
 #include "integration/gpu_machine.h"
@@ -121,6 +123,26 @@ TEST(GpuProgramTest, BenchComparesTheGpuWithTheCpu) {
   EXPECT_THAT(comparison.output(),
               testing::ContainsRegex("queries a call +cpu, ms +gpu, ms +times faster"));
   EXPECT_THAT(comparison.output(), HasSubstr("all equal to the bit"));
+}
+
+// And keeps what the card chose where the next serve reads it.
+TEST(GpuProgramTest, TuneMeasuresTheGpuThatServeUses) {
+  if (std::string_view(SIMILE_EMULATED_GPU_FILE).empty()) {
+    GTEST_SKIP() << "built without the emulated device";
+  }
+  const GpuMachine machine(GpuMachine::kEmulatedEngine);
+  const ScratchFolder scratch;
+  const std::string file = (scratch.path() / "tuning.json").string();
+  ServerProcess::Circumstances tune = On(machine);
+  tune.command = "tune";
+  ServerProcess measured({std::string("films=") + kFilmsFolder, "--batch", "4", "--duration", "1s",
+                          "--output", file},
+                         tune);
+  ASSERT_EQ(measured.AwaitExit(), 0) << measured.output();
+  EXPECT_THAT(measured.output(), HasSubstr("Emulated CUDA device\n"));
+  EXPECT_THAT(measured.output(), testing::ContainsRegex("films, queries at once +queries/s +ms"));
+  EXPECT_THAT(measured.output(), HasSubstr("wrote " + file));
+  EXPECT_THAT(base::ReadWholeFile(file, 1U << 20).value(), HasSubstr("\"gpu_segments\""));
 }
 
 // The real engine, from the wire to its kernels and back.

@@ -43,26 +43,20 @@ PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits
           .growth = rows.growth(),
           .scan_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kFloat)),
           .int8_margin = rows.int8_margin(),
-          .gemm_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kHalf))};
+          .gemm_margin = 2 * static_cast<double>(rows.bound(CheapStorage::kHalf)),
+          .choice = rows.choices().Find(static_cast<unsigned>(queries), hits_max)};
 }
 
 StrategyNames::StrategyNames(int capability)
-    : int8_scan(fmt::format("int8-scan-sm{}", capability)),
-      row_scan(fmt::format("fp16-scan-sm{}", capability)),
-      gemm(fmt::format("fp16-gemm-sm{}", capability)),
-      gather(fmt::format("gather-sm{}", capability)),
-      canonical(fmt::format("scan-sm{}", capability)) {}
-
-const std::string& StrategyNames::Of(PassStrategy strategy) const {
-  switch (strategy) {
-    case PassStrategy::kInt8Scan:
-      return int8_scan;
-    case PassStrategy::kRowScan:
-      return row_scan;
-    case PassStrategy::kGemm:
-      break;
+    : gather(fmt::format("gather-sm{}", capability)),
+      canonical(fmt::format("scan-sm{}", capability)) {
+  for (const KernelVariant& variant : KernelVariants()) {
+    passes.push_back(fmt::format("{}-sm{}", variant.engine, capability));
   }
-  return gemm;
+}
+
+const std::string& StrategyNames::Of(const KernelVariant& variant) const {
+  return passes[static_cast<std::size_t>(&variant - KernelVariants().data())];
 }
 
 const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tuning,
@@ -72,7 +66,7 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
   if (NeedsNoPass(rows, tuning)) return names.canonical;
   const auto plan =
       PlanPass(card, tuning, workspace, rows.size(), DemandOf(rows, 1, kHits, kHits, true));
-  return plan ? names.Of(plan->strategy()) : names.canonical;
+  return plan ? names.Of(*plan->variant) : names.canonical;
 }
 
 void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
@@ -142,7 +136,9 @@ unsigned BatchSearch::ListShare(const RowMask& mask) const {
       static_cast<std::size_t>(std::ranges::count(batch_->specs, &mask, &QuerySpec::mask));
   const std::size_t cost =
       2 * std::max<std::size_t>(sharing, 1) * (rows_.rows_on_device() ? 1 : kBusFactor);
-  return static_cast<unsigned>(std::max<std::size_t>(tuning_.gather_share, cost));
+  const unsigned measured = rows_.choices().gather_share();
+  const unsigned least = measured != 0 ? measured : tuning_.gather_share;
+  return static_cast<unsigned>(std::max<std::size_t>(least, cost));
 }
 
 void BatchSearch::ListExcluded(const QuerySpec& spec, std::vector<unsigned>& excluded) const {
@@ -186,7 +182,7 @@ void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed
   std::span<DeviceQuery> left(queries);
   for (std::optional<PlannedPass> next = FillNext(left, int8_allowed); next;) {
     const PlannedPass running = *next;
-    const ProfilerRange range(names_.Of(running.plan.strategy()).c_str());
+    const ProfilerRange range(names_.Of(*running.plan.variant).c_str());
     runner_.Start();
     next = FillNext(left, int8_allowed);  // while the device works
     runner_.Await();
@@ -227,7 +223,7 @@ void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries)
     query.cost.rows_scanned += rows_.size().row_count;
     query.cost.rows_rescored += proof.kept;
     if (proof.flag == kernels::kProven) {
-      Write(query, runner_.Answer(i), names_.Of(plan.strategy()));
+      Write(query, runner_.Answer(i), names_.Of(*plan.variant));
       continue;
     }
     if (proof.flag == kernels::kOverflow) ++overflows;

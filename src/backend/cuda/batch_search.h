@@ -14,17 +14,15 @@
 
 namespace simile::backend::cuda {
 
-// The engine names on receipts, one per strategy.
+// The engine names on receipts.
 struct StrategyNames {
   explicit StrategyNames(int capability);
 
-  const std::string& Of(PassStrategy strategy) const;
+  const std::string& Of(const KernelVariant& variant) const;
 
-  std::string int8_scan;  // "int8-scan-sm90"
-  std::string row_scan;   // "fp16-scan-sm90"
-  std::string gemm;       // "fp16-gemm-sm90"
-  std::string gather;     // "gather-sm90"
-  std::string canonical;  // "scan-sm90"
+  std::vector<std::string> passes;  // "fp16-scan-sm90", in the order of KernelVariants()
+  std::string gather;               // "gather-sm90"
+  std::string canonical;            // "scan-sm90"
 };
 
 // What queries need of their pass; benches plan with it too.

@@ -29,6 +29,7 @@ class CudaIndex final : public SegmentIndex {
   std::size_t row_count() const override { return rows_->host().rows.row_count(); }
   std::size_t dim() const override { return rows_->host().rows.dim(); }
   std::string_view engine() const override { return name_; }
+  std::uint32_t queries_of_pass() const override { return rows_->choices().queries_of_pass(); }
   std::optional<ResidentPlan> Resident() const override {
     ResidentPlan plan;
     plan.device_bytes = rows_->device_bytes();
@@ -104,6 +105,7 @@ class CudaBackend final : public Backend {
       resident = std::make_unique<ResidentRows>(device, rows, planned);
       device.ReadCardMemory();
     });
+    if (status.ok()) status = engine_->ChoosePasses(*resident);
     if (!status.ok()) return status;
     return std::make_shared<const CudaIndex>(engine_, std::move(resident));
   }

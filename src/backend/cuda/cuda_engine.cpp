@@ -1,20 +1,36 @@
 #include "backend/cuda/cuda_engine.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "backend/accelerator_plugin.h"
 #include "backend/cuda/kernel_variants.h"
+#include "backend/cuda/pass_choices.h"
 #include "backend/cuda/pass_runner.h"
+#include "backend/cuda/pass_timer.h"
 #include "backend/cuda/profiler_range.h"
 #include "base/message_text.h"
 
 namespace simile::backend::cuda {
+namespace {
+
+// The row count that choices are kept under: its three leading bits, rounded up.
+unsigned RoundedRows(unsigned row_count) {
+  const unsigned step = std::max(std::bit_floor(row_count) / 8, 1U);
+  return (row_count + step - 1) / step * step;
+}
+
+}  // namespace
 
 CudaEngine::CudaEngine(const GpuOptions& options, const BlasLibrary& blas)
     : tuning_(options.tuning),
+      choice_time_(options.choice_time),
+      choice_store_(options.choice_store),
+      clock_(*options.clock),
       device_(options, blas),
       names_(device_.traits().capability),
       sizes_(SizesToTry(blas.SizeOf(options.workspace))) {}
@@ -58,7 +74,9 @@ absl::Status CudaEngine::OpenWorkspace() {
 
 template <class Work>
 absl::Status CudaEngine::WithWorkspace(Work work) {
+  ++waiting_;
   const std::lock_guard lock(mutex_);
+  --waiting_;
   if (failed_batch_may_run_) {
     if (absl::Status status = AwaitFailedBatch(); !status.ok()) return status;
   }
@@ -100,6 +118,56 @@ absl::Status CudaEngine::AwaitFailedBatch() {
 CudaEngine::~CudaEngine() {
   static_cast<void>(device_.Guard([&] { device_.Enter(); }));
   if (failed_batch_may_run_) static_cast<void>(AwaitFailedBatch());
+}
+
+absl::Status CudaEngine::ChoosePasses(ResidentRows& rows) {
+  if (rows.size().row_count <= tuning_.canonical_rows_max) return absl::OkStatus();
+  const GpuSegmentKey key{device_.traits().name, RoundedRows(rows.size().row_count),
+                          rows.size().stride, rows.has_int8()};
+  GpuChoices known;
+  if (choice_store_ != nullptr) known = choice_store_->Read(key);
+  PassChoices choices(known);
+  if (choice_time_ > choice_time_.zero()) MeasureWhatIsLeft(rows, choices);
+  if (device_.lost()) return device_.WhyLost();
+  GpuChoices now = choices.ToKeep();
+  if (choice_store_ != nullptr && now != known) choice_store_->Write(key, now);
+  rows.set_choices(std::move(choices));
+  return absl::OkStatus();
+}
+
+void CudaEngine::MeasureWhatIsLeft(ResidentRows& rows, PassChoices& choices) {
+  const Clock::TimePoint end = clock_.Now() + choice_time_;
+  PassTimer timer(device_, rows, clock_);
+  // A trial on the workspace, if there is time for one.
+  const auto run = [&](auto time) {
+    Trial trial;
+    if (waiting_ > 0 || clock_.Now() >= end) return trial;
+    const absl::Status status = WithWorkspace([&](Workspace& workspace) { trial = time(workspace); });
+    if (!status.ok()) trial = {};
+    return trial;
+  };
+  const ChoiceTask task{
+      .card = device_.traits(),
+      .tuning = tuning_,
+      .workspace = sizes_[next_size_],
+      .segment = rows.size(),
+      .demand =
+          [&](const PassClass& of) {
+            return DemandOf(rows, of.queries_max, of.hits_timed, of.hits_timed, true);
+          },
+      .time =
+          [&](const PassPlan& plan, const PassClass& of) {
+            return run([&](Workspace& workspace) {
+              return timer.Time(workspace, plan, of.queries_max, of.hits_timed);
+            });
+          },
+      .time_filtered =
+          [&](unsigned one_row_in, bool as_list) {
+            return run([&](Workspace& workspace) {
+              return timer.TimeFiltered(workspace, tuning_, one_row_in, as_list);
+            });
+          }};
+  MeasureChoices(task, choices);
 }
 
 const std::string& CudaEngine::NameFor(const ResidentRows& rows) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,11 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   // one exceeds the memory that may be taken, with the bytes needed and free.
   absl::Status OpenWorkspace();
 
+  // Sets the segment's choices: those that the store has, and what is measured of the others within
+  // GpuOptions::choice_time. Searches come first: the measurement ends when one has to wait.
+  // Errors: the device is lost. REQUIRES: no search of these rows has begun.
+  absl::Status ChoosePasses(ResidentRows& rows);
+
   // As SegmentIndex::engine. REQUIRES: no search of these rows has begun.
   const std::string& NameFor(const ResidentRows& rows) const;
   // As SegmentIndex::Search and Score. A result with lent hits keeps the engine alive.
@@ -56,10 +62,15 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   template <class Work>
   absl::Status WithWorkspace(Work work);
   absl::Status AwaitFailedBatch();
+  void MeasureWhatIsLeft(ResidentRows& rows, PassChoices& choices);
 
   const GpuTuning tuning_;
+  const std::chrono::milliseconds choice_time_;
+  GpuChoiceStore* const choice_store_;
+  const Clock& clock_;
   Device device_;
   const StrategyNames names_;
+  std::atomic<unsigned> waiting_{0};        // calls for the mutex
   std::mutex mutex_;                        // guards all below, and the segments that batches use
   const std::vector<WorkspaceSize> sizes_;  // from the configured one to the smallest
   std::size_t next_size_ = 0;               // of the workspace, or the next to try

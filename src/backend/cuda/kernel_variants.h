@@ -12,20 +12,22 @@
 namespace simile::backend::cuda {
 
 enum class PassStrategy : std::uint8_t {
-  kRowScan,   // one launch reads the rows and keeps hits ("fp16-scan-")
-  kInt8Scan,  // the same over int8 rows ("int8-scan-")
-  kGemm,      // cuBLAS multiplies tile by tile, topk_fp16 keeps hits ("fp16-gemm-")
+  kRowScan,   // one launch reads the rows and keeps hits
+  kInt8Scan,  // the same over int8 rows
+  kGemm,      // cuBLAS multiplies tile by tile, topk_fp16 keeps hits
 };
 
 // Whether one launch of ours reads the rows, in the way of kernels/row_scan.h.
 constexpr bool IsScan(PassStrategy strategy) { return strategy != PassStrategy::kGemm; }
 
-// Whether searches use a variant, or benches alone, which measure what a card makes of it.
+// Whether the rules of PlanPass may choose a variant, or only times that the card itself measured
+// (pass_choices.h).
 enum class VariantUse : std::uint8_t { kServed, kMeasured };
 
 // One implementation of a pass over the fp16 or int8 rows.
 struct KernelVariant {
-  std::string_view name;  // "row_scan_ring", as tests and benches print it
+  std::string_view name;    // "row_scan_ring", as tests and benches print it
+  std::string_view engine;  // "fp16-scan", as receipts do, with the architecture behind it
   PassStrategy strategy;
   int code_min;          // 80 for sm_80: what the card runs must be code for it or later
   unsigned queries_max;  // of a batch

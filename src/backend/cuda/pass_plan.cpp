@@ -113,13 +113,16 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, doub
 // A second gate, which the hits of the first rows set, where it saves enough hits.
 //   factor  by which the margin multiplies the hits, behind either gate
 //   hits    expected of a query; lowered
-void AddSecondGate(const GpuTuning& tuning, const SegmentSize& segment, const PassDemand& demand,
-                   double factor, PassPlan& plan, double& hits) {
+void AddSecondGate(const GpuTuning& tuning, const PassChoice* choice, const SegmentSize& segment,
+                   const PassDemand& demand, double factor, PassPlan& plan, double& hits) {
   // Estimated hits of a batch that it must save. By these estimates a batch of 64 saves 32,000 fp16
   // hits or 80,000 int8 hits of a million rows of 768 dimensions, k 100, and a batch of 32 half as
   // many. On an H200 the second gate saves 64 queries 80 and 125 us, and costs 32 queries 7 to 9.
-  const double saved_min = plan.strategy() == PassStrategy::kInt8Scan ? 56'000 : 24'000;
-  const auto gated = WithSecondGate(plan, segment.row_count, tuning.second_gate_share);
+  const double of_rules = plan.strategy() == PassStrategy::kInt8Scan ? 56'000 : 24'000;
+  const double saved_min = choice != nullptr ? 0 : of_rules;
+  const auto gated =
+      WithSecondGate(plan, segment.row_count,
+                     choice != nullptr ? choice->second_gate_share : tuning.second_gate_share);
   if (!gated) return;
   const double share = gated->second_share;
   const auto rank = static_cast<double>(certificate::SpeculativeRank(demand.reach_max, share));
@@ -141,6 +144,16 @@ Sample WholeSample(const CardTraits& card, const SegmentSize& segment, const Pas
   return {groups, ExpectedHits(rank, groups, group_rows, segment.row_count)};
 }
 
+// The demand's choice where it is for this variant, else null.
+const PassChoice* ChoiceFor(const KernelVariant& variant, const PassDemand& demand) {
+  return demand.choice != nullptr && demand.choice->variant == &variant ? demand.choice : nullptr;
+}
+
+bool FinishesInOneLaunch(const PassChoice* choice, const PassDemand& demand) {
+  return demand.hits_max <= kHitsOfOneBlock &&
+         (choice == nullptr || choice->finishes_in_one_launch);
+}
+
 // Whether a warp has at most so many tiles as it can keep the scores of.
 bool FitsKept(const kernels::RowScanShape& shape, const CardTraits& card,
               const SegmentSize& segment) {
@@ -153,6 +166,7 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
                                     const SegmentSize& segment, const PassDemand& demand) {
   const bool keeps_scores = variant.form == kernels::ScanForm::kKept;
   const bool is_int8 = variant.strategy == PassStrategy::kInt8Scan;
+  const PassChoice* const choice = ChoiceFor(variant, demand);
   const double row_bytes =
       is_int8 ? static_cast<double>(Int8Stride(segment.stride) + gpu_sizes::kInt8Row)
               : 2.0 * segment.stride;
@@ -169,7 +183,7 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
           : std::min(1.0, static_cast<double>(sample.groups) * kScanTileRows / segment.row_count);
   const double factor = FactorOfMargin(margin, segment, demand);
   double hits = factor * sample.hits;
-  if (!keeps_scores) AddSecondGate(tuning, segment, demand, factor, plan, hits);
+  if (!keeps_scores) AddSecondGate(tuning, choice, segment, demand, factor, plan, hits);
   plan.capacity =
       HitCapacity(plan.RanksOf(demand.reach_max).first, hits, demand, segment.row_count);
   plan.best_stride = RoundedHits(demand.hits_max);
@@ -178,8 +192,9 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   plan.shape = variant.ShapeFor(segment.stride, plan.slots, card.shared_bytes_max);
   if (plan.shape.queries < plan.slots) return std::nullopt;
   if (keeps_scores && !FitsKept(plan.shape, card, segment)) return std::nullopt;
-  plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneBlock;
-  plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max;
+  plan.finishes_in_one_launch = FinishesInOneLaunch(choice, demand);
+  plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max &&
+                   (choice == nullptr || choice->is_mapped);
   plan.lends_answers = LendsAnswers(tuning, plan);
   return plan;
 }
@@ -246,15 +261,16 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
                                  const GpuTuning& tuning, const WorkspaceSize& workspace,
                                  const SegmentSize& segment, const PassDemand& demand) {
   PassPlan plan;
+  const PassChoice* const choice = ChoiceFor(variant, demand);
+  const unsigned tile_rows = choice != nullptr ? choice->tile_rows : tuning.tile_rows;
   plan.variant = &variant;
-  plan.finishes_in_one_launch = demand.hits_max <= kHitsOfOneBlock;
+  plan.finishes_in_one_launch = FinishesInOneLaunch(choice, demand);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.capacity = demand.reach_max;  // a lower bound, replaced below
   unsigned slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   while (slots != 0) {
-    plan.tile_rows = tuning.tile_rows != 0
-                         ? std::min(tuning.tile_rows, TileRowsMax(workspace, segment, slots))
-                         : TileRows(card, workspace, segment, slots);
+    plan.tile_rows = tile_rows != 0 ? std::min(tile_rows, TileRowsMax(workspace, segment, slots))
+                                    : TileRows(card, workspace, segment, slots);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
     plan.capacity = HitCapacity(plan.RanksOf(demand.reach_max).first,
@@ -308,8 +324,14 @@ GateRanks PassPlan::RanksOf(std::size_t reach) const {
   return {rank_in(sample_share), second_tiles != 0 ? rank_in(second_share) : 0};
 }
 
+PassChoice ChoiceOf(const PassPlan& plan) {
+  return {plan.variant, plan.finishes_in_one_launch, plan.is_mapped, plan.second_gate_share,
+          plan.tile_rows};
+}
+
 std::optional<PassPlan> WithSecondGate(PassPlan plan, unsigned row_count, unsigned one_row_in) {
   if (one_row_in == 0) return std::nullopt;
+  plan.second_gate_share = one_row_in;
   plan.second_tiles = row_count / kScanTileRows / one_row_in;
   plan.second_share = static_cast<double>(plan.second_tiles) * kScanTileRows / row_count;
   if (plan.second_tiles < kScanGroupsMax || plan.second_share <= plan.sample_share) {
@@ -334,6 +356,11 @@ std::optional<PassPlan> PlanVariant(const KernelVariant& variant, const CardTrai
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,
                                  const WorkspaceSize& workspace, const SegmentSize& segment,
                                  const PassDemand& demand) {
+  if (demand.choice != nullptr) {
+    const auto plan =
+        PlanVariant(*demand.choice->variant, card, tuning, workspace, segment, demand);
+    if (plan) return plan;
+  }
   for (const KernelVariant& variant : KernelVariants()) {
     if (variant.use != VariantUse::kServed) continue;
     const auto plan = PlanVariant(variant, card, tuning, workspace, segment, demand);

@@ -34,7 +34,8 @@ struct PassPlan {
   // The fused scan
   kernels::RowScanShape shape;
   unsigned sample_groups = 0;
-  unsigned second_tiles = 0;  // that set a second gate; 0: there is none
+  unsigned second_gate_share = 0;  // one row in this many sets a second gate; 0: there is none
+  unsigned second_tiles = 0;       // that set it
   double second_share = 0;    // of the rows
   // GEMM and select
   unsigned tile_rows = 0;
@@ -49,6 +50,19 @@ struct PassPlan {
   GateRanks RanksOf(std::size_t reach) const;
 };
 
+// How a pass runs, where its card's own times decided (pass_choices.h) and not the rules of
+// PlanPass. Each part goes as far as the batch and the workspace admit it.
+struct PassChoice {
+  const KernelVariant* variant = nullptr;
+  bool finishes_in_one_launch = false;
+  bool is_mapped = false;
+  unsigned second_gate_share = 0;  // as PassPlan's
+  unsigned tile_rows = 0;          // of GEMM
+
+  friend bool operator==(const PassChoice&, const PassChoice&) = default;
+};
+PassChoice ChoiceOf(const PassPlan& plan);
+
 // What a batch needs of its pass.
 struct PassDemand {
   unsigned queries = 0;
@@ -60,16 +74,19 @@ struct PassDemand {
   double scan_margin = 0;
   double int8_margin = 0;  // about how far the int8 scan's hits reach below the gate
   double gemm_margin = 0;
+  const PassChoice* choice = nullptr;  // for its class; borrowed; null: the rules decide
 };
 
-// The plan for these queries, or for the first plan->slots of them where one pass cannot hold all.
+// The plan by the demand's choice where there is one that can be planned, else by the rules: for
+// these queries, or for the first plan->slots of them where one pass cannot hold all.
 // Empty where no sample gives a gate: too few rows, or too large a share of them wanted. Then
 // canonical scores of all rows cost less.
 std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning,
                                  const WorkspaceSize& workspace, const SegmentSize& segment,
                                  const PassDemand& demand);
 
-// The same by this variant alone: empty also where its limits do not admit them.
+// The same by this variant alone: empty also where its limits do not admit them. A choice of
+// another variant does not count.
 std::optional<PassPlan> PlanVariant(const KernelVariant& variant, const CardTraits& card,
                                     const GpuTuning& tuning, const WorkspaceSize& workspace,
                                     const SegmentSize& segment, const PassDemand& demand);

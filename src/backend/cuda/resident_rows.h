@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/filter_cache.h"
+#include "backend/cuda/pass_choices.h"
 #include "backend/cuda/pass_plan.h"
 #include "backend/cuda/recent_overflows.h"
 #include "backend/gpu_memory.h"
@@ -89,6 +91,10 @@ class ResidentRows {
 
   FilterCache& filters() { return filters_; }
 
+  // Set while the segment is loaded, before the first search.
+  const PassChoices& choices() const { return choices_; }
+  void set_choices(PassChoices choices) { choices_ = std::move(choices); }
+
   // The cache entry of a plan's graph, empty until it is captured. Evicts the least recently used
   // one, so an entry stays valid during the next call.
   //   side, answers  of the blocks on the host, whose addresses the graph holds
@@ -123,6 +129,7 @@ class ResidentRows {
   DeviceArray<float> signs_;
   kernels::Int8Rows int8_;
   RecentOverflows int8_overflows_;
+  PassChoices choices_;
   unsigned growth_ = 0;
   std::map<GraphKey, PassGraph> graphs_;
   std::uint64_t graph_uses_ = 0;

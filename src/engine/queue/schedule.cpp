@@ -232,7 +232,7 @@ void Schedule::TakeHard(Group& group, Slice& slice) {
   std::uint64_t searches = 0;
   for (Task& task : group.tasks) {
     const bool is_full =
-        searches >= group.slice_searches || slice.parts.size() == batch_searches_max_;
+        searches >= group.slice_searches || slice.parts.size() == PassSearchesMax(group.shape);
     if (!task.begun && is_full) break;
     task.begun = true;
     searches += task.searches_at_once;
@@ -342,7 +342,7 @@ void Schedule::TakeOff(Group& group, const Slice& slice) {
 
 std::uint32_t Schedule::SearchesOfSlice(const CostEstimator::Shape& shape) const {
   const double ms = std::max(kSliceMs, 2 * estimator_.PassMs(shape, 1));
-  return estimator_.SearchesWithin(shape, ms, batch_searches_max_);
+  return estimator_.SearchesWithin(shape, ms, PassSearchesMax(shape));
 }
 
 void Schedule::SizePasses(Group& group) const {
@@ -354,7 +354,7 @@ void Schedule::SizePasses(Group& group) const {
     return;
   }
   large.searches_max = estimator_.SearchesWithin(
-      group.shape, std::numeric_limits<double>::infinity(), batch_searches_max_);
+      group.shape, std::numeric_limits<double>::infinity(), PassSearchesMax(group.shape));
   small.searches_max = estimator_.SearchesThatPay(group.shape, large.searches_max);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -169,6 +170,9 @@ class Schedule {
   std::uint32_t SearchesOfPass(const Group& group, std::size_t which) const;
   void ChargePass(Group& group, const Slice& slice, double ms);
   // How many searches take about as long as a slice.
+  std::uint32_t PassSearchesMax(const CostEstimator::Shape& shape) const {
+    return std::min(batch_searches_max_, shape.searches_max);
+  }
   std::uint32_t SearchesOfSlice(const CostEstimator::Shape& shape) const;
   // Decides how many searches take about as long as a slice, and how many a pass may have: not many
   // more than those of passes that were measured, because the estimates by which calls are admitted

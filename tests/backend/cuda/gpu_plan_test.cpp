@@ -120,9 +120,11 @@ TEST(GpuPlanTest, TellsTheStrategiesOfEachCapability) {
       const cli::PassKind kind =
           cli::PassKindOf(planned, static_cast<std::uint32_t>(batch), card.capability, size);
       const bool is_gemm = kind == cli::PassKind::kGemm || kind == cli::PassKind::kFp32Gemm;
+      const std::string scan =
+          card.capability >= kRingScanMin ? "fp16-scan-sm" : "fp16-scan-registers-sm";
       const std::string engine = kind == cli::PassKind::kInt8Scan ? "int8-scan-sm"
                                  : is_gemm                        ? "fp16-gemm-sm"
-                                                                  : "fp16-scan-sm";
+                                                                  : scan;
       EXPECT_EQ(result.Engine(0), engine + std::to_string(card.capability)) << "batch " << batch;
     }
   }

@@ -216,7 +216,7 @@ TEST(KernelVariantsTest, AreThoseOfTheCodeNotOfTheCard) {
   const std::vector<QuerySpec> specs = tests::Specs(1, 5);
   SearchResult result;
   ASSERT_TRUE(index->Search({rows->view().Slice(0, 1), specs}, result).ok());
-  EXPECT_STREQ(result.Engine(0), "fp16-scan-sm90");
+  EXPECT_STREQ(result.Engine(0), "fp16-scan-registers-sm90");
   EXPECT_TRUE(HasRun("RowRegisters"));
   EXPECT_FALSE(HasRun("RowRing"));
 }

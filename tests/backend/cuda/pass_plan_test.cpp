@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "backend/cuda/planned_cards.h"
 #include "backend/cuda/workspace.h"
 #include "certificate/seeded_random.h"
 #include "simile/limits.h"
@@ -14,17 +15,6 @@ namespace {
 
 using tests::SeededRandom;
 
-CardTraits H200() {
-  CardTraits card;
-  card.name = "NVIDIA H200";
-  card.multiprocessors = 132;
-  card.shared_bytes_max = 227 * 1024;
-  card.l2_bytes = 62'914'560;
-  card.memory_bytes = std::uint64_t{139} << 30;
-  card.capability = card.code_capability = 90;
-  return card;
-}
-
 PassDemand Demand(unsigned queries, unsigned k) {
   PassDemand demand;
   demand.queries = queries;
@@ -32,9 +22,6 @@ PassDemand Demand(unsigned queries, unsigned k) {
   demand.reach_max = k;
   return demand;
 }
-
-constexpr SegmentSize kSentences{62'423, 384};
-constexpr SegmentSize kMillion{1'000'000, 768};
 
 std::optional<PassPlan> PlanOnH200(const SegmentSize& segment, const PassDemand& demand) {
   return PlanPass(H200(), GpuTuning{}, WorkspaceSize{}, segment, demand);

@@ -150,8 +150,10 @@ void MeasureTiles(const StepBench& bench) {
     const auto served = bench.PlanBy(PassStrategy::kGemm, batch, bench.k);
     if (!served) continue;
     const PassPlan& planned = *served;
+    const std::vector<unsigned> cases =
+        bench.Cases({4'096U, 8'448U, 16'896U, 33'792U, 67'584U, 84'480U});
     std::vector<PassPlan> plans{planned};
-    for (const unsigned rows : bench.Cases({4'096U, 8'448U, 16'896U, 33'792U, 67'584U, 84'480U})) {
+    for (const unsigned rows : cases) {
       const auto plan = bench.PlanBy(PassStrategy::kGemm, batch, bench.k, {.tile_rows = rows});
       if (!plan || plan->slots != planned.slots) continue;
       const bool known = std::ranges::any_of(

@@ -107,9 +107,9 @@ constexpr Strategy kStrategies[] = {{"AsServed", ForcedStrategy::kNone, ""},
 // the int8 scan uses the next one.
 bool IsOf(const Strategy& strategy, std::string_view engine) {
   if (strategy.forced == ForcedStrategy::kNone) return !engine.starts_with("scan-");
-  const bool is_fp16_scan = engine.starts_with("fp16-scan-sm");
+  const bool is_fp16_scan = engine.starts_with("fp16-scan-");
   if (strategy.forced == ForcedStrategy::kInt8Scan && is_fp16_scan) {
-    return std::atoi(engine.substr(engine.find("sm") + 2).data()) < 80;
+    return std::atoi(engine.substr(engine.find("-sm") + 3).data()) < 80;
   }
   return engine.starts_with(strategy.engine);
 }

@@ -124,6 +124,21 @@ TEST_F(ScheduleTest, MakesPassesAsLongAsASliceWhereTheyCannotBePaused) {
   EXPECT_EQ(slices, 3);
 }
 
+TEST_F(ScheduleTest, MakesPassesNoLargerThanTheirIndexAsksFor) {
+  for (const bool can_pause : {false, true}) {
+    for (const bool hard : {false, true}) {
+      Schedule::Request request = hard ? Hard(1) : Plain(100);
+      request.shape.can_pause = can_pause;
+      request.shape.searches_max = 16;
+      schedule_.Add(1, request);
+      schedule_.Next(slice_);
+      EXPECT_EQ(slice_.searches, 16U);
+      schedule_.Charge(slice_, 1);
+      schedule_.Remove(1);
+    }
+  }
+}
+
 // One search takes 100 ms, each beside it another 5 ms.
 TEST_F(ScheduleTest, LetsSearchesShareASliceWhereOneTakesMoreThanASlice) {
   const int archive = 3;

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backend/cuda/pass_plan.h"
+#include "backend/gpu_choices.h"
+
+namespace simile::backend::cuda {
+
+// Batches that share a choice: of up to so many queries, which want up to so many hits each.
+struct PassClass {
+  unsigned queries_max = 0;
+  unsigned hits_max = 0;
+  unsigned hits_timed = 0;  // that the queries of a trial want
+};
+// The most frequent ones first: they are timed in this order.
+std::span<const PassClass> PassClasses();
+
+// What was measured about the passes over one segment. Immutable once the segment is loaded.
+class PassChoices {
+ public:
+  PassChoices() : by_class_(PassClasses().size()) {}
+  // Leaves out what this build does not know.
+  explicit PassChoices(const GpuChoices& kept);
+  GpuChoices ToKeep() const;
+
+  // The choice for a batch, null where its class was not measured; lives as long as this.
+  const PassChoice* Find(unsigned queries, unsigned hits_max) const;
+  // As GpuTuning::gather_share; 0: not measured.
+  unsigned gather_share() const { return gather_share_; }
+  void set_gather_share(unsigned share) { gather_share_ = share; }
+  // As SegmentIndex's: what `simile tune` found.
+  unsigned queries_of_pass() const { return queries_of_pass_; }
+
+  bool Has(std::size_t index) const { return by_class_[index].has_value(); }
+  //   index          in PassClasses()
+  //   seconds        a pass takes by the choice
+  //   rules_seconds  by the rules of PlanPass
+  void Set(std::size_t index, const PassChoice& choice, double seconds, double rules_seconds) {
+    by_class_[index] = Measured{choice, seconds, rules_seconds};
+  }
+
+ private:
+  struct Measured {
+    PassChoice choice;
+    double seconds = 0;
+    double rules_seconds = 0;
+  };
+
+  std::vector<std::optional<Measured>> by_class_;  // [classes]
+  unsigned gather_share_ = 0;
+  unsigned queries_of_pass_ = 0;
+};
+
+// One pass on the device.
+struct Trial {
+  enum class End : std::uint8_t {
+    kTimed,
+    kUnproven,  // some query was not answered by the pass
+    kStopped,   // no time is left, or a search waits
+  };
+  End end = End::kStopped;
+  double seconds = 0;  // of the fastest of some runs, host to host
+};
+
+// What choices are made for; borrows all.
+struct ChoiceTask {
+  const CardTraits& card;
+  const GpuTuning& tuning;
+  const WorkspaceSize& workspace;
+  const SegmentSize& segment;
+  // What a trial's batch of this class needs, without a choice.
+  std::function<PassDemand(const PassClass&)> demand;
+  std::function<Trial(const PassPlan&, const PassClass&)> time;
+  // A query whose filter passes one row in this many: as a list of rows, or as a mask of a pass.
+  std::function<Trial(unsigned one_row_in, bool as_list)> time_filtered;
+};
+
+// Measures the classes that have no choice yet, until a trial is stopped. For a class it tries each
+// variant, and of those that are not far behind the other forms of finish and exchange, the second
+// gates and the lengths of tiles. Another choice than that of the rules is faster by 3 % at least.
+// Where the time by the rules differs by a quarter before and after the others, another program
+// uses the card, and what is not measured yet stays with the rules.
+// Cost: 10 to 30 trials a class.
+void MeasureChoices(const ChoiceTask& task, PassChoices& choices);
+
+}  // namespace simile::backend::cuda

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace simile::backend {
+
+// What a card measured about its own passes over a collection when it was loaded, and what keeps it
+// between loads. Speed depends on it, and no answer.
+
+// How passes of one class of batches run.
+struct GpuPassChoice {
+  unsigned queries_max = 0;  // the class: batches of up to so many queries
+  unsigned hits_max = 0;     // which want up to so many hits each
+  std::string variant;       // "int8_scan_kept"
+  bool finishes_in_one_launch = false;
+  bool is_mapped = false;
+  unsigned second_gate_share = 0;
+  unsigned tile_rows = 0;
+  double seconds = 0;        // a pass takes, by this choice
+  double rules_seconds = 0;  // by the rules, without a choice
+
+  friend bool operator==(const GpuPassChoice&, const GpuPassChoice&) = default;
+};
+
+struct GpuChoices {
+  std::vector<GpuPassChoice> passes;
+  unsigned gather_share = 0;     // as GpuTuning's; 0: not measured
+  unsigned queries_of_pass = 0;  // as SegmentIndex's, from `simile tune`; 0: not measured
+
+  friend bool operator==(const GpuChoices&, const GpuChoices&) = default;
+};
+
+// What the choices hold for, besides the driver and the build.
+struct GpuSegmentKey {
+  std::string card;        // "NVIDIA H200"
+  unsigned row_count = 0;  // rounded up by at most an eighth: a reload with a few more rows is known
+  unsigned stride = 0;
+  bool has_int8 = false;
+
+  friend bool operator==(const GpuSegmentKey&, const GpuSegmentKey&) = default;
+};
+
+// Called by loads, from any thread, one at a time.
+class GpuChoiceStore {
+ public:
+  virtual ~GpuChoiceStore() = default;
+
+  // Empty where nothing is known.
+  virtual GpuChoices Read(const GpuSegmentKey& key) = 0;
+  virtual void Write(const GpuSegmentKey& key, const GpuChoices& choices) = 0;
+};
+
+}  // namespace simile::backend
