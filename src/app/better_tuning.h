@@ -143,6 +143,7 @@ struct BatchRate {
   double seconds = 0;  // of the batch
   double queries_per_second = 0;
 };
+inline constexpr double kSufficientShare = 0.95;  // of the best rate, for what is recommended
 struct SufficientRate {
   BatchRate sufficient;
   BatchRate largest;

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/better_tuning.h"
 #include "app/tuning_file.h"
 #include "backend/build_id.h"
 
@@ -20,14 +21,13 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kSegments = "gpu_segments";
 constexpr const char* kPasses = "passes";
 constexpr const char* kGatherShare = "gather_share";
-constexpr const char* kQueriesOfPass = "queries_of_pass";
-constexpr std::size_t kSegmentsMax = 16;
+constexpr const char* kSufficientBatch = "sufficient_batch";
+constexpr std::size_t kSegmentsMax = 64;
 constexpr unsigned kNumberMax = 1U << 30;
 
 Json KeyJson(const GpuSegmentKey& key, const std::string& driver) {
-  return {{"card", key.card},           {"driver", driver},
-          {"build", backend::kBuildId}, {"rows", key.row_count},
-          {"stride", key.stride},       {"int8", key.has_int8}};
+  return {{"card", key.card},      {"driver", driver},     {"build", backend::kBuildId},
+          {"rows", key.row_count}, {"stride", key.stride}, {"int8", key.has_int8}};
 }
 
 bool Matches(const Json& entry, const Json& key) {
@@ -43,7 +43,7 @@ Json PassJson(const GpuPassChoice& pass) {
           {"finishes_in_one_launch", pass.finishes_in_one_launch},
           {"is_mapped", pass.is_mapped},
           {"second_gate_share", pass.second_gate_share},
-          {"tile_rows", pass.tile_rows},
+          {"tile_factor", pass.tile_factor},
           {"seconds", pass.seconds},
           {"rules_seconds", pass.rules_seconds}};
 }
@@ -59,7 +59,7 @@ class Members {
     });
     return found != nullptr ? found->get<unsigned>() : 0;
   }
-  double Seconds(const char* name) {
+  double Real(const char* name) {
     const Json* const found =
         Find(name, [](const Json& value) { return value.is_number() && value.get<double>() >= 0; });
     return found != nullptr ? found->get<double>() : 0;
@@ -92,21 +92,21 @@ class Members {
   bool ok_;
 };
 
-// Nothing where anything in it is not as Keep left it: then all is doubtful.
+// Empty if a member is missing or of another type: then every number is doubtful.
 std::optional<GpuChoices> Parse(const Json& entry) {
   Members members(entry);
   GpuChoices choices;
   choices.gather_share = members.Number(kGatherShare);
-  choices.queries_of_pass = members.Number(kQueriesOfPass);
+  choices.sufficient_batch = members.Number(kSufficientBatch);
   const Json* const passes = members.Array(kPasses);
   if (!members.ok()) return std::nullopt;
   for (const Json& each : *passes) {
     Members pass(each);
-    choices.passes.push_back(
-        {pass.Number("queries_max"), pass.Number("hits_max"), pass.Text("variant"),
-         pass.Bool("finishes_in_one_launch"), pass.Bool("is_mapped"),
-         pass.Number("second_gate_share"), pass.Number("tile_rows"), pass.Seconds("seconds"),
-         pass.Seconds("rules_seconds")});
+    choices.passes.push_back({pass.Number("queries_max"), pass.Number("hits_max"),
+                              pass.Text("variant"), pass.Bool("finishes_in_one_launch"),
+                              pass.Bool("is_mapped"), pass.Number("second_gate_share"),
+                              pass.Real("tile_factor"), pass.Real("seconds"),
+                              pass.Real("rules_seconds")});
     if (!pass.ok()) return std::nullopt;
   }
   return choices;
@@ -115,8 +115,8 @@ std::optional<GpuChoices> Parse(const Json& entry) {
 }  // namespace
 
 GpuChoiceFile::GpuChoiceFile(std::filesystem::path file, std::string driver,
-                             std::optional<Told> told)
-    : file_(std::move(file)), driver_(std::move(driver)), told_(told) {}
+                             std::optional<LoadLog> load_log)
+    : file_(std::move(file)), driver_(std::move(driver)), load_log_(load_log) {}
 
 GpuChoices GpuChoiceFile::Read(const GpuSegmentKey& key) {
   if (file_.empty()) return {};
@@ -127,71 +127,86 @@ GpuChoices GpuChoiceFile::Read(const GpuSegmentKey& key) {
     if (!Matches(entry, wanted)) continue;
     const auto choices = Parse(entry);
     if (!choices) return {};
-    WarnOfLimit(*choices);
+    WarnOfLimit(key, *choices);
     return *choices;
   }
   return {};
 }
 
 void GpuChoiceFile::Write(const GpuSegmentKey& key, const GpuChoices& choices) {
-  const absl::Status kept = file_.empty() ? absl::OkStatus() : Keep(key, choices);
-  if (!told_) return;
-  const auto faster = std::ranges::count_if(choices.passes, [](const GpuPassChoice& pass) {
-    return pass.seconds < pass.rules_seconds;
-  });
-  told_->log.Info("measured the GPU's passes", {{"rows", key.row_count},
-                                                {"dim", key.stride},
-                                                {"classes", choices.passes.size()},
-                                                {"faster_than_the_rules", faster}});
+  const backend::MeasuredChoices measured{key, choices};
+  const absl::Status written = file_.empty() ? absl::OkStatus() : WriteEntries({&measured, 1});
+  if (!load_log_) return;
+  const auto faster = std::ranges::count_if(
+      choices.passes, [](const GpuPassChoice& pass) { return pass.seconds < pass.rules_seconds; });
+  load_log_->log.Info("measured the GPU's passes", {{"rows", key.row_count},
+                                                    {"dim", key.stride},
+                                                    {"classes", choices.passes.size()},
+                                                    {"faster_than_the_rules", faster}});
   // A read-only home folder is normal in a container.
-  if (!kept.ok()) {
-    told_->log.Info("the GPU's times are not kept", {{"reason", std::string(kept.message())}});
+  if (!written.ok()) {
+    load_log_->log.Info("the GPU's times are not kept",
+                        {{"reason", std::string(written.message())}});
   }
-  WarnOfLimit(choices);
+  WarnOfLimit(key, choices);
 }
 
-absl::Status GpuChoiceFile::Keep(const GpuSegmentKey& key, const GpuChoices& choices) const {
+absl::Status GpuChoiceFile::WriteEntries(std::span<const backend::MeasuredChoices> measured) const {
   absl::StatusOr<Json> content = ReadTuningFile(file_);
   if (!content.ok()) return content.status();
-  Json entry = KeyJson(key, driver_);
-  Json segments = Json::array();
-  for (Json& other : (*content)[kSegments]) {
-    if (!Matches(other, entry)) segments.push_back(std::move(other));
+  Json& segments = (*content)[kSegments];
+  if (!segments.is_array()) segments = Json::array();
+  for (const auto& [key, choices] : measured) {
+    Json entry = KeyJson(key, driver_);
+    entry[kGatherShare] = choices.gather_share;
+    entry[kSufficientBatch] = choices.sufficient_batch;
+    entry[kPasses] = Json::array();
+    for (const GpuPassChoice& pass : choices.passes) entry[kPasses].push_back(PassJson(pass));
+    const Json of = KeyJson(key, driver_);
+    std::erase_if(segments.get_ref<Json::array_t&>(),
+                  [&](const Json& other) { return Matches(other, of); });
+    segments.push_back(std::move(entry));
   }
-  while (segments.size() >= kSegmentsMax) segments.erase(0);
-  entry[kGatherShare] = choices.gather_share;
-  entry[kQueriesOfPass] = choices.queries_of_pass;
-  entry[kPasses] = Json::array();
-  for (const GpuPassChoice& pass : choices.passes) entry[kPasses].push_back(PassJson(pass));
-  segments.push_back(std::move(entry));
-  (*content)[kSegments] = std::move(segments);
+  const Json of_ours = {{"driver", driver_}, {"build", backend::kBuildId}};
+  while (segments.size() > kSegmentsMax) {
+    const auto foreign =
+        std::ranges::find_if(segments, [&](const Json& entry) { return !Matches(entry, of_ours); });
+    segments.erase(foreign != segments.end() ? foreign : segments.begin());
+  }
   return WriteTuningFile(file_, *content);
 }
 
-// By the times of the shortest answers.
-void GpuChoiceFile::WarnOfLimit(const GpuChoices& choices) const {
-  if (!told_ || choices.passes.empty()) return;
-  const unsigned hits =
-      std::ranges::min(choices.passes, {}, &GpuPassChoice::hits_max).hits_max;
+// Warns where the best rate within the limit is below the sufficient share of the best rate of all.
+// Compares the classes with the shortest answers.
+void GpuChoiceFile::WarnOfLimit(const GpuSegmentKey& key, const GpuChoices& choices) {
+  if (!load_log_ || choices.passes.empty() || warned_of_ == key) return;
+  const unsigned hits = std::ranges::min(choices.passes, {}, &GpuPassChoice::hits_max).hits_max;
   const auto rate = [](const GpuPassChoice& pass) { return pass.queries_max / pass.seconds; };
-  double best = 0;
-  double within = 0;
-  std::uint32_t queries = 0;  // of the best pass
+  // The class that passes of the limit are of, and what is smaller.
+  unsigned class_max = 0;
+  for (const GpuPassChoice& pass : choices.passes) {
+    const bool covers = pass.queries_max >= load_log_->batch_queries_max;
+    if (covers && (class_max == 0 || pass.queries_max < class_max)) class_max = pass.queries_max;
+  }
+  if (class_max == 0) return;
+  double best_rate = 0;
+  double rate_within_limit = 0;
+  std::uint32_t best_batch = 0;
   for (const GpuPassChoice& pass : choices.passes) {
     if (pass.hits_max != hits || pass.seconds <= 0) continue;
-    if (rate(pass) > best) {
-      best = rate(pass);
-      queries = pass.queries_max;
+    if (rate(pass) > best_rate) {
+      best_rate = rate(pass);
+      best_batch = pass.queries_max;
     }
-    if (pass.queries_max <= told_->batch_queries_max) within = std::max(within, rate(pass));
+    if (pass.queries_max <= class_max) rate_within_limit = std::max(rate_within_limit, rate(pass));
   }
-  constexpr double kCosts = 0.95;
-  if (within == 0 || within >= kCosts * best) return;
-  told_->log.Warn("limits.batch_queries_max makes the GPU slower",
-                  {{"limit", told_->batch_queries_max},
-                   {"queries_per_s", std::round(within)},
-                   {"best_batch", queries},
-                   {"best_queries_per_s", std::round(best)}});
+  if (rate_within_limit >= kSufficientShare * best_rate) return;
+  warned_of_ = key;
+  load_log_->log.Warn("limits.batch_queries_max makes the GPU slower",
+                      {{"limit", load_log_->batch_queries_max},
+                       {"queries_per_s", std::round(rate_within_limit)},
+                       {"best_batch", best_batch},
+                       {"best_queries_per_s", std::round(best_rate)}});
 }
 
 }  // namespace simile::app

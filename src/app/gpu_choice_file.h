@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <absl/status/status.h>
@@ -16,27 +17,29 @@ namespace simile::app {
 // build of this program and size of collection. A file that cannot be read counts as empty.
 class GpuChoiceFile final : public backend::GpuChoiceStore {
  public:
-  // Who is told of measurements.
-  struct Told {
+  // Where a server logs what loads measured.
+  struct LoadLog {
     const observe::Logger& log;           // borrowed
     std::uint32_t batch_queries_max = 0;  // a warning says what this limit costs
   };
   //   file    the tuning file; empty: nothing is kept, and each load measures
-  //   driver  its version, "570.133.20"; empty where nobody says
-  GpuChoiceFile(std::filesystem::path file, std::string driver, std::optional<Told> told);
+  //   driver  its version, "570.133.20"; empty where it is unknown
+  GpuChoiceFile(std::filesystem::path file, std::string driver, std::optional<LoadLog> load_log);
 
   backend::GpuChoices Read(const backend::GpuSegmentKey& key) override;
   void Write(const backend::GpuSegmentKey& key, const backend::GpuChoices& choices) override;
 
-  // Writes the entry, and keeps the newest 16. Errors: those of the tuning file.
-  absl::Status Keep(const backend::GpuSegmentKey& key, const backend::GpuChoices& choices) const;
+  // Writes entries in one step, and drops the oldest beyond 64, those of other drivers and builds
+  // first. Errors: those of the tuning file.
+  absl::Status WriteEntries(std::span<const backend::MeasuredChoices> measured) const;
 
  private:
-  void WarnOfLimit(const backend::GpuChoices& choices) const;
+  void WarnOfLimit(const backend::GpuSegmentKey& key, const backend::GpuChoices& choices);
 
   const std::filesystem::path file_;
   const std::string driver_;
-  const std::optional<Told> told_;
+  const std::optional<LoadLog> load_log_;
+  std::optional<backend::GpuSegmentKey> warned_of_;
 };
 
 }  // namespace simile::app

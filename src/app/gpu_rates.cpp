@@ -7,40 +7,37 @@
 
 #include <fmt/format.h>
 
-#include "base/error_detail.h"
-
 namespace simile::app {
 namespace {
 
 using backend::GpuChoices;
 using backend::GpuSegmentKey;
+using backend::MeasuredChoices;
 
-// As the CPU's advice: a batch that reaches this share of the best rate suffices.
-constexpr double kSufficientShare = 0.95;
 constexpr std::size_t kRunsMin = 3;
 constexpr std::size_t kRunsMax = 200;
 
-// Remembers what a load measured instead of writing it.
-class Measured final : public backend::GpuChoiceStore {
+// Keeps what a load measured in memory.
+class RecordingStore final : public backend::GpuChoiceStore {
  public:
-  explicit Measured(GpuChoiceStore* known) : known_(known) {}
+  explicit RecordingStore(GpuChoiceStore* known) : known_(known) {}
 
   GpuChoices Read(const GpuSegmentKey& key) override {
-    kept_ = MeasuredChoices{key, known_ != nullptr ? known_->Read(key) : GpuChoices()};
-    return kept_->choices;
+    recorded_ = MeasuredChoices{key, known_ != nullptr ? known_->Read(key) : GpuChoices()};
+    return recorded_->choices;
   }
   void Write(const GpuSegmentKey& key, const GpuChoices& choices) override {
-    kept_ = MeasuredChoices{key, choices};
+    recorded_ = MeasuredChoices{key, choices};
   }
 
-  std::optional<MeasuredChoices> Take() { return std::exchange(kept_, std::nullopt); }
+  std::optional<MeasuredChoices> MoveRecorded() { return std::exchange(recorded_, std::nullopt); }
 
  private:
   GpuChoiceStore* const known_;
-  std::optional<MeasuredChoices> kept_;
+  std::optional<MeasuredChoices> recorded_;
 };
 
-// Times one batch until the time is over, a few times at least.
+// Times one batch: at least kRunsMin runs, then until the time is over.
 //   result  of the last run
 absl::StatusOr<GpuRate> TimeBatch(const SegmentIndex& index, const SearchBatch& batch,
                                   Clock::Duration time, const Clock& clock, SearchResult& result) {
@@ -49,8 +46,11 @@ absl::StatusOr<GpuRate> TimeBatch(const SegmentIndex& index, const SearchBatch& 
     if (absl::Status status = index.Search(batch, result); !status.ok()) return status;
   }
   std::vector<double> seconds;
-  for (const Clock::TimePoint end = clock.Now() + time;
-       seconds.size() < kRunsMin || (clock.Now() < end && seconds.size() < kRunsMax);) {
+  const Clock::TimePoint end = clock.Now() + time;
+  const auto needs_more = [&] {
+    return seconds.size() < kRunsMin || (clock.Now() < end && seconds.size() < kRunsMax);
+  };
+  while (needs_more()) {
     const Clock::TimePoint began = clock.Now();
     if (absl::Status status = index.Search(batch, result); !status.ok()) return status;
     seconds.push_back(std::chrono::duration<double>(clock.Now() - began).count());
@@ -61,7 +61,7 @@ absl::StatusOr<GpuRate> TimeBatch(const SegmentIndex& index, const SearchBatch& 
 }
 
 absl::StatusOr<GpuCollectionRates> MeasureCollection(const GpuRatesTask& task, Backend& gpu,
-                                                     Measured& measured,
+                                                     RecordingStore& store,
                                                      const TunedCollection& collection,
                                                      const Clock& clock,
                                                      const TuneProgress& progress) {
@@ -70,7 +70,7 @@ absl::StatusOr<GpuCollectionRates> MeasureCollection(const GpuRatesTask& task, B
   const MatrixView rows = collection.vectors.view();
   const auto index = gpu.MakeResident({rows, nullptr, collection.metric, 0});
   if (!index.ok()) return index.status();
-  found.measured = measured.Take();
+  found.measured = store.MoveRecorded();
   auto queries = QueriesLike(rows, collection.metric, task.batch_max);
   if (!queries.ok()) return queries.status();
   QuerySpec spec;
@@ -80,54 +80,54 @@ absl::StatusOr<GpuCollectionRates> MeasureCollection(const GpuRatesTask& task, B
   std::vector<TunedWorkload> workloads;
   SearchResult result;
   for (std::uint32_t count = 1; count <= task.batch_max; count *= 2) {
-    const Workload workload{0, count, 0};
-    if (progress) {
-      progress(0, fmt::format("{} on the GPU, {} at once", collection.name,
-                              count == 1 ? "1 query" : fmt::format("{} queries", count)));
-    }
+    if (progress) progress(0, fmt::format("{} on the GPU, batches of {}", collection.name, count));
     auto rate = TimeBatch(**index, {queries->view().Slice(0, count), std::span(specs).first(count)},
                           task.duration / batches, clock, result);
     if (!rate.ok()) return rate.status();
     if (result.fallback() != nullptr) {
       found.why_not = result.fallback()->reason;
       found.rates.clear();
+      found.measured.reset();
       return found;
     }
-    workloads.push_back({workload, rate->seconds, rate->seconds, std::nullopt});
+    workloads.push_back({{0, count, 0}, rate->seconds, rate->seconds, std::nullopt});
     found.rates.push_back(*std::move(rate));
   }
-  found.queries_of_pass = static_cast<std::uint32_t>(
-      SufficientBatch(workloads, 0, kSufficientShare)->sufficient.batch);
+  if (found.measured) {
+    const auto rate = SufficientBatch(workloads, 0, kSufficientShare);
+    const bool is_less = rate->sufficient.batch < rate->largest.batch;
+    found.measured->choices.sufficient_batch =
+        is_less ? static_cast<unsigned>(rate->sufficient.batch) : 0;
+  }
   return found;
 }
 
 }  // namespace
 
-absl::StatusOr<GpuRates> MeasureGpu(const GpuRatesTask& task,
-                                    std::span<const TunedCollection> collections,
-                                    const Clock& clock, const TuneProgress& progress) {
-  Measured measured(task.known);
+GpuRates MeasureGpu(const GpuRatesTask& task, std::span<const TunedCollection> collections,
+                    const Clock& clock, const TuneProgress& progress) {
+  RecordingStore store(task.known);
   backend::RegistryOptions options = task.backend;
   options.gpu.clock = &clock;
-  options.gpu.choice_store = &measured;
-  const auto chosen = backend::ChooseBackend(options);
-  if (!chosen.ok()) return chosen.status();
+  options.gpu.choice_store = &store;
   GpuRates rates;
-  if (chosen->gpu_bus_id.empty()) {
-    rates.why_not = chosen->reason;
+  const auto chosen = backend::ChooseBackend(options);
+  if (!chosen.ok() || chosen->gpu_bus_id.empty()) {
+    rates.why_not = chosen.ok() ? chosen->reason : std::string(chosen.status().message());
     return rates;
   }
   rates.device = chosen->backend->info().device;
   GpuRatesTask of_each = task;
   of_each.duration = task.duration / std::max<std::size_t>(1, collections.size());
   for (const TunedCollection& collection : collections) {
-    auto found =
-        MeasureCollection(of_each, *chosen->backend, measured, collection, clock, progress);
-    if (!found.ok()) {
-      return base::WithMessage(found.status(), fmt::format("{}: {}", collection.name,
-                                                           std::string(found.status().message())));
+    auto found = MeasureCollection(of_each, *chosen->backend, store, collection, clock, progress);
+    if (found.ok()) {
+      rates.collections.push_back(*std::move(found));
+      continue;
     }
-    rates.collections.push_back(*std::move(found));
+    GpuCollectionRates& failed = rates.collections.emplace_back();
+    failed.name = collection.name;
+    failed.why_not = std::string(found.status().message());
   }
   return rates;
 }

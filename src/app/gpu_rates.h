@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <absl/status/statusor.h>
-
 #include "app/better_tuning.h"
 #include "app/collection_probe.h"
 #include "backend/gpu_choices.h"
@@ -23,20 +21,14 @@ struct GpuRate {
   std::string engine;  // that answered, as receipts name it
 };
 
-// What a load of a collection measured, and what it holds for.
-struct MeasuredChoices {
-  backend::GpuSegmentKey key;
-  backend::GpuChoices choices;
-};
-
 // A collection on the GPU.
 struct GpuCollectionRates {
   std::string name;
-  std::string why_not;                // why nothing was measured; empty where it was
-  std::vector<GpuRate> rates;         // of 1, 2, 4, ... queries
-  std::uint32_t queries_of_pass = 0;  // the fewest that reach 95 % of the best rate
-  // What its load measured; empty where the GPU answers it by canonical scores alone.
-  std::optional<MeasuredChoices> measured;
+  std::string why_not;         // why nothing was measured; empty where it was
+  std::vector<GpuRate> rates;  // of 1, 2, 4, ... queries
+  // What its load measured, and the sufficient batch; empty where the GPU answers the collection by
+  // canonical scores alone.
+  std::optional<backend::MeasuredChoices> measured;
 };
 
 struct GpuRates {
@@ -55,11 +47,10 @@ struct GpuRatesTask {
 };
 
 // Loads the collections on the GPU that serve would use, each by itself, lets the card measure its
-// passes, and times batches of 1 query to batch_max. Where no GPU serves, that is the result.
+// passes, and times batches of 1 query to batch_max. What goes wrong is said in why_not. The
+// sufficient batch is kept only where it is less than batch_max.
 //   progress  as TuneCollections'
-// Errors: those of ChooseBackend; the backend's own.
-absl::StatusOr<GpuRates> MeasureGpu(const GpuRatesTask& task,
-                                    std::span<const TunedCollection> collections,
-                                    const Clock& clock, const TuneProgress& progress);
+GpuRates MeasureGpu(const GpuRatesTask& task, std::span<const TunedCollection> collections,
+                    const Clock& clock, const TuneProgress& progress);
 
 }  // namespace simile::app

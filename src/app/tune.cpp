@@ -11,6 +11,7 @@
 
 #include "app/collection_probe.h"
 #include "app/config_check.h"
+#include "app/fault_journal.h"
 #include "app/gpu_choice_file.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
@@ -105,11 +106,10 @@ GpuChoiceFile ChoiceFileAt(const std::filesystem::path& file) {
   return {file, backend::NvmlLibraryVersion(), std::nullopt};
 }
 
-absl::StatusOr<GpuRates> MeasureGpuOf(const Config& config, const TuneOptions& options,
-                                      std::span<const TunedCollection> collections,
-                                      const Clock& clock, const TuneProgress& progress) {
-  // Long enough for every class of passes.
-  constexpr std::chrono::milliseconds kChoiceTime{2'000};
+GpuRates MeasureGpuOf(const Config& config, const TuneOptions& options,
+                      std::span<const TunedCollection> collections, const Clock& clock,
+                      const TuneProgress& progress) {
+  constexpr std::chrono::milliseconds kChoiceTime{2'000};  // for each collection
   GpuChoiceFile known = ChoiceFileAt(config.tuning_cache);
   GpuRatesTask task{.backend = config.backend,
                     .k = options.k,
@@ -117,14 +117,26 @@ absl::StatusOr<GpuRates> MeasureGpuOf(const Config& config, const TuneOptions& o
                     .duration = GpuPartOf(options.duration),
                     .known = &known};
   task.backend.gpu.choice_time = kChoiceTime;
-  auto rates = MeasureGpu(task, collections, clock, progress);
-  if (!rates.ok()) return rates.status();
-  for (GpuCollectionRates& each : rates->collections) {
-    // A pass as large as the largest that was timed needs no limit.
-    const bool is_less = !each.rates.empty() && each.queries_of_pass < each.rates.back().queries;
-    if (each.measured) each.measured->choices.queries_of_pass = is_less ? each.queries_of_pass : 0;
+  if (!config.gpu_fault_journal.empty()) {
+    auto faults = ReadFaultJournal(config.gpu_fault_journal);
+    if (faults.ok()) task.backend.gpu_faults = *std::move(faults);
   }
-  return rates;
+  return MeasureGpu(task, collections, clock, progress);
+}
+
+// What a later load may read. The sufficient batch says something only where passes as large as
+// serve's were timed on a quiet machine.
+std::vector<backend::MeasuredChoices> ToKeep(const GpuRates& rates, bool batch_is_known,
+                                             GpuChoiceFile& file) {
+  std::vector<backend::MeasuredChoices> kept;
+  for (const GpuCollectionRates& each : rates.collections) {
+    if (!each.measured) continue;
+    const backend::GpuChoices before = file.Read(each.measured->key);
+    backend::MeasuredChoices now = *each.measured;
+    if (!batch_is_known) now.choices.sufficient_batch = before.sufficient_batch;
+    if (now.choices != before) kept.push_back(std::move(now));
+  }
+  return kept;
 }
 
 // The names of both, each once.
@@ -161,9 +173,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   auto collections = LoadAll(config, probed, progress);
   if (!collections.ok()) return collections.status();
   TuneReport report;
-  auto gpu = MeasureGpuOf(config, options, *collections, clock, progress);
-  if (!gpu.ok()) return gpu.status();
-  report.gpu = *std::move(gpu);
+  report.gpu = MeasureGpuOf(config, options, *collections, clock, progress);
   report.key = measured->key;
   std::vector<std::string> names;
   for (const TunedCollection& each : *collections) names.push_back(each.name);
@@ -185,12 +195,13 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   if (index_before.ok()) report.index_bytes_before = *index_before;
   if (index_after.ok()) report.index_bytes_after = *index_after;
   if (options.output.empty()) return report;
-  for (const GpuCollectionRates& each : report.gpu.collections) {
-    if (!each.measured) continue;
-    GpuChoiceFile file = ChoiceFileAt(options.output);
-    if (file.Read(each.measured->key) == each.measured->choices) continue;
-    absl::Status kept = file.Keep(each.measured->key, each.measured->choices);
-    if (!kept.ok()) return kept;
+  GpuChoiceFile choice_file = ChoiceFileAt(options.output);
+  const bool batch_is_known =
+      options.batch_max >= std::min(TuneOptions{}.batch_max, config.limits.batch_queries_max) &&
+      !report.tuning.is_busy();
+  if (const auto passes = ToKeep(report.gpu, batch_is_known, choice_file); !passes.empty()) {
+    const absl::Status written = choice_file.WriteEntries(passes);
+    if (!written.ok()) return written;
     report.written = true;
   }
   const MeasuredTuning kept = WithTuned(*std::move(measured), report.tuning, names, Today(clock));

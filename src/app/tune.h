@@ -35,9 +35,9 @@ struct TuneReport {
   bool written = false;              // false: without an output, or one that held the same
 };
 
-// Measures the GPU that serve would use, if there is one, and the CPU engine on the configured
-// collections, each strategy's parameters as the next serve would use them, looks for better ones (better_tuning.h), compares answers with both, and
-// only then writes the file where that changes it, in one step.
+// Measures the GPU that serve would use, if there is one, then the CPU engine on the configured
+// collections (better_tuning.h). Compares answers with both settings of the CPU engine. Writes the
+// file last, and only where its content changes: the GPU's entries in one step, then the CPU's.
 //   progress  called from this thread with the share of the time and what is being done
 // Errors: those of the load with the folder; kFailedPrecondition if the configuration does not use
 //         the tuning; kResourceExhausted if the collections and their indexes do not fit;

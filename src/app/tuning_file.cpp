@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 // The version of the file's format; each entry has the version of what measured it.
 constexpr const char* kFormat = "simile_cpu_tuning";
 constexpr int kVersion = 1;
-constexpr std::size_t kBytesMax = 256U << 10;
+constexpr std::size_t kBytesMax = 1U << 20;
 
 Json NewFile() { return {{kFormat, kVersion}, {"machines", Json::array()}}; }
 
@@ -40,9 +40,9 @@ absl::StatusOr<Json> ReadTuningFile(const std::filesystem::path& file) {
 
 absl::Status WriteTuningFile(const std::filesystem::path& file, const Json& content) {
   constexpr int kIndent = 1;
-  return base::ReplaceFile(
-      file, content.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
-      {.create_folders = true, .mode = 0644});
+  return base::ReplaceFile(file,
+                           content.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
+                           {.create_folders = true, .mode = 0644});
 }
 
 }  // namespace simile::app

@@ -174,7 +174,7 @@ App::BaseServices::BaseServices(const Config& given, const observe::Logger& give
       metrics(observe::GetBuildInfo()),
       gpu_watch(config, clock, log, metrics),
       gpu_choices(config.tuning_cache, backend::NvmlLibraryVersion(),
-                  GpuChoiceFile::Told{log, config.limits.batch_queries_max}),
+                  GpuChoiceFile::LoadLog{log, config.limits.batch_queries_max}),
       readiness(config.ready_file, NotifySocket(), log) {}
 
 App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared_ptr<net::Tls> tls)

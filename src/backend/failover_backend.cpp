@@ -134,8 +134,8 @@ class FailoverIndex final : public SegmentIndex {
     return cpu_ == nullptr ? std::string_view(backend_.cpu().info().engine) : cpu_->engine();
   }
 
-  std::uint32_t queries_of_pass() const override {
-    return fallback() == nullptr ? gpu_->queries_of_pass() : 0;
+  std::uint32_t sufficient_batch() const override {
+    return fallback() == nullptr ? gpu_->sufficient_batch() : 0;
   }
 
   FallbackBackend fallback() const override {

@@ -8,37 +8,44 @@ namespace simile::backend {
 // What a card measured about its own passes over a collection when it was loaded, and what keeps it
 // between loads. Speed depends on it, and no answer.
 
-// How passes of one class of batches run.
+// The pass for one class of batches.
 struct GpuPassChoice {
-  unsigned queries_max = 0;  // the class: batches of up to so many queries
-  unsigned hits_max = 0;     // which want up to so many hits each
-  std::string variant;       // "int8_scan_kept"
+  unsigned queries_max = 0;  // the class: at most this many queries
+  unsigned hits_max = 0;     // and at most this many hits for each
+  std::string variant;       // "int8_scan_kept"; empty where the rules' pass is the fastest
   bool finishes_in_one_launch = false;
   bool is_mapped = false;
   unsigned second_gate_share = 0;
-  unsigned tile_rows = 0;
-  double seconds = 0;        // a pass takes, by this choice
-  double rules_seconds = 0;  // by the rules, without a choice
+  double tile_factor = 1;
+  double seconds = 0;        // that the fastest pass takes
+  double rules_seconds = 0;  // that the rules' pass takes
 
   friend bool operator==(const GpuPassChoice&, const GpuPassChoice&) = default;
 };
 
 struct GpuChoices {
   std::vector<GpuPassChoice> passes;
-  unsigned gather_share = 0;     // as GpuTuning's; 0: not measured
-  unsigned queries_of_pass = 0;  // as SegmentIndex's, from `simile tune`; 0: not measured
+  unsigned gather_share = 0;      // as GpuTuning's; 0: not measured
+  unsigned sufficient_batch = 0;  // as SegmentIndex's; 0: not measured
 
   friend bool operator==(const GpuChoices&, const GpuChoices&) = default;
 };
 
 // What the choices hold for, besides the driver and the build.
 struct GpuSegmentKey {
-  std::string card;        // "NVIDIA H200"
-  unsigned row_count = 0;  // rounded up by at most an eighth: a reload with a few more rows is known
+  std::string card;  // "NVIDIA H200"
+  unsigned row_count =
+      0;  // rounded up by at most an eighth: a reload with a few more rows is known
   unsigned stride = 0;
   bool has_int8 = false;
 
   friend bool operator==(const GpuSegmentKey&, const GpuSegmentKey&) = default;
+};
+
+// What one load measured.
+struct MeasuredChoices {
+  GpuSegmentKey key;
+  GpuChoices choices;
 };
 
 // Called by loads, from any thread, one at a time.

@@ -66,8 +66,8 @@ struct GpuOptions {
   std::vector<std::string> blas_libraries;
   WorkspaceSize workspace;
   GpuTuning tuning;
-  // How long a load may take the device to measure which passes are fastest for its collection; one
-  // pass more at most. 0: nothing is measured.
+  // How long a load may time passes, to find the fastest for its collection. The run under way then
+  // ends. 0: nothing is timed.
   std::chrono::milliseconds choice_time{0};
   // Keeps what loads measured; outlives the backend. Null: each load measures.
   GpuChoiceStore* choice_store = nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -43,8 +44,6 @@ using backend::cpu::RatioRange;
 
 constexpr std::chrono::seconds kShortestTune{1};
 constexpr std::chrono::seconds kLongestTune{300};
-// A batch that reaches this share of the best rate suffices.
-constexpr double kSufficientShare = 0.95;
 
 struct TuneFlags {
   std::vector<std::string> collections;
@@ -175,16 +174,16 @@ std::string SearchesTable(const TuneReport& report, bool changed, const Terminal
   return table.Render(terminal, 0);
 }
 
-// What the passes of a class of batches are, if not those of the rules: `int8_scan_kept, finish in
-// steps, copied, a second gate from one row in 8`.
+// `int8_scan_kept, finish in steps, copied, second gate at 1/8`
 std::string PassText(const backend::GpuPassChoice& pass) {
+  if (pass.variant.empty()) return "by the rules";
   std::string text = pass.variant;
   text += pass.finishes_in_one_launch ? ", one finish" : ", finish in steps";
   text += pass.is_mapped ? ", mapped" : ", copied";
   if (pass.second_gate_share > 0) {
     text += fmt::format(", second gate at 1/{}", pass.second_gate_share);
   }
-  if (pass.tile_rows > 0) text += fmt::format(", tiles of {}", base::Grouped(pass.tile_rows));
+  if (pass.tile_factor != 1) text += fmt::format(", tiles {} times as long", pass.tile_factor);
   return text;
 }
 
@@ -197,21 +196,21 @@ std::string PassesTable(const app::GpuCollectionRates& rates, const Terminal& te
                {"us", Align::kRight},
                {"by the rules", Align::kRight},
                {"pass", Align::kLeft, true}});
-  std::size_t shown = 0;
+  std::size_t faster = 0;
   for (const backend::GpuPassChoice& pass : rates.measured->choices.passes) {
     if (pass.seconds >= pass.rules_seconds) continue;
     table.AddRow({base::Grouped(pass.queries_max), base::Grouped(pass.hits_max),
                   MicrosecondsText(pass.seconds), MicrosecondsText(pass.rules_seconds),
                   PassText(pass)});
-    ++shown;
+    ++faster;
   }
   const std::size_t measured = rates.measured->choices.passes.size();
-  if (shown == 0) {
-    return fmt::format("{}: of {} the card found none faster than by the rules\n", rates.name,
-                       base::Counted(measured, "class of batches"));
+  if (faster == 0) {
+    return fmt::format("{}: the rules' pass is the fastest in each of {} classes of batches\n",
+                       rates.name, measured);
   }
-  return fmt::format("{}: passes that the card found faster than the rules, {} of {} classes\n{}",
-                     rates.name, shown, measured, table.Render(terminal, 0));
+  return fmt::format("{}: passes that are faster than the rules' pass, in {} of {} classes\n{}",
+                     rates.name, faster, measured, table.Render(terminal, 0));
 }
 
 // Of each collection the rates by batch, and the passes that its load chose.
@@ -230,17 +229,19 @@ std::string GpuText(const app::GpuRates& gpu, const Terminal& terminal) {
                  {"ms", Align::kRight},
                  {"engine"}});
     for (const app::GpuRate& rate : each.rates) {
-      table.AddRow({base::Grouped(rate.queries),
-                    base::Grouped(static_cast<std::uint64_t>(rate.queries / rate.seconds)),
-                    fmt::format("{:.3f}", rate.seconds * 1e3), rate.engine});
+      table.AddRow(
+          {base::Grouped(rate.queries),
+           base::Grouped(static_cast<std::uint64_t>(std::llround(rate.queries / rate.seconds))),
+           fmt::format("{:.3f}", rate.seconds * 1e3), rate.engine});
     }
     text += table.Render(terminal, 0);
     if (each.measured) text += PassesTable(each, terminal);
-    text += each.measured && each.measured->choices.queries_of_pass > 0
-                ? fmt::format("a pass over {} takes {} queries from the next serve on\n\n",
-                              each.name, base::Grouped(each.queries_of_pass))
-                : fmt::format("passes over {} are as large as limits.batch_queries_max\n\n",
-                              each.name);
+    const unsigned sufficient = each.measured ? each.measured->choices.sufficient_batch : 0;
+    text +=
+        sufficient > 0
+            ? fmt::format("a pass over {} takes {} queries from the next load on\n\n", each.name,
+                          base::Grouped(sufficient))
+            : fmt::format("passes over {} are as large as limits.batch_queries_max\n\n", each.name);
   }
   return text;
 }
@@ -255,7 +256,7 @@ std::optional<BatchAdvice> AdviceOf(const TuneReport& report) {
   // Rates of different batches were not measured at the same moment.
   if (report.tuning.is_busy()) return advice;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    const auto sufficient = app::SufficientBatch(report.tuning.workloads, i, kSufficientShare);
+    const auto sufficient = app::SufficientBatch(report.tuning.workloads, i, app::kSufficientShare);
     if (!sufficient || (advice && sufficient->sufficient.batch <= advice->sufficient.batch))
       continue;
     advice = BatchAdvice{*sufficient, report.collections[i].name};
@@ -360,15 +361,15 @@ Json GpuJson(const app::GpuRates& gpu) {
                           {"rules_seconds", pass.rules_seconds}});
       }
     }
-    collections.push_back({{"name", each.name},
-                           {"rates", std::move(rates)},
-                           {"queries_of_pass", each.queries_of_pass},
-                           {"passes", std::move(passes)},
-                           {"why_not", each.why_not}});
+    collections.push_back(
+        {{"name", each.name},
+         {"rates", std::move(rates)},
+         {"sufficient_batch", each.measured ? each.measured->choices.sufficient_batch : 0},
+         {"passes", std::move(passes)},
+         {"why_not", each.why_not}});
   }
-  return {{"device", gpu.device},
-          {"why_not", gpu.why_not},
-          {"collections", std::move(collections)}};
+  return {
+      {"device", gpu.device}, {"why_not", gpu.why_not}, {"collections", std::move(collections)}};
 }
 
 // What the flags and the configuration mean together.
@@ -558,8 +559,10 @@ void AddTuneCommand(CommandLine& line) {
   command
       .Footer(
           "simile tune films=examples/films --duration 30s\n"
-          "Measures a GPU that serve would use: the passes that are fastest for each collection, and "
-          "the rate of 1 to --batch queries. Runs the CPU engine with other parameters than those in force (`simile config --print`) "
+          "Measures a GPU that serve would use: the passes that are fastest for each collection, "
+          "and "
+          "the rate of 1 to --batch queries. Runs the CPU engine with other parameters than those "
+          "in force (`simile config --print`) "
           "and keeps what is faster beyond doubt for some kind of search and slower for none. "
           "Answers are the same bits with any of them; 1,000 of each collection are compared "
           "before the file is written. Needs no server, and a quiet machine.\n"

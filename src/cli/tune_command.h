@@ -19,8 +19,9 @@ struct TuneSetting {
   std::string cache_origin;
 };
 
-// The GPU's rates and passes, if there is one. Then two tables: every parameter before and after with its gain, and every kind of search with all
-// parameters before and after; then what else follows, and where it was written.
+// The GPU's rates and passes, if there is one. Then two tables: every parameter before and after
+// with its gain, and every kind of search with all parameters before and after; then what else
+// follows, and where it was written.
 std::string TuneText(const app::TuneReport& report, const TuneSetting& setting,
                      const Terminal& terminal);
 
@@ -28,10 +29,10 @@ std::string TuneText(const app::TuneReport& report, const TuneSetting& setting,
 // [{"name", "rows", "dim", "measured_rows"}], "parameters": [{"name", "unit", "before", "after",
 // "conclusion", "gain", "measured_on"}], "searches": [{"collection", "batch", "rows_for_one",
 // "before_s", "after_s", "gain"}], "gpu": {"device", "why_not", "collections": [{"name", "rates":
-// [{"queries", "seconds", "engine"}], "queries_of_pass", "passes": [{"queries_max", "hits_max",
-// "pass", "seconds", "rules_seconds"}], "why_not"}]}, "answers_compared", "index_bytes": {"before", "after"},
-// "other_load", "batch_queries_max": {"now", "sufficient"}, "file" or null if nothing was written}.
-// A gain is {"median", "low", "high"}, shares of the rate before, or null.
+// [{"queries", "seconds", "engine"}], "sufficient_batch", "passes": [{"queries_max", "hits_max",
+// "pass", "seconds", "rules_seconds"}], "why_not"}]}, "answers_compared", "index_bytes": {"before",
+// "after"}, "other_load", "batch_queries_max": {"now", "sufficient"}, "file" or null if nothing was
+// written}. A gain is {"median", "low", "high"}, shares of the rate before, or null.
 std::string TuneJson(const app::TuneReport& report, const TuneSetting& setting);
 
 }  // namespace simile::cli

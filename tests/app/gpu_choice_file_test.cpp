@@ -2,6 +2,7 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,11 +23,11 @@ const GpuSegmentKey kFilms{"NVIDIA H200", 5'120, 384, true};
 
 GpuChoices Choices() {
   GpuChoices choices;
-  choices.passes = {{1, 32, "int8_scan_kept", true, true, 0, 0, 25.6e-6, 28.4e-6},
-                    {32, 32, "int8_scan", false, true, 8, 0, 41e-6, 41e-6},
-                    {1'024, 32, "gemm_topk_fp16", true, false, 0, 33'792, 205e-6, 210e-6}};
+  choices.passes = {{1, 32, "int8_scan_kept", true, true, 0, 1, 25.6e-6, 28.4e-6},
+                    {32, 32, "", false, false, 0, 1, 41e-6, 41e-6},
+                    {1'024, 32, "gemm_topk_fp16", true, false, 0, 4, 205e-6, 210e-6}};
   choices.gather_share = 64;
-  choices.queries_of_pass = 256;
+  choices.sufficient_batch = 256;
   return choices;
 }
 
@@ -34,7 +35,7 @@ class GpuChoiceFileTest : public testing::Test {
  protected:
   GpuChoiceFile File(const std::string& driver = "570.133.20",
                      std::uint32_t batch_queries_max = 1'024) {
-    return {path_, driver, GpuChoiceFile::Told{log_, batch_queries_max}};
+    return {path_, driver, GpuChoiceFile::LoadLog{log_, batch_queries_max}};
   }
 
   std::string Text() const { return base::ReadWholeFile(path_, 1U << 20).value(); }
@@ -72,18 +73,24 @@ TEST_F(GpuChoiceFileTest, SharesTheFileWithTheProcessor) {
   EXPECT_EQ(*read, processor);
 }
 
-TEST_F(GpuChoiceFileTest, KeepsTheNewest) {
-  constexpr unsigned kMore = 20;
-  for (unsigned i = 0; i < kMore; ++i) {
-    ASSERT_TRUE(File().Keep({"NVIDIA H200", 1'024 + i, 384, true}, Choices()).ok());
+TEST_F(GpuChoiceFileTest, KeepsTheNewestOfThisDriver) {
+  const auto key = [](unsigned i) { return GpuSegmentKey{"NVIDIA H200", 1'024 + i, 384, true}; };
+  constexpr unsigned kMost = 64;
+  for (unsigned i = 0; i < kMost; ++i) {
+    const backend::MeasuredChoices measured{key(i), Choices()};
+    ASSERT_TRUE(File(i == 5 ? "an old driver" : "now").WriteEntries({&measured, 1}).ok());
   }
-  EXPECT_EQ(File().Read({"NVIDIA H200", 1'024, 384, true}), GpuChoices());
-  EXPECT_EQ(File().Read({"NVIDIA H200", 1'024 + kMore - 1, 384, true}), Choices());
+  const std::vector<backend::MeasuredChoices> more{{key(kMost), Choices()},
+                                                   {key(kMost + 1), Choices()}};
+  ASSERT_TRUE(File("now").WriteEntries(more).ok());
+  EXPECT_EQ(File("an old driver").Read(key(5)), GpuChoices());
+  EXPECT_EQ(File("now").Read(key(0)), GpuChoices());
+  for (const unsigned i : {1U, kMost, kMost + 1}) EXPECT_EQ(File("now").Read(key(i)), Choices());
 }
 
 // Numbers that this release did not write are all doubtful.
 TEST_F(GpuChoiceFileTest, AnEntryThatIsDamagedCountsAsNone) {
-  ASSERT_TRUE(File().Keep(kFilms, Choices()).ok());
+  File().Write(kFilms, Choices());
   const std::string whole = Text();
   const auto with = [&](const std::string& old, const std::string& now) {
     std::string text = whole;
@@ -94,7 +101,7 @@ TEST_F(GpuChoiceFileTest, AnEntryThatIsDamagedCountsAsNone) {
     return File().Read(kFilms);
   };
   EXPECT_EQ(with("\"gather_share\": 64", "\"gather_share\": -64"), GpuChoices());
-  EXPECT_EQ(with("\"tile_rows\": 33792", "\"tile_rows\": 3e99"), GpuChoices());
+  EXPECT_EQ(with("\"queries_max\": 1024", "\"queries_max\": 3e99"), GpuChoices());
   EXPECT_EQ(with("\"is_mapped\": true", "\"is_mapped\": 1"), GpuChoices());
   EXPECT_EQ(with("\"hits_max\": 32,", ""), GpuChoices());
   EXPECT_EQ(with("\"passes\": [", "\"passes\": 5, \"was\": ["), GpuChoices());
@@ -113,17 +120,18 @@ TEST_F(GpuChoiceFileTest, WarnsOfALimitThatCosts) {
   File("", 32).Write(kFilms, Choices());
   EXPECT_THAT(log_text_.str(), HasSubstr("limits.batch_queries_max makes the GPU slower"));
   EXPECT_THAT(log_text_.str(),
-              HasSubstr("\"limit\":32,\"queries_per_s\":780488.0,\"best_batch\":1024"));
+              HasSubstr("\"limit\":32,\"queries_per_s\":780488,\"best_batch\":1024"));
   log_text_.str("");
   File("", 32).Read(kFilms);
   EXPECT_THAT(log_text_.str(), HasSubstr("limits.batch_queries_max makes the GPU slower"));
   log_text_.str("");
-  File("", 1'024).Read(kFilms);
+  // Passes of 33 to 1,024 queries are of the class that was timed with 1,024.
+  for (const unsigned limit : {33U, 1'000U, 1'024U, 4'096U}) File("", limit).Read(kFilms);
   EXPECT_EQ(log_text_.str(), "");
 }
 
 TEST_F(GpuChoiceFileTest, KeepsNothingWithoutAFile) {
-  GpuChoiceFile none({}, "", GpuChoiceFile::Told{log_, 1'024});
+  GpuChoiceFile none({}, "", GpuChoiceFile::LoadLog{log_, 1'024});
   none.Write(kFilms, Choices());
   EXPECT_EQ(none.Read(kFilms), GpuChoices());
   EXPECT_THAT(log_text_.str(), Not(HasSubstr("not kept")));

@@ -102,14 +102,13 @@ TEST(TuneCommandTest, ShowsTheRatesOfAGpuAndThePassesItChose) {
   app::GpuCollectionRates films;
   films.name = "films";
   films.rates = {{1, 40e-6, "int8-scan-kept-sm90"}, {256, 160e-6, "fp16-gemm-sm90"}};
-  films.queries_of_pass = 256;
-  films.measured = app::MeasuredChoices{
-      {"NVIDIA H200", 5'120, 384, true},
-      {{{1, 32, "int8_scan_kept", false, true, 0, 0, 25.6e-6, 28.4e-6},
-        {32, 32, "int8_scan", true, true, 8, 0, 41e-6, 41e-6},
-        {1'024, 32, "gemm_topk_fp16", true, false, 0, 33'792, 205e-6, 210e-6}},
-       64,
-       256}};
+  films.measured =
+      backend::MeasuredChoices{{"NVIDIA H200", 5'120, 384, true},
+                               {{{1, 32, "int8_scan_kept", false, true, 0, 1, 25.6e-6, 28.4e-6},
+                                 {32, 32, "", false, false, 0, 1, 41e-6, 41e-6},
+                                 {1'024, 32, "gemm_topk_fp16", true, false, 0, 4, 205e-6, 210e-6}},
+                                64,
+                                256}};
   app::GpuCollectionRates songs;
   songs.name = "songs";
   songs.why_not = "the collection takes 9.0 GiB";
@@ -118,17 +117,21 @@ TEST(TuneCommandTest, ShowsTheRatesOfAGpuAndThePassesItChose) {
   EXPECT_THAT(text, HasSubstr("\nNVIDIA H200\n"));
   EXPECT_THAT(text, ContainsRegex(" 1 +25,000 +0.040 +int8-scan-kept-sm90\n"));
   EXPECT_THAT(text, ContainsRegex(" 256 +1,600,000 +0.160 +fp16-gemm-sm90\n"));
-  EXPECT_THAT(text, HasSubstr("films: passes that the card found faster than the rules, 2 of 3 "
+  EXPECT_THAT(text, HasSubstr("films: passes that are faster than the rules' pass, in 2 of 3 "
                               "classes\n"));
   EXPECT_THAT(text, ContainsRegex("1 +32 +25.6 +28.4 +int8_scan_kept, finish in steps, mapped\n"));
   EXPECT_THAT(text, ContainsRegex("1,024 +32 +205.0 +210.0 +gemm_topk_fp16, one finish, copied, "
-                                  "tiles of 33,792\n"));
-  EXPECT_THAT(text, HasSubstr("a pass over films takes 256 queries from the next serve on\n"));
+                                  "tiles 4 times as long\n"));
+  EXPECT_THAT(text, HasSubstr("a pass over films takes 256 queries from the next load on\n"));
   EXPECT_THAT(text, HasSubstr("songs is not on the GPU: the collection takes 9.0 GiB\n"));
   const json gpu = json::parse(TuneJson(report, kToCache))["gpu"];
+  report.gpu.collections[0].measured->choices.passes = {
+      {32, 32, "", false, false, 0, 1, 41e-6, 41e-6}};
+  EXPECT_THAT(TuneText(report, kToCache, Terminal{}),
+              HasSubstr("films: the rules' pass is the fastest in each of 1 classes of batches\n"));
   EXPECT_EQ(gpu["device"], "NVIDIA H200");
   EXPECT_EQ(gpu["collections"][0]["rates"][1]["queries"], 256);
-  EXPECT_EQ(gpu["collections"][0]["queries_of_pass"], 256);
+  EXPECT_EQ(gpu["collections"][0]["sufficient_batch"], 256);
   EXPECT_EQ(gpu["collections"][0]["passes"].size(), 3U);
 }
 

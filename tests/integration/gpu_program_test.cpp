@@ -135,9 +135,9 @@ TEST(GpuProgramTest, TuneMeasuresTheGpuThatServeUses) {
   const std::string file = (scratch.path() / "tuning.json").string();
   ServerProcess::Circumstances tune = On(machine);
   tune.command = "tune";
-  ServerProcess measured({std::string("films=") + kFilmsFolder, "--batch", "4", "--duration", "1s",
-                          "--output", file},
-                         tune);
+  ServerProcess measured(
+      {std::string("films=") + kFilmsFolder, "--batch", "4", "--duration", "1s", "--output", file},
+      tune);
   ASSERT_EQ(measured.AwaitExit(), 0) << measured.output();
   EXPECT_THAT(measured.output(), HasSubstr("Emulated CUDA device\n"));
   EXPECT_THAT(measured.output(), testing::ContainsRegex("films, queries at once +queries/s +ms"));

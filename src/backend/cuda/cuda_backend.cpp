@@ -29,7 +29,7 @@ class CudaIndex final : public SegmentIndex {
   std::size_t row_count() const override { return rows_->host().rows.row_count(); }
   std::size_t dim() const override { return rows_->host().rows.dim(); }
   std::string_view engine() const override { return name_; }
-  std::uint32_t queries_of_pass() const override { return rows_->choices().queries_of_pass(); }
+  std::uint32_t sufficient_batch() const override { return rows_->choices().sufficient_batch(); }
   std::optional<ResidentPlan> Resident() const override {
     ResidentPlan plan;
     plan.device_bytes = rows_->device_bytes();

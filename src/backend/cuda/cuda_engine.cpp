@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +19,8 @@
 namespace simile::backend::cuda {
 namespace {
 
-// The row count that choices are kept under: its three leading bits, rounded up.
+// Rounded up to eighths of the power of two below it: collections of nearly the same size share an
+// entry.
 unsigned RoundedRows(unsigned row_count) {
   const unsigned step = std::max(std::bit_floor(row_count) / 8, 1U);
   return (row_count + step - 1) / step * step;
@@ -74,9 +76,9 @@ absl::Status CudaEngine::OpenWorkspace() {
 
 template <class Work>
 absl::Status CudaEngine::WithWorkspace(Work work) {
-  ++waiting_;
+  ++calls_waiting_;
   const std::lock_guard lock(mutex_);
-  --waiting_;
+  --calls_waiting_;
   if (failed_batch_may_run_) {
     if (absl::Status status = AwaitFailedBatch(); !status.ok()) return status;
   }
@@ -127,47 +129,83 @@ absl::Status CudaEngine::ChoosePasses(ResidentRows& rows) {
   GpuChoices known;
   if (choice_store_ != nullptr) known = choice_store_->Read(key);
   PassChoices choices(known);
-  if (choice_time_ > choice_time_.zero()) MeasureWhatIsLeft(rows, choices);
+  if (choice_time_ > choice_time_.zero()) {
+    try {
+      MeasureMissingClasses(rows, choices);
+    } catch (const std::bad_alloc&) {  // the rules decide what is not measured
+    }
+  }
   if (device_.lost()) return device_.WhyLost();
-  GpuChoices now = choices.ToKeep();
+  const GpuChoices now = choices.ToKeep();
   if (choice_store_ != nullptr && now != known) choice_store_->Write(key, now);
   rows.set_choices(std::move(choices));
   return absl::OkStatus();
 }
 
-void CudaEngine::MeasureWhatIsLeft(ResidentRows& rows, PassChoices& choices) {
+void CudaEngine::MeasureMissingClasses(ResidentRows& rows, PassChoices& choices) {
   const Clock::TimePoint end = clock_.Now() + choice_time_;
-  PassTimer timer(device_, rows, clock_);
-  // A trial on the workspace, if there is time for one.
+  const auto must_stop = [&] { return calls_waiting_ > 0 || clock_.Now() >= end; };
+  WorkspaceSize size;
+  std::uint64_t number = 0;  // of the workspace that passes are planned for
+  {
+    const std::lock_guard lock(mutex_);
+    if (!workspace_) return;
+    size = workspace_->size();
+    number = workspace_->number();
+  }
+  PassTimer timer(device_, rows, clock_, must_stop);
+  // A trial, if there is time for one.
   const auto run = [&](auto time) {
     Trial trial;
-    if (waiting_ > 0 || clock_.Now() >= end) return trial;
-    const absl::Status status = WithWorkspace([&](Workspace& workspace) { trial = time(workspace); });
-    if (!status.ok()) trial = {};
-    return trial;
+    if (must_stop()) return trial;
+    const absl::Status status =
+        TryOnWorkspace(number, [&](Workspace& workspace) { trial = time(workspace); });
+    // A call that one variant makes in vain says nothing about others.
+    if (absl::IsInternal(status) && !device_.lost()) return Trial{Trial::End::kUnproven, 0};
+    return status.ok() ? trial : Trial();
   };
-  const ChoiceTask task{
-      .card = device_.traits(),
-      .tuning = tuning_,
-      .workspace = sizes_[next_size_],
-      .segment = rows.size(),
-      .demand =
-          [&](const PassClass& of) {
-            return DemandOf(rows, of.queries_max, of.hits_timed, of.hits_timed, true);
-          },
-      .time =
-          [&](const PassPlan& plan, const PassClass& of) {
-            return run([&](Workspace& workspace) {
-              return timer.Time(workspace, plan, of.queries_max, of.hits_timed);
-            });
-          },
-      .time_filtered =
-          [&](unsigned one_row_in, bool as_list) {
-            return run([&](Workspace& workspace) {
-              return timer.TimeFiltered(workspace, tuning_, one_row_in, as_list);
-            });
-          }};
-  MeasureChoices(task, choices);
+  MeasureChoices({.card = device_.traits(),
+                  .tuning = tuning_,
+                  .workspace = size,
+                  .segment = rows.size(),
+                  .demand =
+                      [&](const PassClass& each) {
+                        return DemandOf(rows, each.queries_max, each.hits_timed, each.hits_timed,
+                                        true);
+                      },
+                  .time =
+                      [&](const PassPlan& plan, const PassClass& each) {
+                        return run([&](Workspace& workspace) {
+                          return timer.Time(workspace, plan, each.queries_max, each.hits_timed);
+                        });
+                      },
+                  .time_filtered =
+                      [&](unsigned one_row_in, bool as_list) {
+                        return run([&](Workspace& workspace) {
+                          return timer.TimeFiltered(workspace, tuning_, one_row_in, as_list);
+                        });
+                      }},
+                 choices);
+}
+
+// Unlike WithWorkspace it never takes a smaller workspace: passes were planned for this one.
+template <class Work>
+absl::Status CudaEngine::TryOnWorkspace(std::uint64_t number, Work work) {
+  const std::lock_guard lock(mutex_);
+  if (failed_batch_may_run_ || !workspace_ || workspace_->number() != number) {
+    return absl::UnavailableError("the workspace is another one");
+  }
+  absl::Status status = device_.Guard([&] {
+    device_.Enter();
+    work(*workspace_);
+  });
+  if (status.ok()) {
+    device_.BatchWasInTime();
+    return status;
+  }
+  failed_batch_may_run_ = true;
+  if (!absl::IsDeadlineExceeded(status)) static_cast<void>(AwaitFailedBatch());
+  return status;
 }
 
 const std::string& CudaEngine::NameFor(const ResidentRows& rows) const {

@@ -40,8 +40,8 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   // one exceeds the memory that may be taken, with the bytes needed and free.
   absl::Status OpenWorkspace();
 
-  // Sets the segment's choices: those that the store has, and what is measured of the others within
-  // GpuOptions::choice_time. Searches come first: the measurement ends when one has to wait.
+  // Sets the segment's choices. The store's choices come first. The device measures the missing
+  // classes for GpuOptions::choice_time, and stops where a search has to wait.
   // Errors: the device is lost. REQUIRES: no search of these rows has begun.
   absl::Status ChoosePasses(ResidentRows& rows);
 
@@ -62,7 +62,10 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   template <class Work>
   absl::Status WithWorkspace(Work work);
   absl::Status AwaitFailedBatch();
-  void MeasureWhatIsLeft(ResidentRows& rows, PassChoices& choices);
+  void MeasureMissingClasses(ResidentRows& rows, PassChoices& choices);
+  //   number  of the workspace
+  template <class Work>
+  absl::Status TryOnWorkspace(std::uint64_t number, Work work);
 
   const GpuTuning tuning_;
   const std::chrono::milliseconds choice_time_;
@@ -70,7 +73,7 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   const Clock& clock_;
   Device device_;
   const StrategyNames names_;
-  std::atomic<unsigned> waiting_{0};        // calls for the mutex
+  std::atomic<unsigned> calls_waiting_{0};  // for mutex_
   std::mutex mutex_;                        // guards all below, and the segments that batches use
   const std::vector<WorkspaceSize> sizes_;  // from the configured one to the smallest
   std::size_t next_size_ = 0;               // of the workspace, or the next to try

@@ -51,7 +51,7 @@ constexpr KernelVariant Kept(std::string_view name, std::string_view engine, uns
                              KernelVariant variant) {
   variant.name = name;
   variant.engine = engine;
-  variant.use = VariantUse::kMeasured;
+  variant.needs_choice = true;
   variant.form = ScanForm::kKept;
   variant.queries_max = queries_max;
   return variant;

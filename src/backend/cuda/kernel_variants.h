@@ -20,19 +20,15 @@ enum class PassStrategy : std::uint8_t {
 // Whether one launch of ours reads the rows, in the way of kernels/row_scan.h.
 constexpr bool IsScan(PassStrategy strategy) { return strategy != PassStrategy::kGemm; }
 
-// Whether the rules of PlanPass may choose a variant, or only times that the card itself measured
-// (pass_choices.h).
-enum class VariantUse : std::uint8_t { kServed, kMeasured };
-
 // One implementation of a pass over the fp16 or int8 rows.
 struct KernelVariant {
   std::string_view name;    // "row_scan_ring", as tests and benches print it
   std::string_view engine;  // "fp16-scan", as receipts do, with the architecture behind it
   PassStrategy strategy;
-  int code_min;          // 80 for sm_80: what the card runs must be code for it or later
-  unsigned queries_max;  // of a batch
-  unsigned stride_max;   // padded dimensions
-  VariantUse use = VariantUse::kServed;
+  int code_min;               // 80 for sm_80: what the card runs must be code for it or later
+  unsigned queries_max;       // of a batch
+  unsigned stride_max;        // padded dimensions
+  bool needs_choice = false;  // only a PassChoice selects it, never the rules
   // Of scans, as kernels/row_scan.h declares them; null for kGemm, whose products are cuBLAS's.
   kernels::ScanForm form = kernels::ScanForm::kPlain;
   kernels::RowScanShape (*shape)(kernels::ScanForm form, unsigned stride, unsigned batch,
@@ -49,9 +45,9 @@ struct KernelVariant {
   }
 };
 
-// All variants, preferred first: a pass uses the first served one whose limits admit the card, the
-// segment and the batch, and for which PlanPass finds a plan. To add one: its .cu file and a row
-// here.
+// All variants, preferred first. By the rules a pass uses the first one without needs_choice whose
+// limits admit the card, the segment and the batch, and for which PlanPass finds a plan. To add
+// one: its .cu file and a row here.
 std::span<const KernelVariant> KernelVariants();
 
 // The preferred fused scan over fp16 rows where code for this architecture runs, and whether there

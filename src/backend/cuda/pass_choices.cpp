@@ -9,7 +9,7 @@
 namespace simile::backend::cuda {
 namespace {
 
-// Larger batches take several passes, each of at most so many queries.
+// A pass holds at most this many queries; larger batches take several passes.
 constexpr unsigned kLargestBatch = 1'024;
 constexpr std::array<unsigned, 8> kBatches{1, 32, kLargestBatch, 64, 128, 8, 16, 256};
 
@@ -26,54 +26,54 @@ constexpr auto kClasses = [] {
   return classes;
 }();
 
-// A choice must be faster than the rules' by this share: less is noise.
+// A choice must take this share less time than the rules' pass: a smaller gain is noise.
 constexpr double kGain = 0.03;
-// Times of one plan that differ by more were not of a card that rests.
-constexpr double kDrift = 0.25;
-
-// A variant this much slower than the fastest is not tried in other forms. On an H200 no form of
-// finish, exchange, gate or tile took a third off a pass.
-constexpr double kHopeless = 1.5;
+// If two times of one plan differ by more than this share, another program uses the card.
+constexpr double kTimesDiffer = 0.25;
+// Forms are tried only for variants that take at most this multiple of the fastest time. On an H200
+// no form of finish, exchange, gate or tile took a third off a pass.
+constexpr double kFormsTriedWithin = 1.5;
 
 constexpr std::array<unsigned, 4> kSecondGates{0, 4, 8, 16};
-constexpr std::array<unsigned, 3> kHalvesOfTile{1, 4, 8};
-// The rows that pass a filter: one in so many. Rarer ones are lists whatever is measured.
-constexpr std::array<unsigned, 5> kListShares{128, 64, 32, 16, 8};
+constexpr std::array<double, 3> kTileFactors{0.5, 2, 4};
+// Filters that are timed: one row in this many passes. A place for a filter holds no longer list
+// (FilterCache).
+constexpr std::array<unsigned, 3> kListShares{128, 64, 32};
 
 // The trials of one class.
 class ClassTrials {
  public:
-  ClassTrials(const ChoiceTask& task, const PassClass& of)
-      : task_(task), class_(of), demand_(task.demand(of)) {}
+  ClassTrials(const ChoiceTask& task, const PassClass& batch_class)
+      : task_(task), class_(batch_class), demand_(task.demand(batch_class)) {}
 
+  // Empty where the rules have no pass for the whole class, or the trials were stopped.
+  std::optional<MeasuredPass> Run() {
+    const auto planned =
+        PlanPass(task_.card, task_.tuning, task_.workspace, task_.segment, demand_);
+    if (!planned || planned->slots < demand_.queries) return std::nullopt;
+    const std::optional<double> before = Time(*planned);
+    if (!before) return std::nullopt;
+    fastest_ = {ChoiceOf(*planned), *before};
+    const Timed rules = fastest_;
+    TryForms(rules);
+    TryOtherVariants(*rules.choice.variant);
+    const std::optional<double> after = Time(*planned);
+    if (!after) return std::nullopt;
+    const auto [least, most] = std::minmax(*before, *after);
+    if (most > (1 + kTimesDiffer) * least) stopped_ = true;
+    if (stopped_) return std::nullopt;
+    if (fastest_.seconds > (1 - kGain) * least) return MeasuredPass{std::nullopt, least, least};
+    return MeasuredPass{fastest_.choice, fastest_.seconds, least};
+  }
+
+  bool stopped() const { return stopped_; }
+
+ private:
   struct Timed {
     PassChoice choice;
     double seconds = 0;
   };
 
-  // False where the rules have no pass that answers the class, and where the trials are stopped.
-  bool Run() {
-    const auto planned = PlanPass(task_.card, task_.tuning, task_.workspace, task_.segment, demand_);
-    if (!planned || planned->slots < demand_.queries) return false;
-    const std::optional<double> before = Time(*planned);
-    if (!before) return false;
-    rules_ = {ChoiceOf(*planned), *before};
-    best_ = rules_;
-    TryForms(rules_);
-    TryOtherVariants();
-    const std::optional<double> after = Time(*planned);
-    if (!after) return false;
-    const auto [least, most] = std::minmax(*before, *after);
-    if (most > (1 + kDrift) * least) stopped_ = true;
-    if (best_.seconds > (1 - kGain) * least) best_ = rules_;
-    return !stopped_;
-  }
-
-  bool stopped() const { return stopped_; }
-  const Timed& best() const { return best_; }
-  const Timed& rules() const { return rules_; }
-
- private:
   std::optional<double> Time(const PassPlan& plan) {
     if (stopped_) return std::nullopt;
     const Trial trial = task_.time(plan, class_);
@@ -85,73 +85,84 @@ class ClassTrials {
   std::optional<PassPlan> PlanOf(const KernelVariant& variant, const PassChoice* choice) const {
     PassDemand demand = demand_;
     demand.choice = choice;
-    auto plan = PlanVariant(variant, task_.card, task_.tuning, task_.workspace, task_.segment,
-                            demand);
+    auto plan =
+        PlanVariant(variant, task_.card, task_.tuning, task_.workspace, task_.segment, demand);
     if (plan && plan->slots < demand.queries) plan.reset();
     return plan;
   }
 
-  void TryOtherVariants() {
+  void TryOtherVariants(const KernelVariant& of_rules) {
     for (const KernelVariant& variant : KernelVariants()) {
-      if (&variant == rules_.choice.variant) continue;
+      if (&variant == &of_rules) continue;
       const auto plan = PlanOf(variant, nullptr);
       if (!plan) continue;
       const std::optional<double> seconds = Time(*plan);
       if (!seconds) continue;
       const Timed plain{ChoiceOf(*plan), *seconds};
-      if (plain.seconds < best_.seconds) best_ = plain;
-      if (plain.seconds <= kHopeless * best_.seconds) TryForms(plain);
+      if (plain.seconds < fastest_.seconds) fastest_ = plain;
+      if (plain.seconds <= kFormsTriedWithin * fastest_.seconds) TryForms(plain);
     }
   }
 
   // Changes one part of the form after the other, and keeps what is faster.
   void TryForms(const Timed& plain) {
-    Timed fastest = plain;
+    Timed best = plain;
     const auto with = [&](auto part, auto value) {
-      PassChoice other = fastest.choice;
+      PassChoice other = best.choice;
       other.*part = value;
-      Try(other, fastest);
+      Try(other, best);
     };
     with(&PassChoice::finishes_in_one_launch, !plain.choice.finishes_in_one_launch);
     with(&PassChoice::is_mapped, !plain.choice.is_mapped);
-    if (plain.choice.tile_rows == 0) {
+    if (IsScan(plain.choice.variant->strategy)) {
       for (const unsigned share : kSecondGates) with(&PassChoice::second_gate_share, share);
     } else {
-      for (const unsigned halves : kHalvesOfTile) {
-        const unsigned granules = plain.choice.tile_rows / kernels::kTileGranule * halves / 2;
-        with(&PassChoice::tile_rows, std::max(granules, 1U) * kernels::kTileGranule);
-      }
+      for (const double factor : kTileFactors) with(&PassChoice::tile_factor, factor);
     }
-    if (fastest.seconds < best_.seconds) best_ = fastest;
+    if (best.seconds < fastest_.seconds) fastest_ = best;
   }
 
-  void Try(const PassChoice& choice, Timed& fastest) {
+  void Try(const PassChoice& choice, Timed& best) {
     const auto plan = PlanOf(*choice.variant, &choice);
-    // A part that the variant does not admit leads back to what is known.
-    if (!plan || ChoiceOf(*plan) == fastest.choice) return;
+    const auto known = PlanOf(*choice.variant, &best.choice);
+    // A part that the variant does not admit leads to the plan that is known.
+    if (!plan || !known || IsSame(*plan, *known)) return;
     const std::optional<double> seconds = Time(*plan);
-    if (seconds && *seconds < fastest.seconds) fastest = {ChoiceOf(*plan), *seconds};
+    if (seconds && *seconds < best.seconds) best = {choice, *seconds};
+  }
+
+  static bool IsSame(const PassPlan& one, const PassPlan& other) {
+    return ChoiceOf(one) == ChoiceOf(other) && one.tile_rows == other.tile_rows;
   }
 
   const ChoiceTask& task_;
   const PassClass& class_;
   const PassDemand demand_;
   bool stopped_ = false;
-  Timed rules_;
-  Timed best_;
+  Timed fastest_;
 };
 
 // Lists win where few rows pass: walks from few rows to many until a list is slower.
-void MeasureGatherShare(const ChoiceTask& task, PassChoices& choices) {
+// Returns false where the trials were stopped.
+bool MeasureGatherShare(const ChoiceTask& task, PassChoices& choices) {
   unsigned share = 2 * kListShares.front();
   for (const unsigned one_row_in : kListShares) {
     const Trial list = task.time_filtered(one_row_in, true);
     const Trial mask = task.time_filtered(one_row_in, false);
-    if (list.end != Trial::End::kTimed || mask.end != Trial::End::kTimed) return;
-    if (list.seconds > mask.seconds) break;
+    if (list.end == Trial::End::kStopped || mask.end == Trial::End::kStopped) return false;
+    const bool list_wins = list.end == Trial::End::kTimed && mask.end == Trial::End::kTimed &&
+                           list.seconds <= mask.seconds;
+    if (!list_wins) break;
     share = one_row_in;
   }
   choices.set_gather_share(share);
+  return true;
+}
+
+// Whether a trial can have led to it: a file may hold anything.
+bool IsKnown(const GpuPassChoice& kept) {
+  return std::ranges::count(kSecondGates, kept.second_gate_share) > 0 &&
+         (kept.tile_factor == 1 || std::ranges::count(kTileFactors, kept.tile_factor) > 0);
 }
 
 }  // namespace
@@ -160,31 +171,42 @@ std::span<const PassClass> PassClasses() { return kClasses; }
 
 PassChoices::PassChoices(const GpuChoices& kept) : PassChoices() {
   gather_share_ = kept.gather_share;
-  queries_of_pass_ = kept.queries_of_pass;
+  sufficient_batch_ = kept.sufficient_batch;
   for (const GpuPassChoice& pass : kept.passes) {
     const auto of = std::ranges::find_if(kClasses, [&](const PassClass& each) {
       return each.queries_max == pass.queries_max && each.hits_max == pass.hits_max;
     });
     const auto variant = std::ranges::find(KernelVariants(), pass.variant, &KernelVariant::name);
-    if (of == kClasses.end() || variant == KernelVariants().end()) continue;
-    Set(static_cast<std::size_t>(of - kClasses.begin()),
-        {&*variant, pass.finishes_in_one_launch, pass.is_mapped, pass.second_gate_share,
-         pass.tile_rows},
-        pass.seconds, pass.rules_seconds);
+    const bool is_of_rules = pass.variant.empty();
+    if (of == kClasses.end() || !IsKnown(pass)) continue;
+    if (!is_of_rules && variant == KernelVariants().end()) continue;
+    MeasuredPass measured{std::nullopt, pass.seconds, pass.rules_seconds};
+    if (!is_of_rules) {
+      measured.choice = {&*variant, pass.finishes_in_one_launch, pass.is_mapped,
+                         pass.second_gate_share, pass.tile_factor};
+    }
+    Set(static_cast<std::size_t>(of - kClasses.begin()), measured);
   }
 }
 
 GpuChoices PassChoices::ToKeep() const {
   GpuChoices kept;
   kept.gather_share = gather_share_;
-  kept.queries_of_pass = queries_of_pass_;
+  kept.sufficient_batch = sufficient_batch_;
   for (std::size_t i = 0; i < by_class_.size(); ++i) {
     if (!by_class_[i]) continue;
-    const auto& [choice, seconds, rules_seconds] = *by_class_[i];
-    kept.passes.push_back({kClasses[i].queries_max, kClasses[i].hits_max,
-                           std::string(choice.variant->name), choice.finishes_in_one_launch,
-                           choice.is_mapped, choice.second_gate_share, choice.tile_rows, seconds,
-                           rules_seconds});
+    const MeasuredPass& measured = *by_class_[i];
+    GpuPassChoice& pass = kept.passes.emplace_back();
+    pass.queries_max = kClasses[i].queries_max;
+    pass.hits_max = kClasses[i].hits_max;
+    pass.seconds = measured.seconds;
+    pass.rules_seconds = measured.rules_seconds;
+    if (!measured.choice) continue;
+    pass.variant = measured.choice->variant->name;
+    pass.finishes_in_one_launch = measured.choice->finishes_in_one_launch;
+    pass.is_mapped = measured.choice->is_mapped;
+    pass.second_gate_share = measured.choice->second_gate_share;
+    pass.tile_factor = measured.choice->tile_factor;
   }
   return kept;
 }
@@ -202,18 +224,18 @@ const PassChoice* PassChoices::Find(unsigned queries, unsigned hits_max) const {
     }
   }
   if (found == by_class_.size() || !by_class_[found]) return nullptr;
-  return &by_class_[found]->choice;
+  const std::optional<PassChoice>& choice = by_class_[found]->choice;
+  return choice ? &*choice : nullptr;
 }
 
 void MeasureChoices(const ChoiceTask& task, PassChoices& choices) {
   for (std::size_t i = 0; i < kClasses.size(); ++i) {
     // After the shortest answers, and before the classes that take the most time.
-    if (i == kBatches.size() && choices.gather_share() == 0) MeasureGatherShare(task, choices);
+    const bool is_next = i == kBatches.size() && choices.gather_share() == 0;
+    if (is_next && !MeasureGatherShare(task, choices)) return;
     if (choices.Has(i) || kClasses[i].queries_max > task.segment.row_count) continue;
     ClassTrials trials(task, kClasses[i]);
-    if (trials.Run()) {
-      choices.Set(i, trials.best().choice, trials.best().seconds, trials.rules().seconds);
-    }
+    if (const auto measured = trials.Run()) choices.Set(i, *measured);
     if (trials.stopped()) return;
   }
 }

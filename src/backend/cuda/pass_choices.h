@@ -11,7 +11,7 @@
 
 namespace simile::backend::cuda {
 
-// Batches that share a choice: of up to so many queries, which want up to so many hits each.
+// Batches that share a choice: at most queries_max queries, each for at most hits_max hits.
 struct PassClass {
   unsigned queries_max = 0;
   unsigned hits_max = 0;
@@ -19,6 +19,13 @@ struct PassClass {
 };
 // The most frequent ones first: they are timed in this order.
 std::span<const PassClass> PassClasses();
+
+// What was measured about one class.
+struct MeasuredPass {
+  std::optional<PassChoice> choice;  // empty where the rules' pass is the fastest
+  double seconds = 0;                // that the fastest pass takes
+  double rules_seconds = 0;          // that the rules' pass takes
+};
 
 // What was measured about the passes over one segment. Immutable once the segment is loaded.
 class PassChoices {
@@ -28,32 +35,22 @@ class PassChoices {
   explicit PassChoices(const GpuChoices& kept);
   GpuChoices ToKeep() const;
 
-  // The choice for a batch, null where its class was not measured; lives as long as this.
+  // The choice for a batch, null where the rules decide; lives as long as this.
   const PassChoice* Find(unsigned queries, unsigned hits_max) const;
   // As GpuTuning::gather_share; 0: not measured.
   unsigned gather_share() const { return gather_share_; }
   void set_gather_share(unsigned share) { gather_share_ = share; }
   // As SegmentIndex's: what `simile tune` found.
-  unsigned queries_of_pass() const { return queries_of_pass_; }
+  unsigned sufficient_batch() const { return sufficient_batch_; }
 
   bool Has(std::size_t index) const { return by_class_[index].has_value(); }
-  //   index          in PassClasses()
-  //   seconds        a pass takes by the choice
-  //   rules_seconds  by the rules of PlanPass
-  void Set(std::size_t index, const PassChoice& choice, double seconds, double rules_seconds) {
-    by_class_[index] = Measured{choice, seconds, rules_seconds};
-  }
+  //   index  in PassClasses()
+  void Set(std::size_t index, const MeasuredPass& measured) { by_class_[index] = measured; }
 
  private:
-  struct Measured {
-    PassChoice choice;
-    double seconds = 0;
-    double rules_seconds = 0;
-  };
-
-  std::vector<std::optional<Measured>> by_class_;  // [classes]
+  std::vector<std::optional<MeasuredPass>> by_class_;  // [classes]
   unsigned gather_share_ = 0;
-  unsigned queries_of_pass_ = 0;
+  unsigned sufficient_batch_ = 0;
 };
 
 // One pass on the device.
@@ -80,12 +77,8 @@ struct ChoiceTask {
   std::function<Trial(unsigned one_row_in, bool as_list)> time_filtered;
 };
 
-// Measures the classes that have no choice yet, until a trial is stopped. For a class it tries each
-// variant, and of those that are not far behind the other forms of finish and exchange, the second
-// gates and the lengths of tiles. Another choice than that of the rules is faster by 3 % at least.
-// Where the time by the rules differs by a quarter before and after the others, another program
-// uses the card, and what is not measured yet stays with the rules.
-// Cost: 10 to 30 trials a class.
+// Measures the classes that were not measured yet, until a trial is stopped. Each variant is timed,
+// then other forms of the variants that are nearly as fast. Cost: 10 to 30 trials a class.
 void MeasureChoices(const ChoiceTask& task, PassChoices& choices);
 
 }  // namespace simile::backend::cuda

@@ -161,6 +161,16 @@ bool FitsKept(const kernels::RowScanShape& shape, const CardTraits& card,
   return segment.row_count <= warps * kernels::kTilesKept * kScanTileRows;
 }
 
+// The groups of kept scores that have a tile: half blocks, of which the first ones of all blocks
+// are filled before the second ones.
+unsigned GroupsWithRows(const kernels::RowScanShape& shape, const CardTraits& card,
+                        const SegmentSize& segment) {
+  const unsigned tiles = (segment.row_count + kScanTileRows - 1) / kScanTileRows;
+  const unsigned of_first_groups = card.multiprocessors * (shape.warps / 2);
+  const unsigned in_second_groups = tiles - std::min(tiles, of_first_groups);
+  return std::min(tiles, card.multiprocessors) + std::min(in_second_groups, card.multiprocessors);
+}
+
 std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTraits& card,
                                     const GpuTuning& tuning, const WorkspaceSize& workspace,
                                     const SegmentSize& segment, const PassDemand& demand) {
@@ -191,7 +201,11 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   if (plan.slots == 0) return std::nullopt;
   plan.shape = variant.ShapeFor(segment.stride, plan.slots, card.shared_bytes_max);
   if (plan.shape.queries < plan.slots) return std::nullopt;
-  if (keeps_scores && !FitsKept(plan.shape, card, segment)) return std::nullopt;
+  if (keeps_scores &&
+      (!FitsKept(plan.shape, card, segment) ||
+       demand.reach_max > kRankShareMax * GroupsWithRows(plan.shape, card, segment))) {
+    return std::nullopt;
+  }
   plan.finishes_in_one_launch = FinishesInOneLaunch(choice, demand);
   plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max &&
                    (choice == nullptr || choice->is_mapped);
@@ -237,6 +251,12 @@ unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
   return static_cast<unsigned>(std::min(of_waves(waves), longest)) * kTileGranule;
 }
 
+// Whole granules, at least one.
+unsigned Times(double factor, unsigned tile_rows, unsigned longest) {
+  const auto rows = static_cast<unsigned>(factor * tile_rows) / kTileGranule * kTileGranule;
+  return std::clamp(rows, kTileGranule, longest);
+}
+
 // The sample of the first tile, and the expected hits. False where no rank is low enough.
 bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& plan,
                 double& hits) {
@@ -262,15 +282,16 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
                                  const SegmentSize& segment, const PassDemand& demand) {
   PassPlan plan;
   const PassChoice* const choice = ChoiceFor(variant, demand);
-  const unsigned tile_rows = choice != nullptr ? choice->tile_rows : tuning.tile_rows;
   plan.variant = &variant;
   plan.finishes_in_one_launch = FinishesInOneLaunch(choice, demand);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.capacity = demand.reach_max;  // a lower bound, replaced below
   unsigned slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   while (slots != 0) {
-    plan.tile_rows = tile_rows != 0 ? std::min(tile_rows, TileRowsMax(workspace, segment, slots))
-                                    : TileRows(card, workspace, segment, slots);
+    const unsigned longest = TileRowsMax(workspace, segment, slots);
+    plan.tile_rows = tuning.tile_rows != 0 ? std::min(tuning.tile_rows, longest)
+                                           : TileRows(card, workspace, segment, slots);
+    if (choice != nullptr) plan.tile_rows = Times(choice->tile_factor, plan.tile_rows, longest);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
     plan.capacity = HitCapacity(plan.RanksOf(demand.reach_max).first,
@@ -303,7 +324,7 @@ std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& 
   for (demand.queries = std::min(demand.queries, tuning.scan_queries_max); demand.queries != 0;
        demand.queries /= 2) {
     for (const KernelVariant& variant : KernelVariants()) {
-      if (!IsScan(variant.strategy) || variant.use != VariantUse::kServed ||
+      if (!IsScan(variant.strategy) || variant.needs_choice ||
           !Admits(variant, card, tuning, segment, demand) ||
           variant.ShapeFor(segment.stride, demand.queries, card.shared_bytes_max).queries == 0) {
         continue;
@@ -325,8 +346,7 @@ GateRanks PassPlan::RanksOf(std::size_t reach) const {
 }
 
 PassChoice ChoiceOf(const PassPlan& plan) {
-  return {plan.variant, plan.finishes_in_one_launch, plan.is_mapped, plan.second_gate_share,
-          plan.tile_rows};
+  return {plan.variant, plan.finishes_in_one_launch, plan.is_mapped, plan.second_gate_share, 1};
 }
 
 std::optional<PassPlan> WithSecondGate(PassPlan plan, unsigned row_count, unsigned one_row_in) {
@@ -362,7 +382,7 @@ std::optional<PassPlan> PlanPass(const CardTraits& card, const GpuTuning& tuning
     if (plan) return plan;
   }
   for (const KernelVariant& variant : KernelVariants()) {
-    if (variant.use != VariantUse::kServed) continue;
+    if (variant.needs_choice) continue;
     const auto plan = PlanVariant(variant, card, tuning, workspace, segment, demand);
     if (plan) return plan;
   }

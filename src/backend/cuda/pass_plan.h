@@ -36,7 +36,7 @@ struct PassPlan {
   unsigned sample_groups = 0;
   unsigned second_gate_share = 0;  // one row in this many sets a second gate; 0: there is none
   unsigned second_tiles = 0;       // that set it
-  double second_share = 0;    // of the rows
+  double second_share = 0;         // of the rows
   // GEMM and select
   unsigned tile_rows = 0;
   unsigned sample_rows = 0;
@@ -50,17 +50,18 @@ struct PassPlan {
   GateRanks RanksOf(std::size_t reach) const;
 };
 
-// How a pass runs, where its card's own times decided (pass_choices.h) and not the rules of
-// PlanPass. Each part goes as far as the batch and the workspace admit it.
+// How a pass runs where the card's own times decided (pass_choices.h), not the rules of PlanPass.
+// The plan departs from a part that the batch or the workspace does not admit.
 struct PassChoice {
   const KernelVariant* variant = nullptr;
   bool finishes_in_one_launch = false;
   bool is_mapped = false;
   unsigned second_gate_share = 0;  // as PassPlan's
-  unsigned tile_rows = 0;          // of GEMM
+  double tile_factor = 1;          // of the rules' tile
 
   friend bool operator==(const PassChoice&, const PassChoice&) = default;
 };
+// The choice that leads to this plan. tile_factor is 1.
 PassChoice ChoiceOf(const PassPlan& plan);
 
 // What a batch needs of its pass.

@@ -22,7 +22,8 @@ class CostEstimator {
     std::uint64_t values = 0;        // rows * dim
     std::uint32_t k_class = 0;       // KClassOf
     bool can_pause = true;           // whether a pass over it may be paused between its pieces
-    std::uint32_t searches_max = std::numeric_limits<std::uint32_t>::max();  // that suffice a pass
+    // The segments' sufficient batch; no limit where none was measured.
+    std::uint32_t pass_searches_max = std::numeric_limits<std::uint32_t>::max();
 
     bool IsLike(const Shape& other) const {
       return snapshot == other.snapshot && k_class == other.k_class;

@@ -48,11 +48,11 @@ Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
   return moment - now < kLongest ? moment - now : kLongest;
 }
 
-// The most searches of a pass that a segment asks for.
-std::uint32_t SearchesThatSuffice(const Snapshot& snapshot) {
+// The least sufficient batch of the segments; no limit where none was measured.
+std::uint32_t SufficientBatch(const Snapshot& snapshot) {
   std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   for (const auto& segment : snapshot.segments) {
-    const std::uint32_t wanted = segment->queries_of_pass();
+    const std::uint32_t wanted = segment->sufficient_batch();
     if (wanted > 0) least = std::min(least, wanted);
   }
   return least;
@@ -62,9 +62,9 @@ CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k) {
   return {.snapshot = &snapshot,
           .values = std::uint64_t{snapshot.row_count()} * snapshot.dim(),
           .k_class = CostEstimator::KClassOf(k, snapshot.row_count()),
-          .can_pause = std::ranges::all_of(
-              snapshot.segments, [](const auto& segment) { return segment->CanPause(); }),
-          .searches_max = SearchesThatSuffice(snapshot)};
+          .can_pause = std::ranges::all_of(snapshot.segments,
+                                           [](const auto& segment) { return segment->CanPause(); }),
+          .pass_searches_max = SufficientBatch(snapshot)};
 }
 
 Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator) {

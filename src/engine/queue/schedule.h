@@ -169,10 +169,11 @@ class Schedule {
   // How many searches the next pass of the group may have now.
   std::uint32_t SearchesOfPass(const Group& group, std::size_t which) const;
   void ChargePass(Group& group, const Slice& slice, double ms);
-  // How many searches take about as long as a slice.
+  // The most searches of a pass over this snapshot.
   std::uint32_t PassSearchesMax(const CostEstimator::Shape& shape) const {
-    return std::min(batch_searches_max_, shape.searches_max);
+    return std::min(batch_searches_max_, shape.pass_searches_max);
   }
+  // How many searches take about as long as a slice.
   std::uint32_t SearchesOfSlice(const CostEstimator::Shape& shape) const;
   // Decides how many searches take about as long as a slice, and how many a pass may have: not many
   // more than those of passes that were measured, because the estimates by which calls are admitted

@@ -1,4 +1,4 @@
-// Every variant of the kernel table, also those that only benches run, on the emulated device:
+// Every variant of the kernel table on the emulated device:
 // proven answers are the plain scan's.
 #include <gtest/gtest.h>
 

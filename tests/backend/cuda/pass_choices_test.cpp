@@ -75,10 +75,8 @@ class Chooser {
       for (const bool one_launch : {false, true}) {
         for (const bool mapped : {false, true}) {
           for (const unsigned share : {0U, 4U, 8U, 16U}) {
-            for (const unsigned halves : {1U, 2U, 4U, 8U}) {
-              const unsigned tile_rows =
-                  plain->tile_rows * halves / 2 / kernels::kTileGranule * kernels::kTileGranule;
-              const PassChoice choice{&variant, one_launch, mapped, share, tile_rows};
+            for (const double tile_factor : {0.5, 1.0, 2.0, 4.0}) {
+              const PassChoice choice{&variant, one_launch, mapped, share, tile_factor};
               demand.choice = &choice;
               const auto plan = PlanVariant(variant, card_, tuning_, workspace_, segment_, demand);
               if (plan && plan->slots >= demand.queries) plans.push_back(*plan);
@@ -98,18 +96,18 @@ class Chooser {
   }
   template <class Time>
   void Choose(Time time, PassChoices& choices) const {
-    MeasureChoices({.card = card_,
-                    .tuning = tuning_,
-                    .workspace = workspace_,
-                    .segment = segment_,
-                    .demand = [&](const PassClass& of) { return DemandOf(of); },
-                    .time = time,
-                    .time_filtered =
-                        [&](unsigned one_row_in, bool as_list) {
-                          return Trial{Trial::End::kTimed,
-                                       as_list ? 1.0 / one_row_in : 1.0 / least_list_};
-                        }},
-                   choices);
+    MeasureChoices(
+        {.card = card_,
+         .tuning = tuning_,
+         .workspace = workspace_,
+         .segment = segment_,
+         .demand = [&](const PassClass& of) { return DemandOf(of); },
+         .time = time,
+         .time_filtered =
+             [&](unsigned one_row_in, bool as_list) {
+               return Trial{Trial::End::kTimed, as_list ? 1.0 / one_row_in : 1.0 / least_list_};
+             }},
+        choices);
   }
   void set_least_list(unsigned share) { least_list_ = share; }
 
@@ -132,8 +130,8 @@ TEST(PassChoicesTest, TheFastestPassIsChosenInRandomTables) {
       const PassClass& of = PassClasses()[i];
       const auto by_rules = chooser.Planned(of, nullptr);
       if (!by_rules || by_rules->slots < of.queries_max) continue;
+      ASSERT_TRUE(choices.Has(i)) << "seed " << seed << ", class " << i;
       const PassChoice* const choice = choices.Find(of.queries_max, of.hits_timed);
-      ASSERT_NE(choice, nullptr) << "seed " << seed << ", class " << i;
       const double chosen = table.Of(*chooser.Planned(of, choice), of);
       double least = chosen;
       for (const PassPlan& plan : chooser.All(of)) least = std::min(least, table.Of(plan, of));
@@ -149,10 +147,9 @@ TEST(PassChoicesTest, ASmallGainIsNoise) {
     return Trial{Trial::End::kTimed, ChoiceOf(plan) == ChoiceOf(*by_rules) ? 1.0 : 0.98};
   });
   for (const PassClass& of : PassClasses()) {
-    const PassChoice* const choice = choices.Find(of.queries_max, of.hits_timed);
-    if (choice == nullptr) continue;
-    EXPECT_EQ(*choice, ChoiceOf(*chooser.Planned(of, nullptr)));
+    EXPECT_EQ(choices.Find(of.queries_max, of.hits_timed), nullptr);
   }
+  EXPECT_FALSE(choices.ToKeep().passes.empty());
 }
 
 TEST(PassChoicesTest, AFormThatLeavesQueriesUnansweredIsNotChosen) {
@@ -162,7 +159,7 @@ TEST(PassChoicesTest, AFormThatLeavesQueriesUnansweredIsNotChosen) {
     return Trial{Trial::End::kTimed, plan.variant->name == "int8_scan_kept" ? 1e-6 : 1e-3};
   });
   EXPECT_EQ(choices.Find(1, 10)->variant->name, "int8_scan_kept");
-  EXPECT_EQ(choices.Find(32, 10)->variant->name, "int8_scan");
+  EXPECT_EQ(choices.Find(32, 10), nullptr) << "the rules' pass is the fastest";
 }
 
 // Another program's work makes times longer between the first trial of a class and its last.
@@ -200,7 +197,7 @@ TEST(PassChoicesTest, ListsAreUsedAsLongAsTheyAreFaster) {
   const auto time = [](const PassPlan&, const PassClass&) {
     return Trial{Trial::End::kTimed, 1e-4};
   };
-  for (const unsigned share : {8U, 16U, 64U, 128U, 256U}) {
+  for (const unsigned share : {32U, 64U, 128U, 256U}) {
     chooser.set_least_list(share);
     EXPECT_EQ(chooser.Choose(time).gather_share(), share);
   }
@@ -210,10 +207,11 @@ TEST(PassChoicesTest, ABatchHasTheChoiceOfItsClass) {
   PassChoices choices;
   EXPECT_EQ(choices.Find(1, 10), nullptr);
   for (std::size_t i = 0; i < PassClasses().size(); ++i) {
-    choices.Set(i, {&KernelVariants()[0], false, false, 0, static_cast<unsigned>(i)}, 1, 1);
+    choices.Set(i,
+                {PassChoice{&KernelVariants()[0], false, false, 0, static_cast<double>(i)}, 1, 1});
   }
   const auto class_of = [&](unsigned queries, unsigned hits) {
-    return PassClasses()[choices.Find(queries, hits)->tile_rows];
+    return PassClasses()[static_cast<std::size_t>(choices.Find(queries, hits)->tile_factor)];
   };
   EXPECT_EQ(class_of(1, 1).queries_max, 1U);
   EXPECT_EQ(class_of(2, 10).queries_max, 8U);
@@ -222,18 +220,28 @@ TEST(PassChoicesTest, ABatchHasTheChoiceOfItsClass) {
   EXPECT_EQ(class_of(1, 32).hits_max, 32U);
   EXPECT_EQ(class_of(1, 33).hits_max, 128U);
   EXPECT_EQ(class_of(33, 129).hits_timed, 1'000U);
-  EXPECT_EQ(PassChoices(choices.ToKeep()).ToKeep(), choices.ToKeep());
 }
 
 TEST(PassChoicesTest, WhatAnotherReleaseKeptIsLeftOutWhereItIsUnknown) {
   GpuChoices kept;
-  kept.passes.push_back({1, 32, "a_variant_that_is_gone", true, true, 0, 0, 1, 1});
-  kept.passes.push_back({7, 32, "row_scan_ring", true, true, 0, 0, 1, 1});
-  kept.passes.push_back({8, 32, "row_scan_ring", true, true, 0, 0, 1, 1});
+  kept.passes = {{1, 32, "a_variant_that_is_gone", true, true, 0, 1, 1, 1},
+                 {7, 32, "row_scan_ring", true, true, 0, 1, 1, 1},
+                 {16, 32, "row_scan_ring", true, true, 3, 1, 1, 1},
+                 {32, 32, "gemm_topk_fp16", true, true, 0, 0.3, 1, 1},
+                 {8, 32, "row_scan_ring", true, true, 8, 1, 1, 2},
+                 {64, 32, "", false, false, 0, 1, 1, 1},
+                 {128, 32, "gemm_topk_fp16", false, false, 0, 4, 1, 2}};
+  kept.gather_share = 64;
+  kept.sufficient_batch = 256;
   const PassChoices choices(kept);
   EXPECT_EQ(choices.Find(1, 10), nullptr);
+  EXPECT_EQ(choices.Find(64, 10), nullptr) << "by the rules";
   EXPECT_EQ(choices.Find(8, 10)->variant->name, "row_scan_ring");
-  EXPECT_EQ(choices.ToKeep().passes.size(), 1U);
+  const GpuChoices again = choices.ToKeep();
+  ASSERT_EQ(again.passes.size(), 3U);
+  EXPECT_EQ(PassChoices(again).ToKeep(), again);
+  EXPECT_EQ(again.gather_share, 64U);
+  EXPECT_EQ(again.sufficient_batch, 256U);
 }
 
 constexpr const char* kCard = "Emulated CUDA device";
@@ -253,6 +261,17 @@ class Store final : public GpuChoiceStore {
   GpuSegmentKey known;
   GpuChoices choices;
   unsigned reads = 0, writes = 0;
+};
+
+// A millisecond passes whenever somebody looks.
+class BusyClock final : public Clock {
+ public:
+  TimePoint Now() const override { return TimePoint(std::chrono::milliseconds(++milliseconds_)); }
+  std::chrono::system_clock::time_point WallNow() const override { return {}; }
+  int milliseconds() const { return milliseconds_; }
+
+ private:
+  mutable std::atomic<int> milliseconds_{0};
 };
 
 class LoadTest : public ::testing::Test {
@@ -308,8 +327,8 @@ class LoadTest : public ::testing::Test {
 };
 
 TEST_F(LoadTest, MeasuresWhatTheStoreDoesNotKnow) {
-  constexpr std::chrono::milliseconds kMore{1'500};
-  Open(kMore);
+  BusyClock clock;
+  Open(std::chrono::seconds(2), &clock);
   const auto first = Load();
   ASSERT_EQ(store_.writes, 1U);
   EXPECT_EQ(store_.known.card, kCard);
@@ -328,20 +347,7 @@ TEST_F(LoadTest, MeasuresWhatTheStoreDoesNotKnow) {
                                  known.passes));
 }
 
-// A millisecond passes whenever somebody looks.
-class BusyClock final : public Clock {
- public:
-  TimePoint Now() const override {
-    return TimePoint(std::chrono::milliseconds(++milliseconds_));
-  }
-  std::chrono::system_clock::time_point WallNow() const override { return {}; }
-  int milliseconds() const { return milliseconds_; }
-
- private:
-  mutable std::atomic<int> milliseconds_{0};
-};
-
-TEST_F(LoadTest, TakesTheTimeThatItMayAndOneTrial) {
+TEST_F(LoadTest, EndsWithinTheTimeAndOneTrial) {
   BusyClock clock;
   const auto time_of_load = [&](std::chrono::milliseconds choice_time) {
     Open(choice_time, &clock);
@@ -355,7 +361,7 @@ TEST_F(LoadTest, TakesTheTimeThatItMayAndOneTrial) {
   EXPECT_LE(with, without + 300);
 }
 
-TEST_F(LoadTest, TakesNoTimeWithoutAny) {
+TEST_F(LoadTest, MeasuresNothingWhenTheTimeIsZero) {
   Open(std::chrono::milliseconds(0));
   Load();
   EXPECT_EQ(store_.reads, 1U);
@@ -374,7 +380,7 @@ TEST_F(LoadTest, AnswersAreEqualWhateverIsChosen) {
         for (const PassClass& of : PassClasses()) {
           store_.choices.passes.push_back({of.queries_max, of.hits_max, std::string(variant.name),
                                            one_launch, mapped, mapped ? 4U : 0U,
-                                           one_launch ? 1'024U : 2'048U, 1, 1});
+                                           one_launch ? 0.5 : 2.0, 1, 2});
         }
         store_.choices.gather_share = 64;
         const auto index = Load();
@@ -397,7 +403,7 @@ TEST_F(LoadTest, SearchesComeFirst) {
   store_.known = {kCard, 2'048, 96, true};
   for (const PassClass& of : PassClasses()) {
     store_.choices.passes.push_back(
-        {of.queries_max, of.hits_max, "row_scan_ring", true, true, 0, 0, 1, 1});
+        {of.queries_max, of.hits_max, "row_scan_ring", true, true, 0, 1, 1, 2});
   }
   store_.choices.gather_share = 64;
   const auto served = Load();
@@ -413,7 +419,8 @@ TEST_F(LoadTest, SearchesComeFirst) {
   const auto index = Load();
   loaded = true;
   searches.join();
-  EXPECT_LT(store_.known.card.empty() ? 0 : store_.choices.passes.size(), PassClasses().size());
+  // Without the rule it would measure all classes of up to 64 queries, 15 of them.
+  EXPECT_LE(store_.known.card.empty() ? 0U : store_.choices.passes.size(), 2U);
   ExpectAnswers(*index);
 }
 

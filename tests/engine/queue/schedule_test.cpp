@@ -129,7 +129,7 @@ TEST_F(ScheduleTest, MakesPassesNoLargerThanTheirIndexAsksFor) {
     for (const bool hard : {false, true}) {
       Schedule::Request request = hard ? Hard(1) : Plain(100);
       request.shape.can_pause = can_pause;
-      request.shape.searches_max = 16;
+      request.shape.pass_searches_max = 16;
       schedule_.Add(1, request);
       schedule_.Next(slice_);
       EXPECT_EQ(slice_.searches, 16U);
