@@ -93,11 +93,9 @@ absl::StatusOr<GpuCollectionRates> MeasureCollection(const GpuRatesTask& task, B
     workloads.push_back({{0, count, 0}, rate->seconds, rate->seconds, std::nullopt});
     found.rates.push_back(*std::move(rate));
   }
-  if (found.measured) {
-    const auto rate = SufficientBatch(workloads, 0, kSufficientShare);
-    const bool is_less = rate->sufficient.batch < rate->largest.batch;
-    found.measured->choices.sufficient_batch =
-        is_less ? static_cast<unsigned>(rate->sufficient.batch) : 0;
+  const auto rate = SufficientBatch(workloads, 0, kSufficientShare);
+  if (rate->sufficient.batch < rate->largest.batch) {
+    found.sufficient_batch = static_cast<std::uint32_t>(rate->sufficient.batch);
   }
   return found;
 }

@@ -26,8 +26,10 @@ struct GpuCollectionRates {
   std::string name;
   std::string why_not;         // why nothing was measured; empty where it was
   std::vector<GpuRate> rates;  // of 1, 2, 4, ... queries
-  // What its load measured, and the sufficient batch; empty where the GPU answers the collection by
-  // canonical scores alone.
+  // The fewest queries that reach the sufficient share of the best rate; 0 where only the largest
+  // batch does.
+  std::uint32_t sufficient_batch = 0;
+  // What its load measured; empty where the GPU answers it by canonical scores alone.
   std::optional<backend::MeasuredChoices> measured;
 };
 
@@ -47,8 +49,7 @@ struct GpuRatesTask {
 };
 
 // Loads the collections on the GPU that serve would use, each by itself, lets the card measure its
-// passes, and times batches of 1 query to batch_max. What goes wrong is said in why_not. The
-// sufficient batch is kept only where it is less than batch_max.
+// passes, and times batches of 1 query to batch_max. What goes wrong is said in why_not.
 //   progress  as TuneCollections'
 GpuRates MeasureGpu(const GpuRatesTask& task, std::span<const TunedCollection> collections,
                     const Clock& clock, const TuneProgress& progress);

@@ -124,17 +124,22 @@ GpuRates MeasureGpuOf(const Config& config, const TuneOptions& options,
   return MeasureGpu(task, collections, clock, progress);
 }
 
-// What a later load may read. The sufficient batch says something only where passes as large as
-// serve's were timed on a quiet machine.
-std::vector<backend::MeasuredChoices> ToKeep(const GpuRates& rates, bool batch_is_known,
-                                             GpuChoiceFile& file) {
+// Sets the sufficient batches that a later load may read. They say something only where passes as
+// large as serve's were timed on a quiet machine; else those that are known stay.
+void SetSufficientBatches(const Config& config, const TuneOptions& options, TuneReport& report) {
+  const std::uint32_t of_serve = std::min(TuneOptions{}.batch_max, config.limits.batch_queries_max);
+  if (options.batch_max < of_serve || report.tuning.is_busy()) return;
+  for (GpuCollectionRates& each : report.gpu.collections) {
+    if (each.measured) each.measured->choices.sufficient_batch = each.sufficient_batch;
+  }
+}
+
+// What the file does not hold yet.
+std::vector<backend::MeasuredChoices> ToKeep(const GpuRates& rates, GpuChoiceFile& file) {
   std::vector<backend::MeasuredChoices> kept;
   for (const GpuCollectionRates& each : rates.collections) {
     if (!each.measured) continue;
-    const backend::GpuChoices before = file.Read(each.measured->key);
-    backend::MeasuredChoices now = *each.measured;
-    if (!batch_is_known) now.choices.sufficient_batch = before.sufficient_batch;
-    if (now.choices != before) kept.push_back(std::move(now));
+    if (file.Read(each.measured->key) != each.measured->choices) kept.push_back(*each.measured);
   }
   return kept;
 }
@@ -194,12 +199,10 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   const auto index_after = (*probe)->IndexBytes(after);
   if (index_before.ok()) report.index_bytes_before = *index_before;
   if (index_after.ok()) report.index_bytes_after = *index_after;
+  SetSufficientBatches(config, options, report);
   if (options.output.empty()) return report;
   GpuChoiceFile choice_file = ChoiceFileAt(options.output);
-  const bool batch_is_known =
-      options.batch_max >= std::min(TuneOptions{}.batch_max, config.limits.batch_queries_max) &&
-      !report.tuning.is_busy();
-  if (const auto passes = ToKeep(report.gpu, batch_is_known, choice_file); !passes.empty()) {
+  if (const auto passes = ToKeep(report.gpu, choice_file); !passes.empty()) {
     const absl::Status written = choice_file.WriteEntries(passes);
     if (!written.ok()) return written;
     report.written = true;

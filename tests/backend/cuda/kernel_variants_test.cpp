@@ -163,8 +163,9 @@ TEST_P(KernelVariantTest, AnswersAsTheScanDoes) {
   const KernelVariant& variant = KernelVariants()[GetParam()];
   const GpuOptions options = tests::EmulatedOptions();
   std::size_t planned = 0, queries = 0, unproven = 0;
-  for (const VariantCase& tried : {VariantCase{700, 32, 5, 3}, VariantCase{1'530, 150, 16, 7},
-                                   VariantCase{1'024, 96, 30, 3}, VariantCase{2'000, 64, 90, 20}}) {
+  for (const VariantCase& tried :
+       {VariantCase{700, 32, 5, 3}, VariantCase{1'024, 96, 8, 3}, VariantCase{1'530, 150, 16, 7},
+        VariantCase{1'024, 96, 30, 3}, VariantCase{2'000, 64, 90, 20}}) {
     Open(options, tried.row_count + GetParam());
     VariantBench bench(*device_, *workspace_, tried);
     const PassDemand demand = bench.Demand();
