@@ -9,6 +9,7 @@
 #include "app/better_tuning.h"
 #include "app/tuning_file.h"
 #include "backend/build_id.h"
+#include "backend/nvml.h"
 
 namespace simile::app {
 namespace {
@@ -28,12 +29,6 @@ constexpr unsigned kNumberMax = 1U << 30;
 Json KeyJson(const GpuSegmentKey& key, const std::string& driver) {
   return {{"card", key.card},      {"driver", driver},     {"build", backend::kBuildId},
           {"rows", key.row_count}, {"stride", key.stride}, {"int8", key.has_int8}};
-}
-
-bool Matches(const Json& entry, const Json& key) {
-  return entry.is_object() && std::ranges::all_of(key.items(), [&](const auto& member) {
-           return entry.contains(member.key()) && entry.at(member.key()) == member.value();
-         });
 }
 
 Json PassJson(const GpuPassChoice& pass) {
@@ -114,6 +109,10 @@ std::optional<GpuChoices> Parse(const Json& entry) {
 
 }  // namespace
 
+std::string DriverFor(backend::Preference preference) {
+  return preference == backend::Preference::kCpu ? "" : backend::NvmlLibraryVersion();
+}
+
 GpuChoiceFile::GpuChoiceFile(std::filesystem::path file, std::string driver,
                              std::optional<LoadLog> load_log)
     : file_(std::move(file)), driver_(std::move(driver)), load_log_(load_log) {}
@@ -124,7 +123,7 @@ GpuChoices GpuChoiceFile::Read(const GpuSegmentKey& key) {
   if (!content.ok() || !content->contains(kSegments)) return {};
   const Json wanted = KeyJson(key, driver_);
   for (const Json& entry : content->at(kSegments)) {
-    if (!Matches(entry, wanted)) continue;
+    if (!IsEntryFor(entry, wanted)) continue;
     const auto choices = Parse(entry);
     if (!choices) return {};
     WarnOfLimit(key, *choices);
@@ -157,20 +156,20 @@ absl::Status GpuChoiceFile::WriteEntries(std::span<const backend::MeasuredChoice
   Json& segments = (*content)[kSegments];
   if (!segments.is_array()) segments = Json::array();
   for (const auto& [key, choices] : measured) {
-    Json entry = KeyJson(key, driver_);
+    const Json of = KeyJson(key, driver_);
+    Json entry = of;
     entry[kGatherShare] = choices.gather_share;
     entry[kSufficientBatch] = choices.sufficient_batch;
     entry[kPasses] = Json::array();
     for (const GpuPassChoice& pass : choices.passes) entry[kPasses].push_back(PassJson(pass));
-    const Json of = KeyJson(key, driver_);
     std::erase_if(segments.get_ref<Json::array_t&>(),
-                  [&](const Json& other) { return Matches(other, of); });
+                  [&](const Json& other) { return IsEntryFor(other, of); });
     segments.push_back(std::move(entry));
   }
   const Json of_ours = {{"driver", driver_}, {"build", backend::kBuildId}};
   while (segments.size() > kSegmentsMax) {
-    const auto foreign =
-        std::ranges::find_if(segments, [&](const Json& entry) { return !Matches(entry, of_ours); });
+    const auto foreign = std::ranges::find_if(
+        segments, [&](const Json& entry) { return !IsEntryFor(entry, of_ours); });
     segments.erase(foreign != segments.end() ? foreign : segments.begin());
   }
   return WriteTuningFile(file_, *content);

@@ -9,9 +9,14 @@
 #include <absl/status/status.h>
 
 #include "backend/gpu_choices.h"
+#include "backend/registry.h"
 #include "observe/log.h"
 
 namespace simile::app {
+
+// The version of the GPU's driver, for the entries; empty where it is unknown. Looks for none where
+// the configuration asks for the CPU.
+std::string DriverFor(backend::Preference preference);
 
 // Keeps in the tuning file what loads measured of the GPU's passes: an entry for each card, driver,
 // build of this program and size of collection. A file that cannot be read counts as empty.

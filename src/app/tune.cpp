@@ -15,7 +15,6 @@
 #include "app/gpu_choice_file.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
-#include "backend/nvml.h"
 #include "base/cpu_count.h"
 #include "base/error_detail.h"
 #include "base/message_text.h"
@@ -102,15 +101,15 @@ TuneTask TaskOf(const Config& config, const TuneOptions& options, const EngineSe
 // Of the time of all measurements.
 Clock::Duration GpuPartOf(Clock::Duration duration) { return duration / 4; }
 
-GpuChoiceFile ChoiceFileAt(const std::filesystem::path& file) {
-  return {file, backend::NvmlLibraryVersion(), std::nullopt};
+GpuChoiceFile ChoiceFileAt(const std::filesystem::path& file, const Config& config) {
+  return {file, DriverFor(config.backend.preference), std::nullopt};
 }
 
 GpuRates MeasureGpuOf(const Config& config, const TuneOptions& options,
                       std::span<const TunedCollection> collections, const Clock& clock,
                       const TuneProgress& progress) {
   constexpr std::chrono::milliseconds kChoiceTime{2'000};  // for each collection
-  GpuChoiceFile known = ChoiceFileAt(config.tuning_cache);
+  GpuChoiceFile known = ChoiceFileAt(config.tuning_cache, config);
   GpuRatesTask task{.backend = config.backend,
                     .k = options.k,
                     .batch_max = options.batch_max,
@@ -124,8 +123,8 @@ GpuRates MeasureGpuOf(const Config& config, const TuneOptions& options,
   return MeasureGpu(task, collections, clock, progress);
 }
 
-// Sets the sufficient batches that a later load may read. They say something only where passes as
-// large as serve's were timed on a quiet machine; else those that are known stay.
+// Sets the sufficient batches that a later load may read, if passes as large as serve's were timed
+// on a quiet machine. Else the known batches stay.
 void SetSufficientBatches(const Config& config, const TuneOptions& options, TuneReport& report) {
   const std::uint32_t of_serve = std::min(TuneOptions{}.batch_max, config.limits.batch_queries_max);
   if (options.batch_max < of_serve || report.tuning.is_busy()) return;
@@ -201,7 +200,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   if (index_after.ok()) report.index_bytes_after = *index_after;
   SetSufficientBatches(config, options, report);
   if (options.output.empty()) return report;
-  GpuChoiceFile choice_file = ChoiceFileAt(options.output);
+  GpuChoiceFile choice_file = ChoiceFileAt(options.output, config);
   if (const auto passes = ToKeep(report.gpu, choice_file); !passes.empty()) {
     const absl::Status written = choice_file.WriteEntries(passes);
     if (!written.ok()) return written;

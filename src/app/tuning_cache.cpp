@@ -33,12 +33,6 @@ Json KeyJson(const TuningKey& key) {
           {"calibration", backend::cpu::kCalibrationVersion}};
 }
 
-bool Matches(const Json& machine, const Json& key) {
-  return std::ranges::all_of(key.items(), [&](const auto& member) {
-    return machine.contains(member.key()) && machine.at(member.key()) == member.value();
-  });
-}
-
 // The number with this name, `missing` where there is none; nothing if it is out of range.
 std::optional<std::uint64_t> NumberIn(const Json& object, const char* name, std::uint64_t min,
                                       std::uint64_t max, std::uint64_t missing) {
@@ -121,7 +115,7 @@ absl::StatusOr<MeasuredTuning> ReadTuningCache(const std::filesystem::path& file
   if (!content.ok()) return content.status();
   const Json wanted = KeyJson(key);
   for (const Json& machine : content->at("machines")) {
-    if (!Matches(machine, wanted)) continue;
+    if (!IsEntryFor(machine, wanted)) continue;
     if (auto measured = Parse(machine, key)) return *std::move(measured);
   }
   return absl::NotFoundError(fmt::format("{}: nothing measured for {} with {} threads, {}",
@@ -149,7 +143,7 @@ absl::Status WriteTuningCache(const std::filesystem::path& file, const MeasuredT
   const Json key = KeyJson(measured.key);
   Json machines = Json::array();
   for (Json& machine : content->at("machines")) {
-    if (!Matches(machine, key)) machines.push_back(std::move(machine));
+    if (!IsEntryFor(machine, key)) machines.push_back(std::move(machine));
   }
   while (machines.size() >= kMachinesMax) machines.erase(0);
   Json added = key;

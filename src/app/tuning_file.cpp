@@ -1,5 +1,6 @@
 #include "app/tuning_file.h"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -43,6 +44,12 @@ absl::Status WriteTuningFile(const std::filesystem::path& file, const Json& cont
   return base::ReplaceFile(file,
                            content.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n",
                            {.create_folders = true, .mode = 0644});
+}
+
+bool IsEntryFor(const Json& entry, const Json& key) {
+  return std::ranges::all_of(key.items(), [&](const auto& member) {
+    return entry.contains(member.key()) && entry.at(member.key()) == member.value();
+  });
 }
 
 }  // namespace simile::app

@@ -20,4 +20,7 @@ absl::StatusOr<nlohmann::ordered_json> ReadTuningFile(const std::filesystem::pat
 absl::Status WriteTuningFile(const std::filesystem::path& file,
                              const nlohmann::ordered_json& content);
 
+// Whether an entry has every member of the key, with the same value.
+bool IsEntryFor(const nlohmann::ordered_json& entry, const nlohmann::ordered_json& key);
+
 }  // namespace simile::app

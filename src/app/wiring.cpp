@@ -15,7 +15,6 @@
 #include "app/queue_metrics.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
-#include "backend/nvml.h"
 #include "base/atomic_file.h"
 #include "base/cpu_count.h"
 #include "base/error_detail.h"
@@ -173,7 +172,7 @@ App::BaseServices::BaseServices(const Config& given, const observe::Logger& give
       audit(log, clock),
       metrics(observe::GetBuildInfo()),
       gpu_watch(config, clock, log, metrics),
-      gpu_choices(config.tuning_cache, backend::NvmlLibraryVersion(),
+      gpu_choices(config.tuning_cache, DriverFor(config.backend.preference),
                   GpuChoiceFile::LoadLog{log, config.limits.batch_queries_max}),
       readiness(config.ready_file, NotifySocket(), log) {}
 

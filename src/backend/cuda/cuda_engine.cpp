@@ -75,6 +75,20 @@ absl::Status CudaEngine::OpenWorkspace() {
 }
 
 template <class Work>
+absl::Status CudaEngine::RunOnWorkspace(Work& work) {
+  absl::Status status = device_.Guard([&] {
+    device_.Enter();
+    work(*workspace_);
+  });
+  if (status.ok()) {
+    device_.BatchWasInTime();
+  } else {
+    failed_batch_may_run_ = true;
+  }
+  return status;
+}
+
+template <class Work>
 absl::Status CudaEngine::WithWorkspace(Work work) {
   ++calls_waiting_;
   const std::lock_guard lock(mutex_);
@@ -86,16 +100,9 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
     if (!workspace_) {
       if (absl::Status status = OpenWorkspace(); !status.ok()) return status;
     }
-    absl::Status status = device_.Guard([&] {
-      device_.Enter();
-      work(*workspace_);
-    });
-    if (status.ok()) {
-      device_.BatchWasInTime();
-      return status;
-    }
+    absl::Status status = RunOnWorkspace(work);
+    if (status.ok()) return status;
     // The CPU answers a late batch now; the next one waits for its end.
-    failed_batch_may_run_ = true;
     if (absl::IsDeadlineExceeded(status) || !AwaitFailedBatch().ok()) return status;
     const bool device_is_full =
         absl::IsResourceExhausted(status) && status.GetPayload(kDeviceErrorPayload).has_value();
@@ -195,16 +202,8 @@ absl::Status CudaEngine::TryOnWorkspace(std::uint64_t number, Work work) {
   if (failed_batch_may_run_ || !workspace_ || workspace_->number() != number) {
     return absl::UnavailableError("the workspace is another one");
   }
-  absl::Status status = device_.Guard([&] {
-    device_.Enter();
-    work(*workspace_);
-  });
-  if (status.ok()) {
-    device_.BatchWasInTime();
-    return status;
-  }
-  failed_batch_may_run_ = true;
-  if (!absl::IsDeadlineExceeded(status)) static_cast<void>(AwaitFailedBatch());
+  absl::Status status = RunOnWorkspace(work);
+  if (!status.ok() && !absl::IsDeadlineExceeded(status)) static_cast<void>(AwaitFailedBatch());
   return status;
 }
 

@@ -61,6 +61,9 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   //   work  called with the workspace; again with a smaller one where the device's memory ran out
   template <class Work>
   absl::Status WithWorkspace(Work work);
+  // REQUIRES: there is a workspace, and the lock is held.
+  template <class Work>
+  absl::Status RunOnWorkspace(Work& work);
   absl::Status AwaitFailedBatch();
   void MeasureMissingClasses(ResidentRows& rows, PassChoices& choices);
   //   number  of the workspace

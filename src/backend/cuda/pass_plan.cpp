@@ -161,8 +161,8 @@ bool FitsKept(const kernels::RowScanShape& shape, const CardTraits& card,
   return segment.row_count <= warps * kernels::kTilesKept * kScanTileRows;
 }
 
-// The groups of kept scores that have a tile: half blocks, of which the first ones of all blocks
-// are filled before the second ones.
+// The groups of kept scores that have a tile. A block has two groups, and the first groups of all
+// blocks have tiles before any second group.
 unsigned GroupsWithRows(const kernels::RowScanShape& shape, const CardTraits& card,
                         const SegmentSize& segment) {
   const unsigned tiles = (segment.row_count + kScanTileRows - 1) / kScanTileRows;

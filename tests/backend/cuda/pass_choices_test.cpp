@@ -276,8 +276,8 @@ class BusyClock final : public Clock {
 
 class LoadTest : public ::testing::Test {
  protected:
-  // An H200 with so few multiprocessors that the device is emulated quickly, and so many that the
-  // scans that keep scores have gates for ten hits.
+  // An H200 with 12 multiprocessors: more would be emulated slowly, and with fewer the scans that
+  // keep scores have no gate for ten hits.
   static constexpr tests::EmulatedCard kLoadedOn{"H200", 90, std::size_t{227} * 1'024, 12};
 
   void Open(std::chrono::milliseconds choice_time, const Clock* clock = nullptr) {
