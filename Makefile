@@ -68,7 +68,7 @@ gpu-test:       ## on a machine with a card: build the plug-in, every strategy o
 	@packages/install build test
 	cmake --preset bench -D SIMILE_CUDA=ON -D SIMILE_CUDA_CARDS=here
 	cmake --build --preset bench --parallel $(JOBS) --target gpu_bench_all simile
-	python3 -B tests/bench/gpu/run.py --list test --out build/gpu-test
+	python3 -B tests/bench/gpu/run.py --list truth --out build/gpu-test
 
 bench-build:    ## every bench, of the GPU too where nvcc is
 	@packages/install build test

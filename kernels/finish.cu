@@ -2,10 +2,278 @@
 
 #include <algorithm>
 
-#include "kernels/finish.cuh"
+#include "kernels/canonical.cuh"
+#include "kernels/histogram.cuh"
+#include "kernels/pass.h"
+#include "kernels/rank_keys.h"
+#include "kernels/row_filter.cuh"
+#include "kernels/select.cuh"
+
+// From a query's hits to its answer: prune to the rows that can be among the best, compute their
+// canonical scores, order them, certify. Each step runs in one block of whole warps, canonical
+// scores in one or many; the kernels at the end combine them.
+//
+// A hit's score is within pass.bound of the canonical one. Those of the int8 scan are upper bounds
+// of what it can be instead (pass.hits_are_upper_bounds, with a bound of 0): canonical scores of
+// the hits with the best upper bounds decide which others need one.
 
 namespace simile::kernels {
 namespace {
+
+constexpr unsigned kFineBins = kBins * 8;
+constexpr float kAnyScore = 1e30F;  // above every cheap score
+
+// Shared memory of the steps, in the kernel's dynamic shared memory.
+struct FinishShared {
+  unsigned fine[kFineBins];
+  unsigned coarse[kBins];
+  BinPlace place;
+  unsigned eligible;
+  unsigned listed;
+  Key run[kRunKeys];
+};
+
+__device__ __forceinline__ unsigned HitsHeld(const Pass& pass, unsigned query) {
+  return min(LoadFromL2(pass.hit_counts + query), pass.capacity);
+}
+
+// Hits of one thread whose loads are issued together. Estimated: a block of 256 threads then reads
+// a query's usual thousand hits in one memory latency.
+constexpr unsigned kHitsAhead = 4;
+
+// Hits at, at + blockDim.x, ... of a list; those beyond its end have kLowestScore.
+__device__ __forceinline__ void LoadHits(const Hit* hits, unsigned at, unsigned count,
+                                         Hit (&loaded)[kHitsAhead]) {
+#pragma unroll
+  for (unsigned j = 0; j < kHitsAhead; ++j) {
+    const unsigned i = at + j * blockDim.x;
+    loaded[j] = i < count ? Bits<Hit>(LoadFromL2(reinterpret_cast<const uint2*>(hits + i)))
+                          : Hit{0, kLowestScore};
+  }
+}
+
+// ListHits drops up to this many excluded rows, as it reads the rows of hits anyway. PruningCut
+// therefore keeps as many hits more; those of them that are not excluded are rescored without need.
+// Estimated: at k 10, four more rows still fit the first turn of the block's warps.
+constexpr unsigned kExcludedOfList = 4;
+
+__device__ __forceinline__ unsigned ExcludedOfList(const QueryTerms& terms) {
+  return terms.excluded_count <= kExcludedOfList ? terms.excluded_count : 0;
+}
+
+// Gives the hits whose rows are excluded kLowestScore, where these are more than ListHits drops.
+// Reads the row of every hit. Each thread changes the hits that it loads itself in the steps that
+// follow.
+__device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, unsigned count) {
+  const QueryTerms& terms = pass.terms[query];
+  if (terms.excluded_count <= kExcludedOfList) return;  // the same in all threads
+  Hit* const hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
+  for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
+    Hit loaded[kHitsAhead];
+    unsigned rows[kHitsAhead];
+    LoadHits(hits, base + threadIdx.x, count, loaded);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) rows[j] = __ldg(pass.row_of + loaded[j].position);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      const unsigned i = base + threadIdx.x + j * blockDim.x;
+      if (i < count && IsExcluded(terms, rows[j])) hits[i].score = kLowestScore;
+    }
+  }
+}
+
+// A score below which no hit can be among the best: the score at rank wanted + (excluded rows that
+// ListHits drops), any of which may be ahead of it, less twice the bound, rounded down to one of
+// kFineBins steps. One pass over the hits.
+__device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, unsigned count,
+                                            FinishShared& shared) {
+  constexpr float kNoCut = -kHighestScore;  // drops only the rows that DropExcluded marked
+  const Hit* hits = pass.hits + static_cast<std::size_t>(query) * pass.capacity;
+  const QueryTerms& terms = pass.terms[query];
+  const unsigned wanted = terms.wanted + ExcludedOfList(terms);
+  const float low = max(LoadFromL2(pass.gates + query), -kHighestScore);
+  const float bins_per_unit = static_cast<float>(kFineBins) / (kHighestScore - low);
+  for (unsigned i = threadIdx.x; i < kFineBins; i += blockDim.x) shared.fine[i] = 0;
+  if (threadIdx.x == 0) shared.eligible = 0;
+  __syncthreads();
+  int eligible = 0;  // of this thread's hits
+  for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
+    Hit loaded[kHitsAhead];
+    LoadHits(hits, base + threadIdx.x, count, loaded);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      if (loaded[j].score == kLowestScore) continue;
+      const float place = min(max((loaded[j].score - low) * bins_per_unit, 0.0F),
+                              static_cast<float>(kFineBins - 1));
+      atomicAdd(&shared.fine[static_cast<unsigned>(place)], 1U);
+      ++eligible;
+    }
+  }
+  eligible = WarpSum(eligible);
+  if (threadIdx.x % 32 == 0) atomicAdd(&shared.eligible, static_cast<unsigned>(eligible));
+  __syncthreads();
+  if (shared.eligible <= wanted) return kNoCut;  // the same in all threads
+  constexpr unsigned kWidth = kFineBins / kBins;
+  for (unsigned i = threadIdx.x; i < kBins; i += blockDim.x) {
+    unsigned sum = 0;
+    for (unsigned j = 0; j < kWidth; ++j) sum += shared.fine[i * kWidth + j];
+    shared.coarse[i] = sum;
+  }
+  const BinPlace coarse = FindBin(shared.coarse, &shared.place, wanted);
+  unsigned bin = coarse.bin * kWidth + kWidth - 1, left = coarse.rank;
+  while (left > shared.fine[bin]) left -= shared.fine[bin--];
+  if (bin == 0) return kNoCut;  // it has no lower edge
+  // The bin's lower edge, less an upper bound of the rounding of `place`.
+  constexpr float kPlaceError = 4e-6F;
+  return low + static_cast<float>(bin) / bins_per_unit - 2.0F * pass.bound - kPlaceError;
+}
+
+// Lists the rows of the hits with from <= score < below behind those listed before, in any order,
+// without the few excluded ones. Returns how many are listed.
+__device__ __forceinline__ unsigned ListHits(const Pass& pass, unsigned query, unsigned listed,
+                                             float from, float below, FinishShared& shared) {
+  constexpr unsigned kNoRow = ~0U;
+  const unsigned count = HitsHeld(pass, query), lane = threadIdx.x % 32;
+  const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
+  const bool drops = ExcludedOfList(pass.terms[query]) != 0;  // the same in all threads
+  if (threadIdx.x == 0) shared.listed = listed;
+  __syncthreads();
+  for (unsigned base = 0; base < count; base += kHitsAhead * blockDim.x) {
+    Hit loaded[kHitsAhead];
+    unsigned rows[kHitsAhead];
+    LoadHits(pass.hits + first, base + threadIdx.x, count, loaded);
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      const bool keep = loaded[j].score >= from && loaded[j].score < below;
+      rows[j] = keep ? __ldg(pass.row_of + loaded[j].position) : kNoRow;
+    }
+    if (drops) {
+#pragma unroll
+      for (unsigned j = 0; j < kHitsAhead; ++j) {
+        if (rows[j] != kNoRow && IsExcluded(pass.terms[query], rows[j])) rows[j] = kNoRow;
+      }
+    }
+#pragma unroll
+    for (unsigned j = 0; j < kHitsAhead; ++j) {
+      const bool keep = rows[j] != kNoRow;
+      const unsigned lanes = __ballot_sync(~0U, keep);
+      unsigned slot = 0;
+      if (lane == 0 && lanes != 0) {
+        slot = atomicAdd(&shared.listed, static_cast<unsigned>(__popc(lanes)));
+      }
+      slot = __shfl_sync(~0U, slot, 0) + static_cast<unsigned>(__popc(lanes & ((1U << lane) - 1)));
+      if (keep) pass.kept_rows[first + slot] = rows[j];
+    }
+  }
+  __syncthreads();
+  return shared.listed;
+}
+
+// Lists the rows of the hits that can be among the best; of upper bounds, of the `wanted` best.
+__device__ __forceinline__ Candidates Prune(const Pass& pass, unsigned query,
+                                            FinishShared& shared) {
+  const unsigned count = HitsHeld(pass, query);
+  DropExcluded(pass, query, count);
+  const float cut = PruningCut(pass, query, count, shared);
+  return {0, ListHits(pass, query, 0, cut, kAnyScore, shared), cut};
+}
+
+// The least canonical score of the listed rows, in units.
+__device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, unsigned listed,
+                                            FinishShared& shared) {
+  const Key* keys = pass.keys + static_cast<std::size_t>(query) * pass.capacity;
+  Key least = ~0ULL;
+  for (unsigned i = threadIdx.x; i < listed; i += blockDim.x) least = min(least, keys[i]);
+#pragma unroll
+  for (int step = 16; step != 0; step /= 2) least = min(least, __shfl_xor_sync(~0U, least, step));
+  if (threadIdx.x % 32 == 0) shared.run[threadIdx.x / 32] = least;
+  __syncthreads();
+  for (unsigned i = 0; i < blockDim.x / 32; ++i) least = min(least, shared.run[i]);
+  return ScoreOf(least) / pass.terms[query].score_of_unit;
+}
+
+// Where hits' scores are upper bounds: adds those that reach the least canonical score of the rows
+// listed so far. As many rows as wanted reach it, so no other hit can be among the best.
+__device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned query,
+                                                 Candidates candidates, FinishShared& shared) {
+  const unsigned scored = candidates.listed;
+  if (scored == 0 || scored < pass.terms[query].wanted) return {scored, scored, candidates.cut};
+  const float least = LeastScore(pass, query, scored, shared);
+  const unsigned listed = ListHits(pass, query, scored, least, candidates.cut, shared);
+  return {scored, listed, candidates.cut};
+}
+
+// Canonical keys of the listed rows that have none, two rows per warp at a time.
+//   warp, warps  this warp's index and the number of warps that share the work; the warp takes
+//                every pair of rows at warp + i * warps
+__device__ __forceinline__ void Rescore(const Pass& pass, unsigned query, unsigned scored,
+                                        unsigned listed, unsigned warp, unsigned warps) {
+  const unsigned lane = threadIdx.x % 32, pairs = (listed - scored + 1) / 2;
+  const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
+  const float* vector = pass.queries + static_cast<std::size_t>(query) * pass.stride;
+  for (; warp < pairs; warp += warps) {
+    const unsigned i = scored + warp * 2;
+    const unsigned a = LoadFromL2(pass.kept_rows + first + i);
+    const unsigned b = LoadFromL2(pass.kept_rows + first + min(i + 1, listed - 1));
+    const ScorePair scores =
+        CanonicalScores(vector, pass.rows + static_cast<std::size_t>(a) * pass.stride,
+                        pass.rows + static_cast<std::size_t>(b) * pass.stride, pass.stride, lane);
+    if (lane == 0) pass.keys[first + i] = MakeKey(scores.first, a);
+    if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);
+  }
+}
+
+// Whether the answer is proven: a row that did not reach the gate has a canonical score below
+// gate + bound.
+__device__ __forceinline__ ProofFlag Certify(const Pass& pass, unsigned query, unsigned hits,
+                                             unsigned kept, Key last) {
+  const QueryTerms& terms = pass.terms[query];
+  const float gate = LoadFromL2(pass.gates + query);
+  if (terms.wanted == 0) return kProven;
+  if (hits > pass.capacity) return kOverflow;
+  if (gate <= kLowestScore) return kProven;  // every row that passes is a hit
+  if (kept < terms.wanted) return kTooFew;
+  const double limit = (static_cast<double>(gate) + static_cast<double>(pass.bound)) *
+                       static_cast<double>(terms.score_of_unit);
+  return static_cast<double>(ScoreOf(last)) >= limit ? kProven : kBelowGate;
+}
+
+// Orders the keys and writes the answer with its proof. Overwrites the query's hits.
+__device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsigned kept,
+                                         FinishShared& shared) {
+  const unsigned wanted = pass.terms[query].wanted;
+  const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
+  Key* scratch = reinterpret_cast<Key*>(pass.hits + first);
+  const Key* best = SelectBest(pass.keys + first, scratch, kept, wanted, shared.run);
+  const unsigned count = min(kept, wanted);
+  // WriteAnswer ends with a barrier: the answer is complete before its flag.
+  const unsigned found = WriteAnswer(pass, query, best, count, shared.eligible);
+  if (threadIdx.x == 0) {
+    const unsigned hits = LoadFromL2(pass.hit_counts + query);
+    const Key last = count == 0 ? 0 : best[count - 1];
+    Proof& proof = pass.proofs[query];
+    proof.hits = hits;
+    proof.kept = kept;
+    proof.found = found;
+    if (pass.host_polls) __threadfence_system();
+    *static_cast<volatile unsigned*>(&proof.flag) = Certify(pass, query, hits, kept, last);
+  }
+}
+
+// All steps in one block.
+__device__ __forceinline__ void FinishQuery(const Pass& pass, unsigned query,
+                                            FinishShared& shared) {
+  const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  Candidates candidates = Prune(pass, query, shared);
+  Rescore(pass, query, 0, candidates.listed, warp, warps);
+  __syncthreads();
+  if (pass.hits_are_upper_bounds) {
+    candidates = ListOthers(pass, query, candidates, shared);
+    Rescore(pass, query, candidates.scored, candidates.listed, warp, warps);
+    __syncthreads();
+  }
+  Conclude(pass, query, candidates.listed, shared);
+}
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
@@ -29,22 +297,21 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     ListOthersKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  const Candidates candidates =
-      ListOthers(pass, blockIdx.x, LoadCandidates(pass, blockIdx.x), Shared());
+  const Candidates candidates = ListOthers(pass, blockIdx.x, pass.candidates[blockIdx.x], Shared());
   __syncthreads();  // all have loaded the former ones
   if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
 }
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  const Candidates candidates = LoadCandidates(pass, blockIdx.y);
+  const Candidates candidates = pass.candidates[blockIdx.y];
   Rescore(pass, blockIdx.y, candidates.scored, candidates.listed,
           blockIdx.x * kWarps + threadIdx.x / 32, gridDim.x * kWarps);
 }
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     ConcludeKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  Conclude(pass, blockIdx.x, LoadCandidates(pass, blockIdx.x).listed, Shared());
+  Conclude(pass, blockIdx.x, pass.candidates[blockIdx.x].listed, Shared());
 }
 
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream) {

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "base/thread_name.h"
 
 namespace simile::net {
 namespace {
@@ -95,6 +96,7 @@ std::size_t Acceptor::CountOpen() {
 }
 
 void Acceptor::Loop() {
+  base::NameThread("simile-accept");
   Step step = Step::kWait;
   while (true) {
     pollfd watched[] = {{stop_event_.get(), POLLIN, 0},

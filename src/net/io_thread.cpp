@@ -6,6 +6,7 @@
 
 #include <grpc/support/time.h>
 
+#include "base/thread_name.h"
 #include "net/queued_service.h"
 
 namespace simile::net {
@@ -57,6 +58,7 @@ void IoThread::Start() {
 bool OnIoThread() { return is_io_thread; }
 
 void IoThread::Run() {
+  base::NameThread("simile-io");
   is_io_thread = true;
   do {
     ReactToWhatCame();

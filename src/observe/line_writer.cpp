@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bounded_write.h"
+#include "base/thread_name.h"
 
 namespace simile::observe {
 namespace {
@@ -118,6 +119,7 @@ std::uint64_t LineWriter::lines_dropped() const {
 }
 
 void LineWriter::Run(State& state) {
+  base::NameThread("simile-log");
   std::string lines;
   std::unique_lock lock(state.mutex);
   bool report_failed = false;  // then the next one comes with lines

@@ -6,6 +6,8 @@
 
 #include <absl/cleanup/cleanup.h>
 
+#include "base/thread_name.h"
+
 namespace simile::service {
 
 // Is on the stack of the thread that has begun the work.
@@ -168,6 +170,7 @@ void ResolveWorkers::End(const WorkNeeds& needs) {
 }
 
 void ResolveWorkers::Run() {
+  base::NameThread("simile-resolve");
   std::unique_lock lock(mutex_);
   for (;;) {
     posted_.wait(lock, [this] { return MayBegin() || (ending_ && waiting_.empty()); });

@@ -13,6 +13,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "base/thread_name.h"
 #endif
 
 namespace simile::backend::cpu {
@@ -92,7 +94,10 @@ ThreadPool::ThreadPool(unsigned threads) {
   workers_.reserve(workers);
   for (unsigned i = 0; i < workers; ++i) {
     try {
-      workers_.emplace_back([this, participant = i + 1] { Work(participant); });
+      workers_.emplace_back([this, participant = i + 1] {
+        base::NameThread("simile-engine");
+        Work(participant);
+      });
     } catch (const std::exception&) {  // no thread, or no memory for one
       break;
     }

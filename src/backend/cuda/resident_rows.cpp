@@ -176,8 +176,7 @@ void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
   const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
   // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only:
   // five standard deviations of the sum of independent ones. A gate too high costs a rescan. No
-  // time decides the five: hit_counts counts on the CPU the hits that fewer save and the reruns
-  // they cost.
+  // time decides the five: docs/design/gpu-engine.md has the hits that fewer save, and the reruns.
   const double caution = std::min(5 / std::sqrt(static_cast<double>(stride)), 1.0);
   int8_.codes = int8_codes_.get();
   int8_.rows = int8_terms_.get();

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kH100 = "H100 80GB HBM3";  // whose host and server were measured
 
-// From tests/bench/gpu/run.py, 2026-11-28, drivers 580.159.04: of the H100 the list `serving`, of
-// the H200 the list `variants`. Medians; clustered vectors.
+// Medians of tests/bench/gpu/run.py, 2026-11-28, drivers 580.159.04, clustered vectors. Passes of
+// the H200 have no time from host to host: 0.
 constexpr std::array kPasses{
     MeasuredPass{"H100 80GB HBM3", PassKind::kInt8Scan, 62423, 384, 1, 10, 30.33, 40.31},
     MeasuredPass{"H100 80GB HBM3", PassKind::kInt8Scan, 62423, 384, 32, 10, 42.65, 79.24},

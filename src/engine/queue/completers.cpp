@@ -5,6 +5,8 @@
 
 #include <absl/cleanup/cleanup.h>
 
+#include "base/thread_name.h"
+
 namespace simile::engine {
 
 namespace {
@@ -63,6 +65,7 @@ void Completers::End() {
 }
 
 void Completers::Run(Queue& queue) {
+  base::NameThread("simile-answer");
   std::unique_lock lock(mutex_);
   for (;;) {
     queue.wake.wait(lock, [&] { return ending_ || !queue.finished.empty(); });

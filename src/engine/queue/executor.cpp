@@ -12,6 +12,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "base/thread_name.h"
 #include "engine/queue/reserve_for.h"
 #include "engine/queue/task_cost.h"
 #include "engine/search/call_context.h"
@@ -236,6 +237,7 @@ void Executor::WakeDispatcher() {
 }
 
 void Executor::Dispatch() {
+  base::NameThread("simile-batch");
   FinishedTasks finished;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -264,6 +266,7 @@ void Executor::Dispatch() {
 }
 
 void Executor::WatchDeadlines() {
+  base::NameThread("simile-deadline");
   std::unique_lock lock(mutex_);
   while (!dispatch_ended_) {
     const Clock::TimePoint now = clock_.Now();

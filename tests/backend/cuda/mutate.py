@@ -123,7 +123,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "saves work: places from k on are distinct and never read",
     ("select.cuh", "if (mine >= k) continue;"):
         "saves work: such a key has k greater ones in its own run and finds no place among the first k",
-    ("finish.cuh", "if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
+    ("finish.cu", "if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
         "capacities are even, and nothing after the last key is read",
     ("finish.cu", "__syncthreads();  // all have loaded the former ones"):
         "where a list grows, barriers lie between; where not, what other threads may then load changes in `scored` alone, which "
@@ -332,7 +332,7 @@ def groups(reaches: dict[Test, Reach], index: int) -> Iterator[tuple[list[Test],
 # What a card needs in this order, by file and function, although no test on the emulated device can fail without it: there
 # every store is visible at once, a kernel ends before the next begins, and the host reads between whole kernels.
 ORDERS = (
-    ("finish.cuh", "void Conclude(",
+    ("finish.cu", "void Conclude(",
      ("WriteAnswer(pass", "if (pass.host_polls) __threadfence_system();", "*static_cast<volatile unsigned*>(&proof.flag) =")),
     ("select.cuh", "unsigned WriteAnswer(", ("answer[i] = {", "__syncthreads();", "return scratch;")),
     ("scan_frame.cuh", "void GridBarrier(",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,7 +9,6 @@
 #include "backend/cpu/scan_backend.h"
 #include "bench/gpu/query_specs.h"
 #include "certificate/canonical_score.h"
-#include "simile/rank_key.h"
 
 namespace simile::bench::gpu {
 
@@ -54,19 +52,12 @@ absl::StatusOr<std::size_t> BenchTruth::Check(const SearchResult& result, std::s
   return checked;
 }
 
-absl::StatusOr<std::size_t> BenchTruth::CheckProven(
-    std::span<const std::vector<kernels::Key>> answers, std::size_t first, std::uint32_t k) const {
+absl::StatusOr<std::size_t> BenchTruth::CheckProven(std::span<const std::vector<Hit>> answers,
+                                                    std::uint32_t k) const {
   std::size_t checked = 0;
-  std::vector<Hit> hits;
-  for (std::size_t i = 0; i < answers.size() && first + i < query_count(); ++i) {
-    if (answers[i].empty()) continue;
-    hits.clear();
-    for (const kernels::Key packed : answers[i]) {
-      if (packed == 0) break;
-      const RankKey key = RankKey::FromPacked(packed);
-      hits.push_back({key.row(), key.score()});
-    }
-    const absl::Status status = CheckOne(hits, first + i, k);
+  for (std::size_t query = 0; query < std::min(answers.size(), query_count()); ++query) {
+    if (answers[query].empty()) continue;
+    const absl::Status status = CheckOne(answers[query], query, k);
     if (!status.ok()) return status;
     ++checked;
   }

@@ -8,7 +8,6 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "kernels/pass.h"
 #include "simile/hits.h"
 #include "simile/matrix_view.h"
 
@@ -33,10 +32,9 @@ class BenchTruth {
   absl::StatusOr<std::size_t> Check(const SearchResult& result, std::size_t first,
                                     std::uint32_t k) const;
 
-  // The same for packed keys as the card writes them, up to the first 0.
-  //   answers  of the queries from `first` on; empty for one that is not proven, which is skipped
-  absl::StatusOr<std::size_t> CheckProven(std::span<const std::vector<kernels::Key>> answers,
-                                          std::size_t first, std::uint32_t k) const;
+  // The same for answers of the queries from the first on; an empty one is not proven, and skipped.
+  absl::StatusOr<std::size_t> CheckProven(std::span<const std::vector<Hit>> answers,
+                                          std::uint32_t k) const;
 
   // The rows of the best k_max of each query: [query_count, k_max].
   std::vector<std::int64_t> Rows() const;

@@ -60,9 +60,7 @@ double GemmRate(Card& card, std::byte* memory, std::size_t bytes, unsigned dim, 
 
 }  // namespace
 
-Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
-                         const std::vector<unsigned>& batches,
-                         const std::function<void(const Ceilings&)>& measured) {
+Ceilings MeasureCeilings(Card& card, unsigned dim, const std::vector<unsigned>& batches) {
   const cudaStream_t stream = card.workspace.stream(0);
   // A share of a small card's memory: the rest of it is in use.
   const std::size_t bytes =
@@ -74,12 +72,9 @@ Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
   card.device.AwaitOrLose(stream);
   Ceilings ceilings;
   // Products first: they want the random numbers, which the copy doubles.
-  for (const unsigned dim : dims) {
+  for (const unsigned batch : batches) {
     if (!card.device.blas().loaded()) break;
-    for (const unsigned batch : batches) {
-      ceilings.gemm.push_back({dim, batch, GemmRate(card, memory.get(), bytes, dim, batch)});
-      measured(ceilings);
-    }
+    ceilings.gemm.push_back({dim, batch, GemmRate(card, memory.get(), bytes, dim, batch)});
   }
   const TimedWork copy(card.device, stream, [&] {
     card.device.Check(cudaMemcpyAsync(memory.get() + bytes / 2, memory.get(), bytes / 2,
@@ -87,25 +82,19 @@ Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
                       "cudaMemcpyAsync");
   });
   ceilings.copy_gb_s = GbPerSecond(bytes, copy.Time());
-  measured(ceilings);
   ceilings.read_gb_s = ReadRate(card, memory.get(), bytes, sum.get());
-  measured(ceilings);
   const std::size_t third = card.device.traits().l2_bytes / 3 / 16 * 16;
   if (third != 0) {
     ceilings.read_l2_gb_s = ReadRate(card, memory.get(), std::min(third, bytes), sum.get());
-    measured(ceilings);
   }
   return ceilings;
 }
 
 nlohmann::json ToJson(const Ceilings& ceilings) {
-  nlohmann::json json{{"gemm", nlohmann::json::array()}};
-  const auto add = [&](const char* name, double rate) {
-    if (rate > 0) json[name] = rate;
-  };
-  add("copy_gb_s", ceilings.copy_gb_s);
-  add("read_gb_s", ceilings.read_gb_s);
-  add("read_l2_gb_s", ceilings.read_l2_gb_s);
+  nlohmann::json json{{"copy_gb_s", ceilings.copy_gb_s},
+                      {"read_gb_s", ceilings.read_gb_s},
+                      {"read_l2_gb_s", ceilings.read_l2_gb_s},
+                      {"gemm", nlohmann::json::array()}};
   for (const GemmCeiling& gemm : ceilings.gemm) {
     json["gemm"].push_back({{"dim", gemm.dim}, {"batch", gemm.batch}, {"tflops", gemm.tflops}});
   }

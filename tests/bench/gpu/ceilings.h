@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -19,19 +18,15 @@ struct GemmCeiling {
 struct Ceilings {
   double copy_gb_s = 0;     // device to device, bytes read plus bytes written
   double read_gb_s = 0;     // read only, from memory
-  double read_l2_gb_s = 0;  // read only, a third of the L2 repeatedly
+  double read_l2_gb_s = 0;  // read only, a third of the L2 repeatedly; 0 for a card without one
   std::vector<GemmCeiling> gemm;
 };
 
 // Throws DeviceError. Allocates up to 1 GiB meanwhile. Without cuBLAS there are no products.
-//   dims     inner dimensions of products, multiples of 32
+//   dim      the inner dimension of products, a multiple of 32
 //   batches  queries of a product
-//   measured  called after each rate, with all so far
-Ceilings MeasureCeilings(Card& card, const std::vector<unsigned>& dims,
-                         const std::vector<unsigned>& batches,
-                         const std::function<void(const Ceilings&)>& measured);
+Ceilings MeasureCeilings(Card& card, unsigned dim, const std::vector<unsigned>& batches);
 
-// Without the rates that are not measured yet.
 nlohmann::json ToJson(const Ceilings& ceilings);
 
 }  // namespace simile::bench::gpu

@@ -18,9 +18,10 @@ void Add(const Spread& part, Spread& sum) {
 
 void TakeAnswers(const PassRunner& runner, std::size_t count, DeviceTime& time) {
   for (std::size_t i = 0; i < count; ++i) {
-    auto& answer = time.answers.emplace_back();
+    std::vector<Hit>& answer = time.answers.emplace_back();
     if (runner.ProofOf(i).flag == kernels::kProven) {
-      for (const Hit& hit : runner.Answer(i)) answer.push_back(KeyOf(hit).packed());
+      const std::span<const Hit> hits = runner.Answer(i);
+      answer.assign(hits.begin(), hits.end());
     } else {
       ++time.unproven;
     }

@@ -17,8 +17,7 @@ struct DeviceTime {
   std::size_t unproven = 0;  // answers that a rescan would have to give
   Spread kernels;            // from queries on the device to answers on the device
   Spread with_copies;        // from queries in pinned memory to answers in pinned memory
-  // Rows and score bits by query; empty for a query whose answer is not proven.
-  std::vector<std::vector<kernels::Key>> answers;
+  std::vector<std::vector<Hit>> answers;  // by query; empty where it is not proven
 
   // Whether so few answers are unproven that rescans would not dominate the time of the batch.
   bool few_are_unproven() const { return unproven * kAnswersPerUnproven <= answers.size(); }

@@ -37,6 +37,7 @@ struct Options {
   std::size_t verify = 1'000;
   std::string save_folder;
   std::string json_path;
+  bool card_only = false;
 };
 
 struct BenchCase {
@@ -64,8 +65,9 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--device", options.device, "As CUDA numbers them");
   app.add_option("--blas", options.blas, "cuBLAS, as for dlopen; default the toolkit's own name");
   app.add_option("--save", options.save_folder,
-                 "Folder for vectors, queries and exact rows as .npy, for a rival");
+                 "Folder for vectors, queries and exact rows as .npy, for a rival and a server");
   app.add_option("--json", options.json_path, "File to write all figures to");
+  app.add_flag("--card", options.card_only, "Open the card, print what it is, and end");
 }
 
 // Searches with different queries, until there are enough samples or the time is over.
@@ -206,7 +208,7 @@ absl::Status TimeOnDevice(Card& card, backend::cuda::PassRunner& runner, const B
   }
   const DeviceTime time =
       TimePasses(card.device, runner, passes, data.queries.view().Slice(0, timed.batch), timed.k);
-  const auto checked = truth.CheckProven(time.answers, 0, timed.k);
+  const auto checked = truth.CheckProven(time.answers, timed.k);
   if (!checked.ok()) return checked.status();
   if (!time.few_are_unproven() || *checked == 0) {
     return absl::InternalError(fmt::format("{} of {} answers are unproven, {} were compared",
@@ -278,7 +280,7 @@ void Print(const BenchCase& timed, const BenchData& data, const Ceilings& ceilin
 
 absl::Status Save(const Options& options, const BenchData& data, const BenchTruth& truth) {
   if (options.save_folder.empty()) return absl::OkStatus();
-  absl::Status status = WriteNpy(options.save_folder + "/vectors.npy", data.rows.view());
+  absl::Status status = WriteNpy(options.save_folder + "/content_vectors.npy", data.rows.view());
   status.Update(WriteNpy(options.save_folder + "/queries.npy", data.queries.view()));
   status.Update(WriteNpy(options.save_folder + "/rows.npy", truth.Rows(), truth.query_count()));
   return status;
@@ -323,8 +325,8 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
   Ceilings ceilings;
   {
     Card card(gpu, blas);
-    ceilings = MeasureCeilings(card, {static_cast<unsigned>(data->rows.view().padded_dim())},
-                               batches, [](const Ceilings&) {});
+    ceilings =
+        MeasureCeilings(card, static_cast<unsigned>(data->rows.view().padded_dim()), batches);
     results.head = {{"card", Describe(card.device.traits())},
                     {"ceilings", ToJson(ceilings)},
                     {"rows", data->rows.row_count()},
@@ -347,13 +349,19 @@ absl::Status Bench(const Options& options, const backend::GpuOptions& gpu) {
 }
 
 int Main(const Options& options) {
+  auto gpu = BenchOptions();
+  gpu.device = options.device;
+  gpu.blas_libraries = options.blas;
+  if (options.card_only) {
+    return WithCard(gpu, [](Card& card) {
+      fmt::print("{}\n", Describe(card.device.traits()).dump());
+      return absl::OkStatus();
+    });
+  }
   if (absl::Status status = FindCard(options.device); !status.ok()) {
     Explain(status);
     return kExitNoCard;
   }
-  auto gpu = BenchOptions();
-  gpu.device = options.device;
-  gpu.blas_libraries = options.blas;
   try {
     const absl::Status status = Bench(options, gpu);
     return status.ok() ? 0 : Explain(status);

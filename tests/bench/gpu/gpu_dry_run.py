@@ -23,10 +23,9 @@ import step_lists
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What a program's file holds once it has a figure, beyond its head.
-FIGURES = {"gpu_bench": '_us": ', "gpu_steps": 'us": |tflops": ', "device_conformance": '"cases": "?[1-9]',
-           "engine_bench": '"median_ms": '}
+FIGURES = {"gpu_bench": '_us": ', "device_conformance": '"cases": "?[1-9]', "engine_bench": '"median_ms": '}
 # How the steps end that no program is there for, undisturbed.
-ABSENT = {"torch": "skipped", "tensor": "missing"}
+ABSENT = {"torch": "skipped", "tensor": "missing", "profile": "skipped"}
 # Of the servers: the emulated device is small and slow.
 SETTINGS = {"SIMILE_GPU_RESERVE_MIB": "0", "SIMILE_GPU_BATCH_TIMEOUT": "300000", "SIMILE_GPU_FAULT_JOURNAL": "",
             "SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT": "300000", "SIMILE_LIMITS_SEARCH_DEADLINE_MAX": "300000"}
@@ -48,8 +47,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="programs of the target gpu_dry_run_programs")
     parser.add_argument("--simile", type=pathlib.Path, required=True, help="the server's program")
-    parser.add_argument("--list", dest="lists", action="append", choices=(step_lists.TEST, *step_lists.LISTS),
-                        help="default all but test, whose steps are in the others")
+    parser.add_argument("--list", dest="lists", action="append", choices=step_lists.LISTS, help="default both")
     return parser.parse_args()
 
 
@@ -84,7 +82,7 @@ def run_list(name: str, folder: pathlib.Path, out: pathlib.Path) -> dict:
 
 def is_cut_with_figures(step: str, result: dict) -> bool:
     """Killed, and what was measured is there."""
-    program = {"bench": "gpu_bench", "kernels": "gpu_steps", "against": "engine_bench"}.get(step.split("-")[0], "device_conformance")
+    program = {"bench": "gpu_bench", "against": "engine_bench"}.get(step.split("-")[0], "device_conformance")
     return result["status"] == "killed" and bool(re.search(FIGURES[program], json.dumps(result.get("data"))))
 
 
@@ -97,7 +95,7 @@ def faults(name: str, whole: dict, cut: dict) -> list[str]:
             found.append(f'{name}: {step}: {result["status"]}, not {expected}: {result["message"]}')
         if step not in cut:
             found.append(f"{name}: {step}: ran only undisturbed")
-        elif step.startswith("server") or expected != "passed":
+        elif step.startswith(("server", "tune")) or expected != "passed":
             if cut[step]["status"] != expected:
                 found.append(f'{name}: {step}: lost when others were killed: {cut[step]["status"]}: {cut[step]["message"]}')
         elif not is_cut_with_figures(step, cut[step]):

@@ -2,8 +2,6 @@
 
 import pathlib
 
-from gpu_decisions import decide, groups, is_right, lines_of
-
 BEGIN = "<!-- measured: written by tests/bench/gpu/run.py -->\n"
 END = "<!-- end of measured -->\n"
 
@@ -106,7 +104,7 @@ def progress(data: dict) -> str:
 
 def why_skipped(data: dict) -> str:
     """Why a step that measured nothing did not; empty where it measured something."""
-    found = any(data.get(part) for part in ("lines", "cases", "tests", "ceilings"))
+    found = any(data.get(part) for part in ("lines", "cases", "tests"))
     return "" if found else "; ".join(dict.fromkeys(data.get("skipped", {}).values()))
 
 
@@ -119,6 +117,13 @@ def measured(data: dict) -> str:
     if "seen_over_bound" in data:
         stored = f', {three(data["fp16_seen_over_bound"])} once stored as fp16' if "fp16_seen_over_bound" in data else ""
         return f'{data["sums"]:,} sums per method, worst {three(data["seen_over_bound"])} of the bound{stored}'
+    if "gpu" in data:  # of simile tune
+        gpu = data["gpu"]
+        collections = [f'{len(each["rates"])} batches, {len(each["passes"])} passes chosen' + (f', {each["why_not"]}' if each["why_not"] else "")
+                       for each in gpu["collections"]]
+        return "; ".join(collections) or gpu["why_not"]
+    if "profile" in data:
+        return f'{data["profile"].count(chr(10))} lines of text'
     if "engines" in data:  # of engine_bench, whose cases are complete
         return f'{len(data["cases"])} cases, {min(case["rounds"] for case in data["cases"])} rounds of each'
     if "loads" in data:  # of server_kinds.py
@@ -127,7 +132,7 @@ def measured(data: dict) -> str:
     if "cases" in data:
         cases = data["cases"]
         return f'{sum(is_measured(case) or "eager_us" in case or "note" in case for case in cases)} of {len(cases)} cases'
-    return f'{len(data["lines"])} lines' if data.get("lines") else ""
+    return ""
 
 
 def summary(description: str, result: dict) -> str:
@@ -156,13 +161,6 @@ def merge(all_results: list[dict]) -> dict:
 
 def passed(steps: dict[str, dict]) -> int:
     return sum(step["status"] == "passed" for step in steps.values())
-
-
-def kernel_data(results: dict) -> dict:
-    """The lines of all kernel steps, and the card's ceilings."""
-    data = [data_of(results, step) for step in results["steps"] if step.startswith("kernels-")]
-    merged = {name: value for one in data for name, value in one.items()}
-    return merged | {"lines": [line for one in data for line in one.get("lines", [])]}
 
 
 def bench_rows(bench: dict, torch: dict) -> list[list[str]]:
@@ -225,48 +223,56 @@ def steps_section(results: dict) -> str:
     return "\n### What was run\n\n" + table(["step", "outcome", "s", ""], rows, {2})
 
 
-def decisions_section(results: dict) -> str:
-    decisions = decide(kernel_data(results), data_of(results, "tensor-sums"))
-    if not decisions:
+def sums_section(results: dict) -> str:
+    """What the certificate assumes of this card; empty where it was not checked."""
+    data = data_of(results, "tensor-sums")
+    if "seen_over_bound" not in data:
         return ""
-    rows = [[one.subject, one.figure, one.expected, one.conclusion] for one in decisions]
-    return "\n### What the figures decide\n\n" + table(["what", "measured", "expected", "so"], rows)
+    worst = [value for name in ("seen_over_bound", "fp16_seen_over_bound") if (value := data.get(name)) is not None]
+    verdict = "the assumption holds" if worst and max(worst) <= 1 else "**proofs are invalid on this card**"
+    return f"\n### Sums on tensor cores\n\n{measured(data)}: {verdict}.\n"
 
 
-def variants_section(results: dict) -> str:
-    """Every variant by batch: as many rows as the kernel table has, a column a batch."""
+def tune_section(results: dict) -> str:
+    """What `simile tune` found: the rate of each batch, and the passes that the card chose in place of the rules'."""
     text = ""
-    for (shape, k), lines in groups(lines_of(kernel_data(results), "variants"), "shape", "k"):
-        batches = sorted({line["batch"] for line in lines})
-        fastest = {batch: min((line["us"] for line in lines if line["batch"] == batch and is_right(line)), default=None)
-                   for batch in batches}
-        rows = []
-        for (variant,), of_variant in groups(lines, "variant"):
-            cells = {}
-            for line in of_variant:
-                cell = us_text(line.get("us")) + ("*" if line["planned"] else "")
-                is_best = is_right(line) and line["us"] == fastest[line["batch"]]
-                fault = " failed" if "us" not in line else " other answers" if not line["same_answers"] else \
-                    f' {line["unproven"]} unproven' if line["unproven"] else ""
-                cells[line["batch"]] = (f"**{cell}**" if is_best else cell) + fault
-            rows.append([f"`{variant}`", *(cells.get(batch, "") for batch in batches)])
-        text += f"\n### Every variant, {shape}, k {k}\n\nMicroseconds of a batch on the device, in as many passes as it takes. " \
-                "Bold: the fastest with the plain scan's answers; *: what the server plans.\n\n"
-        text += table(["variant", *map(str, batches)], rows, set(range(1, len(batches) + 1)))
-    return text
+    for step in results["steps"]:
+        for each in data_of(results, step).get("gpu", {}).get("collections", []) if step.startswith("tune-") else []:
+            text += f'\n**{step.removeprefix("tune-")}**' + (f': {each["why_not"]}' if each["why_not"] else "") + "\n\n"
+            text += table(["queries", "us", "queries/s", "engine"],
+                          [[f'{rate["queries"]:,}', us_text(1e6 * rate["seconds"]), f'{rate["queries"] / rate["seconds"]:,.0f}', f'`{rate["engine"]}`']
+                           for rate in each["rates"]], {0, 1, 2})
+            chosen = [[f'{one["queries_max"]:,}', f'{one["hits_max"]:,}', one["pass"], us_text(1e6 * one["seconds"]),
+                       us_text(1e6 * one["rules_seconds"])] for one in each["passes"]]
+            heads = ["queries, at most", "hits, at most", "pass that the card chose", "us", "the rules' us"]
+            text += "\n" + (table(heads, chosen, {0, 1, 3, 4}) if chosen else "The rules' passes were the fastest.\n")
+    if not text:
+        return ""
+    return "\n### What the card chooses at a load\n\n`simile tune`: host to host, k 10.\n" + text
+
+
+def profile_section(results: dict) -> str:
+    profile = data_of(results, "profile").get("profile", "")
+    return f"\n### The two slowest kernels, by Nsight Compute\n\n```\n{profile.strip()}\n```\n" if profile else ""
 
 
 def server_section(results: dict) -> str:
     data = data_of(results, "server")
     if not data:
         return ""
-    rows = [[str(run["in_flight"]), f'{run["rate"]:,.0f}', *(f"{us:,.0f}" for us in run["latency_us"]), run["engine"], str(run["wrong"])]
-            for run in data["runs"]]
+    rows = [[str(run["in_flight"]), f'{run["rate"]:,.0f}', *(f"{us:,.0f}" for us in run["latency_us"]), run["engine"], str(run["wrong"]),
+             processors_text(run)] for run in data["runs"]]
     text = f'\n### Through a server, {data["rows"]:,} x {data["dim"]}\n\n`simile bench` on this machine, one query a call, k 10.\n\n'
-    text += table(["calls in flight", "queries/s", "p50 us", "p99 us", "p99.9 us", "engine", "wrong"], rows, {0, 1, 2, 3, 4, 6})
+    text += table(["calls in flight", "queries/s", "p50 us", "p99 us", "p99.9 us", "engine", "wrong", "processors by thread"], rows,
+                  {0, 1, 2, 3, 4, 6})
     if data.get("a100"):
         text += "\n```\n" + data["a100"].strip() + "\n```\n"
     return text
+
+
+def processors_text(run: dict) -> str:
+    """Of the server's threads that take a fiftieth of a processor or more: how many processors those of a name take."""
+    return ", ".join(f"{name} {share:.2f}" for name, share in run.get("processors", {}).items() if share >= 0.02)
 
 
 def against_cpu_table(data: dict) -> str:
@@ -346,8 +352,8 @@ def render(results: dict) -> str:
                  f'highest rates. *faster*: the better of torch eager and graphed over ours; required are 1.2x at batch 1 and 2x '
                  f'from 32 on. Targets are for an {TARGET_CARD}.\n')
     text += "".join(bench_section(name, results) for name in names)
-    return (text + against_cpu_section(results) + server_section(results) + kinds_section(results) + variants_section(results)
-            + decisions_section(results))
+    return (text + against_cpu_section(results) + server_section(results) + kinds_section(results) + tune_section(results)
+            + profile_section(results) + sums_section(results))
 
 
 def write_page(path: pathlib.Path, text: str, plots: list[pathlib.Path]) -> None:

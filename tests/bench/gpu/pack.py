@@ -3,8 +3,8 @@
 programs with machine code for one architecture, the shared libraries that they need, and these scripts.
 
     python3 tests/bench/gpu/pack.py --arch 90             builds in build/pack-sm90, packs into build/gpu-pack
-    python3 build/gpu-pack/tests/bench/gpu/run.py --list test --out results           there; a Python is all it needs
-    python3 build/gpu-pack/tests/bench/gpu/run.py --list checks --out results         the same, and times
+    python3 build/gpu-pack/tests/bench/gpu/run.py --list truth --out results          there; a Python is all it needs
+    python3 build/gpu-pack/tests/bench/gpu/run.py --list times --out results
 
 Packs the plug-in of CUDA 12 too, if `make cuda12` has built it from the same commit. Every packed program is then run to its
 first CUDA call, with the pack's own libraries. Fails above 40 MB (--mb).
@@ -23,8 +23,7 @@ from step_lists import CUDA12_PLUGIN, PROGRAMS
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 PLUGIN = "libsimile_cuda.so"
-SCRIPTS = ("run.py", "step_lists.py", "json_file.py", "server_bench.py", "server_kinds.py", "torch_rival.py", "gpu_report.py", "gpu_decisions.py",
-           "gpu_plots.py")
+SCRIPTS = ("run.py", "step_lists.py", "json_file.py", "server_bench.py", "server_kinds.py", "torch_rival.py", "gpu_report.py", "gpu_plots.py")
 FILMS = ("content_vectors.npy", "metadata.jsonl", "user_ids.json", "preference_vectors.npy", "interactions.jsonl", "LICENSE.data")
 # Every machine has these, as new as its own programs need them; a driver brings its own.
 OF_THE_SYSTEM = re.compile(r"^(linux-vdso|ld-linux.*|libc|libm|libpthread|libdl|librt|libresolv|libstdc\+\+|libgcc_s"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The passes that `simile plan` scales its times from, out of the results of run.py.
 
-    python3 tests/bench/gpu/plan_passes.py results/gpu-serving.json results/gpu-variants.json     # writes them
-    python3 tests/bench/gpu/plan_passes.py --print results/gpu-serving.json                       # prints them
+    python3 tests/bench/gpu/plan_passes.py results/gpu-times.json             # writes them
+    python3 tests/bench/gpu/plan_passes.py --print results/gpu-times.json     # prints them
 
-Writes the table kPasses of src/cli/plan/pass_times.cpp. Of a card whose whole passes were measured from host to host (the lists
-`checks` and `serving`) these are taken, of another one the variants that are served (`variants`). Only the collections that the plan
-draws its lines through, and only cases whose answers were all right. Each card needs its row in src/cli/plan/known_cards.cpp.
+Writes the passes of these cards to the table kPasses of src/cli/plan/pass_times.cpp, and leaves those of other cards there. Only the
+collections that the plan draws its lines through, and only cases whose answers were all right. Each card needs its row in
+src/cli/plan/known_cards.cpp.
 """
 
 import argparse
@@ -19,8 +19,6 @@ from collections.abc import Iterator
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "src/cli/plan/pass_times.cpp"
 SHAPES = ((62_423, 384), (1_000_000, 768))
 KINDS = {"int8_scan": "kInt8Scan", "row_scan_ring": "kRingScan", "row_scan_registers": "kRegisterScan", "gemm_topk_fp16": "kGemm"}
-SCAN_BATCHES = (1, 8, 16, 32, 48, 64)
-GEMM_BATCHES = (65, 100, 128, 256, 1000)
 
 
 def name_of(card: str) -> str:
@@ -43,23 +41,9 @@ def whole_passes(results: dict) -> Iterator[tuple[str, str]]:
                                case["device_us"]["median"], case["host_us"]["median"])
 
 
-def variants(results: dict) -> Iterator[tuple[str, str]]:
-    """Of gpu_steps, step `variants`: the variants that searches use, at their batches."""
-    for kind in KINDS:
-        for found in results["steps"].get(f"kernels-variants-{kind}", {}).get("data", {}).get("lines", []):
-            shape = tuple(int(part) for part in found["shape"].split("x"))
-            batches = GEMM_BATCHES if kind == "gemm_topk_fp16" else SCAN_BATCHES
-            if shape in SHAPES and found["batch"] in batches and "us" in found and found["same_answers"]:
-                yield measured(results["about"]["card"], kind, shape, found["batch"], found["k"], found["us"], 0)
-
-
 def passes_of(files: list[dict]) -> list[str]:
     """Of files that measured the same, the last one counts."""
     passes = {what: times for results in files for what, times in whole_passes(results)}
-    whole = {name_of(results["about"]["card"]) for results in files if next(whole_passes(results), None)}
-    for results in files:
-        if name_of(results["about"]["card"]) not in whole:
-            passes |= dict(variants(results))
     return [f"    {what}{times}" for what, times in passes.items()]
 
 
@@ -76,9 +60,11 @@ def main() -> int:
         print("\n".join(lines))
         return 0
     before, _, rest = TABLE.read_text().partition("constexpr std::array kPasses{\n")
-    _, end, after = rest.partition("\n};\n")
+    held, end, after = rest.partition("\n};\n")
+    cards = {each.split('"')[1] for each in lines}
+    lines = [each for each in held.split("\n") if each.split('"')[1] not in cards] + lines
     TABLE.write_text(before + "constexpr std::array kPasses{\n" + "\n".join(lines) + end + after)
-    print(f"{len(lines)} passes of {len({each.split(chr(34))[1] for each in lines})} cards in {TABLE.name}")
+    print(f"{len(lines)} passes of all cards in {TABLE.name}")
     return 0
 
 

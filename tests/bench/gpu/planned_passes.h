@@ -29,17 +29,5 @@ std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
                                    const backend::WorkspaceSize& workspace,
                                    const backend::cuda::ResidentRows& rows, std::size_t batch,
                                    unsigned k);
-// The same by one variant, in the fewest passes of equal size; empty where it cannot.
-std::vector<PlannedPass> PlanBatch(const backend::cuda::KernelVariant& variant,
-                                   const backend::cuda::CardTraits& card,
-                                   const backend::WorkspaceSize& workspace,
-                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
-                                   unsigned k, backend::GpuTuning tuning = {});
-// The same by the preferred variant of a strategy.
-std::vector<PlannedPass> PlanBatch(backend::cuda::PassStrategy strategy,
-                                   const backend::cuda::CardTraits& card,
-                                   const backend::WorkspaceSize& workspace,
-                                   const backend::cuda::ResidentRows& rows, std::size_t batch,
-                                   unsigned k, const backend::GpuTuning& tuning = {});
 
 }  // namespace simile::bench::gpu

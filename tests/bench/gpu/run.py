@@ -2,21 +2,17 @@
 """The GPU engine on a real card: checks it, measures it, and writes docs/benchmarks/gpu.md.
 
     python3 tests/bench/gpu/pack.py --arch 90             packs programs and scripts for another machine that has the card
-    python3 tests/bench/gpu/run.py --list test            are the answers right; `make gpu-test` builds and does this
-    python3 tests/bench/gpu/run.py --list checks          are the answers right, and how long do they take
-    python3 tests/bench/gpu/run.py --list variants        every choice of the plan
-    python3 tests/bench/gpu/run.py --list serving         the whole table and the large sizes, as served
-    python3 tests/bench/gpu/run.py --list product         how many times faster than this machine's CPU
-    python3 tests/bench/gpu/run.py --list users           users, filters, groups and the five-part report, beside the CPU
-    python3 tests/bench/gpu/run.py --report gpu-checks.json gpu-variants.json gpu-serving.json gpu-product.json gpu-users.json
+    python3 tests/bench/gpu/run.py --list truth           are the answers right; `make gpu-test` builds and does this
+    python3 tests/bench/gpu/run.py --list times           how long do they take, beside torch and this machine's CPU
+    python3 tests/bench/gpu/run.py --report gpu-truth.json gpu-times.json
 
 Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch; no
-network. Each list ends by itself within --minutes. Every program writes its figures case by case, and they are collected
+network. Each list ends by itself, truth after 4 minutes and times after 6 (--minutes). Every program writes its figures case by case, and they are collected
 while it runs: a step that fails, is killed or runs out of time keeps what it measured, is reported as such, and ends no
 other. Writes gpu.md, gpu-LIST.json, gpu-LIST.log and a picture of each data set to --out.
 
-Exits with 0 when every step passed or was skipped for lack of torch, of compute-sanitizer, of cuBLAS or of the plug-in of
-CUDA 12; 1 when one did not pass, was not built or had no time; 2 when there is no card.
+Exits with 0 when every step passed or was skipped for lack of torch, of compute-sanitizer, of Nsight Compute, of cuBLAS or of
+the plug-in of CUDA 12; 1 when one did not pass, was not built or had no time; 2 when there is no card.
 """
 
 import argparse
@@ -41,16 +37,16 @@ from collections.abc import Callable
 import gpu_plots
 import gpu_report
 import json_file
-from step_lists import (CHECKER_FOUND, CUDA12_PLUGIN, LISTS, PROGRAMS, SAVED_BYTES_MAX, TEST, TINY, Machine, Sizes, Step, ask,
-                        list_kernel_steps, plan_text, steps_of)
+from step_lists import (CHECKER_FOUND, CUDA12_PLUGIN, LISTS, MINUTES, PROGRAMS, SAVED_BYTES_MAX, TINY, Machine, Sizes, Step, ask,
+                        plan_text, steps_of)
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 NO_CARD = 2
-MINUTES_OF_LIST = 7.5  # a little more than the longest list is planned to take (--plan)
 LAST_S = 12  # for the page and its pictures; estimated
 COLLECT_S = 5  # between two looks at what a step has written
 REAP_S = 15  # until a killed process that has not ended counts as kept by the driver
+PROFILE_CHARACTERS = 20_000  # of what Nsight Compute prints, the last ones
 LOG_BYTES = (350_000, 150_000)  # of a step's output that are kept: its first, its last
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
@@ -59,12 +55,12 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", dest="lists", action="append", choices=(TEST, *LISTS),
-                        metavar="|".join((TEST, *LISTS)), help="the steps to run; repeat for several; default all but test")
+    parser.add_argument("--list", dest="lists", action="append", choices=LISTS,
+                        metavar="|".join(LISTS), help="the steps to run; repeat for both; default both")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin",
                         help="folder of the programs, and of the libraries they need in its folder lib; default build/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch; default this one")
-    parser.add_argument("--minutes", type=float, help=f"for everything; default {MINUTES_OF_LIST} a list")
+    parser.add_argument("--minutes", type=float, help="for everything; default 4 for truth and 6 for times")
     parser.add_argument("--steps", metavar="A,B", help="only these, or those that begin with them: conformance,bench,torch-62423x384")
     parser.add_argument("--plan", action="store_true", help="print the minutes of each step and end")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks", help="folder for gpu.md, pictures and figures")
@@ -76,7 +72,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     arguments = parser.parse_args(words)
     arguments.json = arguments.json or arguments.out / f'gpu-{"-".join(arguments.lists or ["results"])}.json'
     arguments.lists = arguments.lists or list(LISTS)
-    arguments.minutes = arguments.minutes or MINUTES_OF_LIST * len(arguments.lists)
+    arguments.minutes = arguments.minutes or sum(MINUTES[name] for name in arguments.lists)
     return arguments
 
 
@@ -91,9 +87,9 @@ def blas_libraries(python: str) -> list[str]:
     return ["libcublas.so.13", "libcublas.so.12", *found]
 
 
-def find_sanitizer(folder: pathlib.Path) -> str | None:
-    places = [folder / "compute-sanitizer/compute-sanitizer", pathlib.Path("/usr/local/cuda/bin/compute-sanitizer")]
-    return shutil.which("compute-sanitizer") or next((str(place) for place in places if place.exists()), None)
+def find_tool(name: str, folder: pathlib.Path) -> str | None:
+    places = [folder / name / name, pathlib.Path("/usr/local/cuda/bin") / name]
+    return shutil.which(name) or next((str(place) for place in places if place.exists()), None)
 
 
 def environment(kind: str, folder: pathlib.Path, blas: list[str]) -> dict[str, str]:
@@ -121,6 +117,8 @@ def why_not(step: Step, machine: Machine) -> dict | None:
         reason = None if asked and asked.returncode == 0 else "this Python has no torch; name one that has with --python"
     elif step.kind == "checker" and machine.sanitizer is None:
         reason = "no compute-sanitizer on this machine; it comes with the CUDA toolkit"
+    elif step.kind == "profile" and machine.profiler is None:
+        reason = "no ncu (Nsight Compute) on this machine; it comes with the CUDA toolkit"
     elif step.kind == "cuda12" and not (machine.bin / CUDA12_PLUGIN).exists():
         reason = f"no {CUDA12_PLUGIN} beside the programs: `make cuda12`"
     if reason:
@@ -190,10 +188,11 @@ def run_step(step: Step, machine: Machine, limit_s: float, collect: Callable[[di
     began = time.monotonic()
     log = machine.work / f"{step.name}.log"
     code, ended, process = None, True, None
-    with log.open("wb") as out:
+    with log.open("wb") as out, contextlib.ExitStack() as stack:
+        printed = stack.enter_context(step.output.open("wb")) if step.kind == "prints" else out
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until its end is taken care of
         try:
-            process = subprocess.Popen(step.command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=in_group_of_its_own,
+            process = subprocess.Popen(step.command, stdout=printed, stderr=out, preexec_fn=in_group_of_its_own,
                                        env=environment(step.kind, machine.bin, machine.blas))
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             while code is None and (left := began + limit_s - time.monotonic()) > 0:
@@ -224,6 +223,8 @@ def run_step(step: Step, machine: Machine, limit_s: float, collect: Callable[[di
         return result | {"status": "skipped", "message": reason}
     elif "data" not in result:
         result |= {"status": "failed", "message": "it ended well but wrote no figures"}
+    if step.kind == "profile":
+        result["data"] = {"profile": text[-PROFILE_CHARACTERS:]}
     result["message"] = gpu_report.summary(step.description, result)
     return result
 
@@ -241,13 +242,13 @@ def card_facts() -> dict:
 
 def look_for_card(machine: Machine) -> tuple[int, dict]:
     """0 and the card's name, or the exit code after printing the reason."""
-    if not (machine.bin / "gpu_steps").exists():
-        print("error: gpu_steps is not built: target gpu_bench_all", file=sys.stderr)
+    if not (machine.bin / "gpu_bench").exists():
+        print("error: gpu_bench is not built: target gpu_bench_all", file=sys.stderr)
         return 1, {}
     blas = [word for name in machine.blas for word in ("--blas", name)]
-    asked = ask([str(machine.bin / "gpu_steps"), "--card", *blas], environment("program", machine.bin, machine.blas))
+    asked = ask([str(machine.bin / "gpu_bench"), "--card", *blas], environment("program", machine.bin, machine.blas))
     if asked is None:
-        print("error: gpu_steps --card cannot be started, or does not end: the driver hangs", file=sys.stderr)
+        print("error: gpu_bench --card cannot be started, or does not end: the driver hangs", file=sys.stderr)
         return 1, {}
     if asked.returncode != 0:
         print(error_line(asked.stderr), file=sys.stderr)
@@ -374,8 +375,7 @@ def main(words: list[str]) -> int:
         work = (arguments.work or pathlib.Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
         blas = [arguments.blas] if arguments.blas else blas_libraries(arguments.python)
-        machine = Machine(folder, arguments.python, work, blas, find_sanitizer(folder),
-                          list_kernel_steps(folder, environment("program", folder, blas)))
+        machine = Machine(folder, arguments.python, work, blas, find_tool("compute-sanitizer", folder), find_tool("ncu", folder))
         sizes = TINY if arguments.tiny else Sizes()
         if arguments.plan:
             print(plan_text(arguments.lists, machine, sizes))

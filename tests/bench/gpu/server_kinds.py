@@ -18,9 +18,10 @@ import random
 import shutil
 import struct
 import sys
+import tempfile
 
 import json_file
-from server_bench import Failed, asked, run_in_folder, serving
+from server_bench import Failed, asked, exit_code, serving
 
 HERE = pathlib.Path(__file__).resolve().parent
 SHARES = (0.001, 0.05, 0.6)  # of the rows that pass a filter
@@ -261,7 +262,8 @@ def measure(arguments: argparse.Namespace, temporary: pathlib.Path) -> None:
         if not load["beside"]:
             faults.extend(faults_of(load, arguments.backend))
 
-    with serving(arguments.simile, folder, arguments.backend) as (gpu, lines), serving(arguments.simile, folder, "cpu") as (cpu, _):
+    with serving(arguments.simile, folder, arguments.backend) as (_, gpu, lines), \
+            serving(arguments.simile, folder, "cpu") as (_, cpu, _):
         print(lines, end="", flush=True)
         servers = Servers(arguments, folder, gpu, cpu)
         kinds = kinds_of(folder)
@@ -281,7 +283,8 @@ def measure(arguments: argparse.Namespace, temporary: pathlib.Path) -> None:
 
 def main() -> int:
     arguments = parse()
-    return run_in_folder(arguments.work, lambda folder: measure(arguments, folder))
+    with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
+        return exit_code(lambda: measure(arguments, pathlib.Path(folder)))
 
 
 if __name__ == "__main__":

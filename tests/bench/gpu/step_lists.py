@@ -1,7 +1,7 @@
 """The steps of run.py: what each runs, how long it takes and may take, in named lists.
 
 Whatever may break the device runs in a process of its own, so that its error or its hang costs no other figure: each
-strategy's conformance, each variant of the kernel table, each other choice.
+strategy's conformance, each collection's times.
 """
 
 import dataclasses
@@ -9,9 +9,9 @@ import pathlib
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-LISTS = ("checks", "variants", "serving", "product", "users")
-TEST = "test"  # the parts of `checks` that only pass or fail, and the plug-in of CUDA 12: `make gpu-test`
-PROGRAMS = ("gpu_steps", "gpu_bench", "tensor_sums", "device_conformance", "engine_bench", "simile")
+TRUTH, TIMES = LISTS = ("truth", "times")
+MINUTES = {TRUTH: 4.0, TIMES: 6.0}  # of a list, at most
+PROGRAMS = ("gpu_bench", "tensor_sums", "device_conformance", "engine_bench", "simile")
 CUDA12_PLUGIN = "libsimile_cuda12.so"
 # Of device_conformance. A scan, lists of rows and canonical scores need no cuBLAS, whose own kernels would also be checked
 # for races, and which the plug-in of CUDA 12 wants from CUDA 12.
@@ -27,11 +27,13 @@ SAVED_BYTES_MAX = 4 << 30  # of vectors that other steps read from a file; above
 class Step:
     name: str
     description: str
-    planned_s: float  # estimated
+    planned_s: float  # as on an H100 or an H200, where it ran there
     limit_s: float
     command: list[str]
     output: pathlib.Path | None = None  # the JSON that it writes
-    kind: str = "program"  # "rival" runs in a Python of its own, "checker" under compute-sanitizer, "cuda12" with that plug-in
+    # "rival" runs in a Python of its own, "checker" under compute-sanitizer, "profile" under Nsight Compute, "cuda12" with that
+    # plug-in; "prints" writes its JSON to stdout.
+    kind: str = "program"
     folder: pathlib.Path | None = None  # of vectors that it writes or reads; removed after its last step
 
 
@@ -43,25 +45,26 @@ class Machine:
     work: pathlib.Path
     blas: list[str]
     sanitizer: str | None
-    kernel_steps: list[str]  # of gpu_steps --list: "ceilings", "variants/NAME"
+    profiler: str | None
 
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
     conformance: tuple[str, ...] = ("--cases", "2000", "--seconds", "12")
     suites: tuple[str, ...] = ("Strategies", "Large")  # of device_conformance
-    sanitizer: tuple[str, ...] = ("--cases", "12", "--seconds", "8", "--first-seed", FIRST_SEED_OF_FEW,
+    sanitizer: tuple[str, ...] = ("--cases", "12", "--seconds", "7", "--first-seed", FIRST_SEED_OF_FEW,
                                   "--batch-timeout", "50")  # it is slow
     sums: tuple[str, ...] = ("--sums", "1e9", "--seconds", "25")
     small: str = "62423x384"
     large: str = "1000000x768"
     large_narrow: str = "1000000x384"
     huge: str = "10000000x768"
-    steps: tuple[str, ...] = ()  # of gpu_steps
     bench: tuple[str, ...] = ()
     rival: tuple[str, ...] = ()
     server: tuple[str, ...] = ()
     against_cpu: tuple[str, ...] = ("--batch", "1,10,32,100,1000")
+    tune: tuple[str, ...] = ("--duration", "8s")
+    profile: tuple[str, ...] = ("--batch", "32", "--k", "1000")
     films: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     limit_factor: float = 1  # of every step's limit
@@ -71,40 +74,34 @@ class Sizes:
 # least, so that it can be killed after its first figure.
 FEW_CASES = ("--cases", "6", "--seconds", "300", "--first-seed", FIRST_SEED_OF_FEW, "--batch-timeout", "300")
 TINY_KINDS = ("--one-by-one", "--duration", "0.3", "--in-flight", "1", "--requests", "2", "--timeout", "300", "--dim", "32")
-TINY = Sizes(conformance=FEW_CASES, suites=("Strategies",), sanitizer=FEW_CASES, steps=("--cases", "1"), limit_factor=10,
+TINY = Sizes(conformance=FEW_CASES, suites=("Strategies",), sanitizer=FEW_CASES, limit_factor=10,
              small="5001x32", large="5002x32", large_narrow="5003x32", huge="5004x32",
              bench=("--batch", "1,3", "--k", "10", "--query-count", "16", "--verify", "4"), rival=("--batch", "1", "--k", "10"),
              against_cpu=("--batch", "1,3", "--batch-timeout", "300"),
-             server=("--duration", "1", "--in-flight", "1", "--backend", "cpu"), films=(*TINY_KINDS, "--rows", "200"),
+             server=("--duration", "1", "--in-flight", "1", "--backend", "cpu"), tune=("--duration", "1s", "--batch", "1"),
+             profile=("--batch", "1,3", "--k", "10", "--query-count", "16"), films=(*TINY_KINDS, "--rows", "200"),
              made=(*TINY_KINDS, "--rows", "1100", "--users", "300", "--no-report"))
-
-# (planned, limit) in seconds of the kernel steps that take longer or shorter than others, both data sets together. A
-# limit leaves time to wait for a kernel that hangs (bench_options.cpp).
-KERNEL_STEP_S = {"ceilings": (2, 40), "variants": (7, 55), "finish": (18, 60)}
-OTHER_KERNEL_STEP_S = (8, 40)
 
 
 def steps_of(names: list[str], machine: Machine, sizes: Sizes) -> list[Step]:
-    """The steps of these lists, each once; a failure makes the later ones of its list less useful."""
-    found: dict[str, Step] = {}
-    for name in names:
-        for step in {"checks": checks, "variants": variants, "serving": serving, "product": product, "users": users,
-                     TEST: tests}[name](machine, sizes):
-            found.setdefault(step.name, dataclasses.replace(step, limit_s=sizes.limit_factor * step.limit_s))
-    return list(found.values())
+    """The steps of these lists; a failure makes the later ones of its list less useful."""
+    return [dataclasses.replace(step, limit_s=sizes.limit_factor * step.limit_s)
+            for name in names for step in {TRUTH: truth, TIMES: times}[name](machine, sizes)]
 
 
-def checks(machine: Machine, sizes: Sizes) -> list[Step]:
-    """Are the answers right, and how long do they take?"""
-    steps = [Step(f"conformance-{name}", f"{name} against the oracle, and against the plain scan on large segments", 28, 65,
+def truth(machine: Machine, sizes: Sizes) -> list[Step]:
+    """Are the answers right? Nothing is timed."""
+    steps = [Step(f"conformance-{name}", f"{name} against the oracle, and against the plain scan on large segments", 18, 65,
                   conformance(machine, f"conformance-{name}", sizes.suites, (name,), sizes.conformance),
                   machine.work / f"conformance-{name}.json") for name in STRATEGIES]
-    steps.append(Step("tensor-sums", "the bound's assumption about sums on tensor cores", 32, 60,
+    steps.append(Step("tensor-sums", "the bound's assumption about sums on tensor cores", 3, 60,
                       program(machine, "tensor_sums", *sizes.sums, "--json", str(machine.work / "sums.json")),
                       machine.work / "sums.json"))
-    steps += bench_steps(machine, sizes, sizes.small, 20, 18)
-    steps += bench_steps(machine, sizes, sizes.large, 40, 30)
-    for tool, names, planned_s in (("memcheck", STRATEGIES, 65), ("racecheck", WITHOUT_BLAS, 48)):
+    steps.append(Step("conformance-cuda12", "the plug-in of CUDA 12 against the oracle", 18, 100,
+                      conformance(machine, "conformance-cuda12", ("Strategies",), WITHOUT_BLAS,
+                                  ("--plugin", str(machine.bin / CUDA12_PLUGIN), *sizes.conformance)),
+                      machine.work / "conformance-cuda12.json", "cuda12"))
+    for tool, names, planned_s in (("memcheck", STRATEGIES, 50), ("racecheck", WITHOUT_BLAS, 36)):
         checked = [machine.sanitizer or "", "--tool", tool, "--error-exitcode", str(CHECKER_FOUND),
                    *conformance(machine, tool, ("Strategies",), names, sizes.sanitizer)]
         steps.append(Step(f"sanitizer-{tool}", f"a few of the cases under compute-sanitizer's {tool}", planned_s, 150, checked,
@@ -112,30 +109,37 @@ def checks(machine: Machine, sizes: Sizes) -> list[Step]:
     return steps
 
 
-def tests(machine: Machine, sizes: Sizes) -> list[Step]:
-    """Are the answers right? Nothing is timed."""
-    return [*(step for step in checks(machine, sizes) if step.name.startswith(("conformance-", "tensor-", "sanitizer-"))),
-            conformance_of_cuda12(machine, sizes)]
+def times(machine: Machine, sizes: Sizes) -> list[Step]:
+    """The whole table beside torch, the server, what the card chooses, and the same machine's CPU."""
+    small, large = bench_steps(machine, sizes, sizes.small, 5, 12), bench_steps(machine, sizes, sizes.large, 14, 16)
+    served = machine.work / "server.json"
+    server = Step("server", "simile bench, the processors that each thread takes, and the A100 report, through a server", 32, 78,
+                  [machine.python, "-B", str(HERE / "server_bench.py"), "--simile", str(machine.bin / "simile"), "--files",
+                   str(small[0].folder), *sizes.server, "--json", str(served)], served, "program", small[0].folder)
+    return [*small, server, tune(machine, sizes, small[0], 14), *large, tune(machine, sizes, large[0], 20),
+            server_kinds(machine, "films", 16, "5,000 films, 500 users with interactions", *sizes.films),
+            server_kinds(machine, "made", 34, "62,423 rows, 119,808 users", *sizes.made),
+            against_cpu(machine, sizes, sizes.small, 24, "--quick"), against_cpu(machine, sizes, sizes.large_narrow, 50, "--quick"),
+            profile(machine, sizes, 20), *bench_steps(machine, sizes, sizes.huge, 70, 20, verify=64)]
 
 
-def variants(machine: Machine, sizes: Sizes) -> list[Step]:
-    """Whole passes by each choice of the plan; then the plug-in of CUDA 12, other machine code."""
-    steps = []
-    for name in machine.kernel_steps:
-        planned_s, limit_s = KERNEL_STEP_S.get(name.split("/")[0], OTHER_KERNEL_STEP_S)
-        step = f'kernels-{name.replace("/", "-")}'
-        output = machine.work / f"{step}.json"
-        steps.append(Step(step, f"gpu_steps: {name}", planned_s, limit_s,
-                          program(machine, "gpu_steps", "--step", name, "--shape", sizes.small, "--shape", sizes.large, *sizes.steps,
-                                  "--json", str(output)), output))
-    return [*steps, conformance_of_cuda12(machine, sizes)]
+def tune(machine: Machine, sizes: Sizes, bench: Step, planned_s: float) -> Step:
+    """What the card chooses for a collection at its load, and the rate of 1 to 1,024 queries."""
+    name = bench.name.replace("bench-", "tune-")
+    return Step(name, "simile tune: the passes that the card chooses, its rates", planned_s, limit_s(planned_s),
+                [str(machine.bin / "simile"), "tune", f"rows={bench.folder}", "--dry-run", "--json", *sizes.tune],
+                machine.work / f"{name}.json", "prints", bench.folder)
 
 
-def conformance_of_cuda12(machine: Machine, sizes: Sizes) -> Step:
-    return Step("conformance-cuda12", "the plug-in of CUDA 12 against the oracle", 55, 100,
-                conformance(machine, "conformance-cuda12", ("Strategies",), WITHOUT_BLAS,
-                            ("--plugin", str(machine.bin / CUDA12_PLUGIN), *sizes.conformance)),
-                machine.work / "conformance-cuda12.json", "cuda12")
+def profile(machine: Machine, sizes: Sizes, planned_s: float) -> Step:
+    """Of long answers the scan and the rescoring: the kernels that took longest on the cards that were measured."""
+    rows, dim = sizes.small.split("x")
+    output = machine.work / "profile.json"
+    return Step("profile", "the two slowest kernels under Nsight Compute", planned_s, limit_s(planned_s),
+                [machine.profiler or "", "--kernel-name", "regex:^(Int8Scan|Rescore)Kernel$", "--launch-count", "2", "--section",
+                 "SpeedOfLight", "--section", "Occupancy", "--section", "LaunchStats",
+                 *program(machine, "gpu_bench", "--synthetic", "clustered", "--rows", rows, "--dim", dim, "--verify", "1",
+                          *sizes.profile, "--json", str(output))], output, "profile")
 
 
 def conformance(machine: Machine, output: str, suites: tuple[str, ...], strategies: tuple[str, ...],
@@ -143,23 +147,6 @@ def conformance(machine: Machine, output: str, suites: tuple[str, ...], strategi
     patterns = ":".join(f"{suite}/*/{name}*" for suite in suites for name in strategies)
     return program(machine, "device_conformance", f"--gtest_filter={patterns}", *options, "--json",
                    str(machine.work / f"{output}.json"))
-
-
-def serving(machine: Machine, sizes: Sizes) -> list[Step]:
-    """The whole table, as served."""
-    small = bench_steps(machine, sizes, sizes.small, 20, 18)
-    served = machine.work / "server.json"
-    server = Step("server", "simile bench and its A100 report, through a server", 45, 75,
-                  [machine.python, "-B", str(HERE / "server_bench.py"), "--simile", str(machine.bin / "simile"), "--files",
-                   str(small[0].folder), *sizes.server, "--json", str(served)], served, "program", small[0].folder)
-    return [*small, server, *bench_steps(machine, sizes, sizes.large, 40, 30),
-            *bench_steps(machine, sizes, sizes.huge, 115, 60, verify=64), *bench_steps(machine, sizes, sizes.large_narrow, 30, 25),
-            *bench_steps(machine, sizes, sizes.small, 20, 18, spread="isotropic")]
-
-
-def product(machine: Machine, sizes: Sizes) -> list[Step]:
-    """What people ask first: how many times faster is the card than this machine's CPU?"""
-    return [against_cpu(machine, sizes, sizes.small, 30), against_cpu(machine, sizes, sizes.large_narrow, 75, "--quick")]
 
 
 def against_cpu(machine: Machine, sizes: Sizes, shape: str, planned_s: float, *options: str) -> Step:
@@ -171,12 +158,6 @@ def against_cpu(machine: Machine, sizes: Sizes, shape: str, planned_s: float, *o
                 limit_s(planned_s),
                 program(machine, "engine_bench", "--synthetic", "clustered", "--rows", rows, "--dim", dim, "--backend",
                         "scan-single,auto,gpu", "--k", "10", *sizes.against_cpu, *options, "--json", str(output)), output)
-
-
-def users(machine: Machine, sizes: Sizes) -> list[Step]:
-    """Users, filters, groups and the five-part report through a server, every answer compared with the CPU's."""
-    return [server_kinds(machine, "films", 18, "5,000 films, 500 users with interactions", *sizes.films),
-            server_kinds(machine, "made", 36, "62,423 rows, 119,808 users", *sizes.made)]
 
 
 def server_kinds(machine: Machine, collection: str, planned_s: float, what: str, *options: str) -> Step:
@@ -195,19 +176,17 @@ def limit_s(planned_s: float) -> float:
     return 1.5 * planned_s + 30
 
 
-def bench_steps(machine: Machine, sizes: Sizes, shape: str, ours_s: float, theirs_s: float, verify: int = 1000,
-                spread: str = "clustered") -> list[Step]:
+def bench_steps(machine: Machine, sizes: Sizes, shape: str, ours_s: float, theirs_s: float, verify: int = 1000) -> list[Step]:
     """Ours and torch on the same vectors."""
     rows, dim = shape.split("x")
-    name = shape if spread == "clustered" else f"{shape}-{spread}"
-    folder = machine.work / name if int(rows) * int(dim) * 4 <= SAVED_BYTES_MAX else None
-    ours, theirs = machine.work / f"bench-{name}.json", machine.work / f"torch-{name}.json"
+    folder = machine.work / shape if int(rows) * int(dim) * 4 <= SAVED_BYTES_MAX else None
+    ours, theirs = machine.work / f"bench-{shape}.json", machine.work / f"torch-{shape}.json"
     saving = ["--save", str(folder)] if folder else []
     source = ["--files", str(folder)] if folder else ["--rows", rows, "--dim", dim]
-    return [Step(f"bench-{name}", f"{name}: device and host-to-host times, answers verified", ours_s, limit_s(ours_s),
-                 program(machine, "gpu_bench", "--synthetic", spread, "--rows", rows, "--dim", dim,
+    return [Step(f"bench-{shape}", f"{shape}: device and host-to-host times, answers verified", ours_s, limit_s(ours_s),
+                 program(machine, "gpu_bench", "--synthetic", "clustered", "--rows", rows, "--dim", dim,
                          *(sizes.bench or ("--verify", str(verify))), *saving, "--json", str(ours)), ours, "program", folder),
-            Step(f"torch-{name}", f"{name}: torch fp16 matmul and topk, eager and graphed", theirs_s, limit_s(theirs_s),
+            Step(f"torch-{shape}", f"{shape}: torch fp16 matmul and topk, eager and graphed", theirs_s, limit_s(theirs_s),
                  [machine.python, "-B", str(HERE / "torch_rival.py"), *source, *sizes.rival, "--json", str(theirs)], theirs, "rival",
                  folder)]
 
@@ -225,12 +204,6 @@ def ask(command: list[str], environment: dict[str, str] | None = None, limit_s: 
         process.kill()
         return None
     return subprocess.CompletedProcess(command, process.returncode, out, error)
-
-
-def list_kernel_steps(folder: pathlib.Path, environment: dict[str, str]) -> list[str]:
-    """The steps that gpu_steps knows, so that a new one needs no change here; none where it is not built."""
-    listed = ask([str(folder / "gpu_steps"), "--list"], environment)
-    return listed.stdout.split() if listed and listed.returncode == 0 else []
 
 
 def plan_text(names: list[str], machine: Machine, sizes: Sizes) -> str:

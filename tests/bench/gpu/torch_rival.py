@@ -23,7 +23,7 @@ EXACT_QUERIES = 16  # with exact rows, where none are given
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=pathlib.Path, help="folder with vectors.npy, queries.npy and rows.npy")
+    parser.add_argument("--files", type=pathlib.Path, help="folder with content_vectors.npy, queries.npy and rows.npy")
     parser.add_argument("--rows", type=int, help="instead: vectors to draw")
     parser.add_argument("--dim", type=int)
     parser.add_argument("--batch", default="1,32,100,1000")
@@ -48,7 +48,7 @@ def read_npy(torch, path: pathlib.Path):
 
 
 def given(torch, folder: pathlib.Path):
-    vectors = read_npy(torch, folder / "vectors.npy")
+    vectors = read_npy(torch, folder / "content_vectors.npy")
     fp16_rows = torch.empty(vectors.shape, dtype=torch.float16, device="cuda")
     for first in range(0, len(vectors), 262_144):
         fp16_rows[first:first + 262_144] = vectors[first:first + 262_144].cuda().half()
