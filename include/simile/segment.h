@@ -42,6 +42,11 @@ class SearchPass {
  public:
   virtual ~SearchPass() = default;
 
+  // Lets a device work on the search without a thread, where there is one that can. Returns whether
+  // it does: Advance then waits for it, and completes the search. Others may be started meanwhile.
+  // Call it at most once, before Advance.
+  virtual bool Start() { return false; }
+
   // Searches on until the turn is over or the search is done, at least one piece. The result is
   // that of Search, whatever the turns. Returns whether the search is done.
   // Errors: as SegmentIndex::Search; the pass is then not to be used.

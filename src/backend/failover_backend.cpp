@@ -181,6 +181,14 @@ class FailoverIndex final : public SegmentIndex {
     Pass(const FailoverIndex& index, const SearchBatch& batch, SearchResult& result)
         : index_(index), batch_(batch), result_(result), fallback_(index.fallback()) {}
 
+    bool Start() override {
+      if (fallback_ != nullptr) return false;
+      absl::StatusOr<std::unique_ptr<SearchPass>> begun = index_.gpu_->Begin(batch_, result_);
+      if (!begun.ok()) return false;  // Advance has the error, too
+      pass_ = *std::move(begun);
+      return pass_->Start();
+    }
+
     absl::StatusOr<bool> Advance(const Turn& turn) override {
       if (fallback_ == nullptr) {
         const absl::StatusOr<bool> done = AdvanceOn(*index_.gpu_, turn);

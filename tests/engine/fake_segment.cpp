@@ -14,7 +14,19 @@ class FakePass final : public SearchPass {
   FakePass(const FakeSegment& segment, const SearchBatch& batch, SearchResult& result)
       : segment_(segment), batch_(batch), result_(result) {}
 
+  ~FakePass() override {
+    if (is_started_ && segment_.on_abandon) segment_.on_abandon();
+  }
+
+  bool Start() override {
+    if (!segment_.starts) return false;
+    is_started_ = true;
+    if (segment_.on_start) segment_.on_start();
+    return true;
+  }
+
   absl::StatusOr<bool> Advance(const Turn& turn) override {
+    is_started_ = false;
     if (turn.LeavesOneThread()) ++segment_.turns_with_one_thread_less;
     do {
       if (segment_.on_piece) segment_.on_piece();
@@ -31,6 +43,7 @@ class FakePass final : public SearchPass {
   const SearchBatch batch_;
   SearchResult& result_;
   std::size_t done_ = 0;
+  bool is_started_ = false;
 };
 
 }  // namespace

@@ -44,6 +44,9 @@ class FakeSegment final : public SegmentIndex {
   std::size_t pieces = 1;          // of a search that may be paused
   std::function<void()> on_piece;  // before each of these
   mutable std::atomic<std::size_t> turns_with_one_thread_less = 0;
+  bool starts = false;  // a search runs without a thread until it is advanced
+  std::function<void()> on_start;
+  std::function<void()> on_abandon;          // of a search that was started and not advanced
   std::function<void()> on_search;           // before anything is computed
   std::function<void(SearchResult&)> spoil;  // after everything is computed
   absl::Status status;                       // returned instead of an answer

@@ -23,6 +23,8 @@ enum class Bug : std::uint8_t {
   kKeepsGivenUpPass,
   kMixesPasses,
   kChargesLastSlices,
+  kDropsStartedPass,
+  kPausesDetachedPass,
   kReadsSnapshotTwice,
   kClaimsInTwoSteps,
   kNotifiesOldState,

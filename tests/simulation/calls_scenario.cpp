@@ -87,10 +87,23 @@ class Calls {
     const absl::Status status =
         random_.OneIn(16) ? absl::UnavailableError("the device is lost") : absl::OkStatus();
     fails_ = fails_ || !status.ok();
-    const std::size_t pieces = random_.OneIn(2) ? 1 : random_.Between(2, 5);
-    store_.Publish(collection, GenerationOf(
-                                   random_.Below(kContents), [this] { Search(); }, lives_.Begin(),
-                                   pieces, status));
+    const Searches searches{
+        .pieces = random_.OneIn(2) ? 1 : random_.Between(2, 5),
+        .status = status,
+        .start = random_.OneIn(2),
+        .on_start = [this] { SearchStarts(); },
+        .on_abandon = [this] { simulator_.Fail("a search is given up that a device works on"); }};
+    store_.Publish(collection,
+                   GenerationOf(
+                       random_.Below(kContents), [this] { Search(); }, lives_.Begin(), searches));
+  }
+
+  void SearchStarts() {
+    if (stopped_) simulator_.Fail("a search starts after the stop");
+    if (searching_) simulator_.Fail("a search starts while another one is computed");
+    starting_ = true;
+    simulator_.Pause(4);
+    starting_ = false;
   }
 
   void Search() {
@@ -252,7 +265,7 @@ class Calls {
     if (!wrong.empty()) simulator_.Fail(wrong);
   }
 
-  // What holds while nothing happens but a search or the sending of a reply.
+  // What holds while nothing happens but a search, its start or the sending of a reply.
   std::string CheckIdle() {
     const engine::ExecutorCounts counts = executor_->counts();
     if (std::string wrong = WrongCounts(counts); !wrong.empty()) return wrong;
@@ -265,7 +278,8 @@ class Calls {
       // The watching thread sleeps for a while, not until a moment: what slips meanwhile delays it.
       const bool expired = call.deadline <= simulator_.now() && !simulator_.time_slips();
       if (!call.cancelled && !expired) may_wait += call.searches;
-      if (!searching_ && replying_ == 0) return "a call is not answered, and nothing runs";
+      if (!searching_ && !starting_ && replying_ == 0)
+        return "a call is not answered, and nothing runs";
     }
     if (counts.queue_depth > may_wait) {
       return fmt::format("{} queries wait, and {} of calls that were neither cancelled nor expired",
@@ -308,6 +322,7 @@ class Calls {
   std::vector<const SimulatedThread*> here_;  // threads in RunHere, which answer after a stop too
   Waiters all_answered_;
   bool searching_ = false;
+  bool starting_ = false;
   int replying_ = 0;
   bool fails_ = false;
   bool stopping_ = false;

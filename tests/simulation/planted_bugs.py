@@ -90,6 +90,12 @@ BUGS = (
     bug("kChargesLastSlices", SCHEDULE,
         ("  CollectionOf(*group).virtual_ms += ms;",
          "  if (slice.ends || !PLANTED) CollectionOf(*group).virtual_ms += ms;")),
+    # Passes that a device works on.
+    bug("kDropsStartedPass", EXECUTOR,
+        ("    if (queued.slices_under_way > 0) {", "    if (queued.slices_under_way > 0 && !PLANTED) {")),
+    bug("kPausesDetachedPass", RUNNER,
+        ("    } while (slice.is_detached && ended.ok() && !*ended);",
+         "    } while (slice.is_detached && !PLANTED && ended.ok() && !*ended);")),
     # The snapshot store.
     bug("kReadsSnapshotTwice", STORE,
         ("                                                      std::string_view id) const {\n"

@@ -127,15 +127,17 @@ void Lives::End() {
 }
 
 engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_piece,
-                              std::shared_ptr<const void> life, std::size_t pieces,
-                              const absl::Status& status) {
+                              std::shared_ptr<const void> life, const Searches& searches) {
   const Content& known = Contents()[content];
   auto segment =
       std::make_shared<engine::FakeSegment>(known.dataset->vectors.view(), 0, std::move(life));
-  if (pieces > 1) segment->on_piece = on_piece;
+  if (searches.pieces > 1) segment->on_piece = on_piece;
   segment->on_search = std::move(on_piece);
-  segment->pieces = pieces;
-  segment->status = status;
+  segment->pieces = searches.pieces;
+  segment->status = searches.status;
+  segment->starts = searches.start;
+  segment->on_start = searches.on_start;
+  segment->on_abandon = searches.on_abandon;
   engine::Snapshot snapshot;
   snapshot.id = known.dataset->content_id;
   snapshot.dataset = known.dataset;

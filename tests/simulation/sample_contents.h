@@ -43,12 +43,19 @@ class Lives {
   std::size_t alive_ = 0;
 };
 
+// How a generation is searched.
+struct Searches {
+  std::size_t pieces = 1;  // of one that may be paused
+  absl::Status status;     // in place of answers
+  bool start = false;      // they run without a thread until they are advanced
+  std::function<void()> on_start;
+  std::function<void()> on_abandon;  // of one that was started and not advanced
+};
+
 // An unpublished generation of a content.
 //   on_piece  called before each piece of a search, and before it computes
-//   pieces    of a search that may be paused
 engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_piece,
-                              std::shared_ptr<const void> life, std::size_t pieces = 1,
-                              const absl::Status& status = absl::OkStatus());
+                              std::shared_ptr<const void> life, const Searches& searches = {});
 
 // Queries [first, first + count) of kQueries as a task, without `done`, deadline and cancellation.
 //   hard  diverse answers, which take searches and pieces of work

@@ -25,7 +25,7 @@ constexpr std::size_t kExcludedOfListMax = 2'048;
 // What holds a block of lent hits. The block goes first: it is memory of the engine's device.
 struct LentAnswers {
   std::shared_ptr<const void> engine;
-  std::shared_ptr<const HostAnswers> block;
+  std::shared_ptr<const PinnedBlock> block;
 };
 
 bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
@@ -69,13 +69,54 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
   return plan ? names.Of(*plan->variant) : names.canonical;
 }
 
-void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
+void BatchSearch::Begin(const SearchBatch& batch, SearchResult& result) {
   batch_ = &batch;
   result_ = &result;
   rows_.filters().Release();  // of a batch that failed
   passes_.reserve(batch.specs.size());
+}
+
+void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
+  Begin(batch, result);
   for (std::uint32_t index = 0; index < batch.specs.size(); ++index) Add(index);
   Flush();
+}
+
+bool BatchSearch::Start(const SearchBatch& batch, SearchResult& result) {
+  Begin(batch, result);
+  // One block for this search, and one that a search beside it finds free.
+  if (runner_.workspace().free_query_blocks() < 2 || !NeedsOnlyPasses()) return false;
+  for (std::uint32_t index = 0; index < batch.specs.size(); ++index) Add(index);
+  SortByReach(passes_);
+  std::optional<PassPlan> plan = passes_.empty() ? std::nullopt : PlanFor(passes_, true);
+  if (!plan || plan->slots < passes_.size() || plan->is_mapped) return false;
+  if (runner_.workspace().HoldAnswersToLend().index == 0) return false;
+  plan->lends_answers = true;
+  runner_.UploadExcluded(excluded_rows_);
+  runner_.Fill(*plan, batch, passes_);
+  runner_.Start(true);
+  started_ = plan;
+  return true;
+}
+
+void BatchSearch::Finish() {
+  runner_.Await();
+  Conclude(*started_, passes_);
+  passes_.clear();
+  Flush();
+}
+
+bool BatchSearch::NeedsOnlyPasses() const {
+  if (NeedsNoPass(rows_, tuning_)) return false;
+  const std::size_t excluded_max = runner_.workspace().size().excluded_max;
+  std::size_t excluded = 0;
+  for (std::size_t i = 0; i < batch_->specs.size(); ++i) {
+    const QuerySpec& spec = batch_->specs[i];
+    if (spec.mask != nullptr || spec.excluded_rows.size() > kExcludedOfListMax) return false;
+    if (IsZeroVector(batch_->queries[i])) return false;
+    excluded += spec.excluded_rows.size();
+  }
+  return excluded <= excluded_max;
 }
 
 void BatchSearch::Add(std::uint32_t index) {
@@ -162,7 +203,10 @@ const RowMask& BatchSearch::MaskWithout(const QuerySpec& spec, std::span<const u
 }
 
 void BatchSearch::Flush() {
-  runner_.UploadExcluded(excluded_rows_);
+  const bool has_work = !gathers_.empty() || !passes_.empty() || !int8_reruns_.empty() ||
+                        !fp16_reruns_.empty() || !canonical_.empty();
+  // Again for what Finish left over: a search that was started since has listed its own.
+  if (has_work) runner_.UploadExcluded(excluded_rows_);
   RunCanonical(gathers_, names_.gather);
   RunPasses(passes_, true);
   RunPasses(int8_reruns_, true);
@@ -173,32 +217,42 @@ void BatchSearch::Flush() {
   rows_.filters().Release();
 }
 
-// Sorted by reach, so that queries with a large one share a plan and do not enlarge all others.
-void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed) {
+// Queries with a large reach share a plan, and do not enlarge those of all others.
+void BatchSearch::SortByReach(std::vector<DeviceQuery>& queries) {
   // stable_sort allocates.
   if (!std::ranges::is_sorted(queries, std::greater<>(), &DeviceQuery::reach)) {
     std::ranges::stable_sort(queries, std::greater<>(), &DeviceQuery::reach);
   }
+}
+
+void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed) {
+  SortByReach(queries);
   std::span<DeviceQuery> left(queries);
   for (std::optional<PlannedPass> next = FillNext(left, int8_allowed); next;) {
-    const PlannedPass running = *next;
+    const PlannedPass running = *std::exchange(next, std::nullopt);
     const ProfilerRange range(names_.Of(*running.plan.variant).c_str());
     runner_.Start();
-    next = FillNext(left, int8_allowed);  // while the device works
+    if (runner_.CanFill()) next = FillNext(left, int8_allowed);  // while the device works
     runner_.Await();
     Conclude(running.plan, running.queries);
+    if (!next) next = FillNext(left, int8_allowed);
   }
   queries.clear();
+}
+
+// REQUIRES: sorted by reach.
+std::optional<PassPlan> BatchSearch::PlanFor(std::span<const DeviceQuery> queries,
+                                             bool int8_allowed) const {
+  const unsigned hits_max = std::ranges::max(queries, {}, &DeviceQuery::wanted).wanted;
+  return PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(),
+                  DemandOf(rows_, queries.size(), hits_max, queries.front().reach(), int8_allowed));
 }
 
 // Plans and fills the next pass, and takes its queries; empty where none is left.
 std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQuery>& left,
                                                               bool int8_allowed) {
   for (; !left.empty(); left = left.subspan(1)) {
-    const unsigned hits_max = std::ranges::max(left, {}, &DeviceQuery::wanted).wanted;
-    const PassDemand demand =
-        DemandOf(rows_, left.size(), hits_max, left.front().reach(), int8_allowed);
-    const auto plan = PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(), demand);
+    const std::optional<PassPlan> plan = PlanFor(left, int8_allowed);
     if (!plan) {  // no gate lets so many rows through
       canonical_.push_back(left.front());
       continue;

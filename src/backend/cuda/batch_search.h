@@ -53,7 +53,17 @@ class BatchSearch {
   // Throws DeviceError, std::bad_alloc.
   void Run(const SearchBatch& batch, SearchResult& result);
 
+  // Starts a search that one pass answers, and does not wait for the device: queries without masks,
+  // whose answers are lent. Returns false, with nothing written and nothing enqueued, for any other
+  // search, and where no blocks on the host are free. Throws as Run.
+  bool Start(const SearchBatch& batch, SearchResult& result);
+  // Waits for the search that was started, and completes it. Throws as Run.
+  void Finish();
+
  private:
+  void Begin(const SearchBatch& batch, SearchResult& result);
+  // Whether all queries can be added without use of the device.
+  bool NeedsOnlyPasses() const;
   void Add(std::uint32_t index);
   const Filter* FilterOf(const RowMask& mask);
   unsigned ListShare(const RowMask& mask) const;
@@ -68,6 +78,8 @@ class BatchSearch {
     PassPlan plan;
     std::span<DeviceQuery> queries;
   };
+  std::optional<PassPlan> PlanFor(std::span<const DeviceQuery> queries, bool int8_allowed) const;
+  static void SortByReach(std::vector<DeviceQuery>& queries);
   void RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed);
   std::optional<PlannedPass> FillNext(std::span<DeviceQuery>& left, bool int8_allowed);
   void Conclude(const PassPlan& plan, std::span<DeviceQuery> queries);
@@ -85,6 +97,7 @@ class BatchSearch {
   const std::shared_ptr<const void> engine_;
   const SearchBatch* batch_ = nullptr;
   SearchResult* result_ = nullptr;
+  std::optional<PassPlan> started_;  // of the search that was started
 
   // The queries added so far.
   std::vector<DeviceQuery> passes_;       // for a pass over all rows

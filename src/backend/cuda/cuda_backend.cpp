@@ -20,6 +20,36 @@ namespace {
 // Positions, and the offsets that kernels add to them, fit 32 bits.
 constexpr std::size_t kRowsMax = std::size_t{1} << 31;
 
+// A search that may run on the device without a thread.
+class CudaPass final : public SearchPass {
+ public:
+  CudaPass(CudaEngine& engine, ResidentRows& rows, const SearchBatch& batch, SearchResult& result)
+      : engine_(engine), rows_(rows), batch_(batch), result_(result) {}
+  ~CudaPass() override {
+    if (started_ != nullptr) engine_.Abandon(std::move(started_));
+  }
+
+  bool Start() override {
+    started_ = engine_.Start(rows_, batch_, result_);
+    return started_ != nullptr;
+  }
+
+  absl::StatusOr<bool> Advance(const Turn& /*turn*/) override {
+    const absl::Status status = started_ != nullptr
+                                    ? engine_.Finish(std::move(started_), rows_, batch_, result_)
+                                    : engine_.Search(rows_, batch_, result_);
+    if (!status.ok()) return status;
+    return true;
+  }
+
+ private:
+  CudaEngine& engine_;
+  ResidentRows& rows_;
+  const SearchBatch batch_;
+  SearchResult& result_;
+  CudaEngine::StartedSearchPtr started_;
+};
+
 class CudaIndex final : public SegmentIndex {
  public:
   CudaIndex(std::shared_ptr<CudaEngine> engine, std::unique_ptr<ResidentRows> rows)
@@ -38,6 +68,10 @@ class CudaIndex final : public SegmentIndex {
 
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override {
     return engine_->Search(*rows_, batch, result);
+  }
+  absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
+                                                    SearchResult& result) const override {
+    return std::make_unique<CudaPass>(*engine_, *rows_, batch, result);
   }
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
                                         std::span<float> scores,

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include <absl/cleanup/cleanup.h>
 #include <fmt/format.h>
 
 #include "backend/accelerator_plugin.h"
@@ -219,6 +220,63 @@ absl::Status CudaEngine::Search(ResidentRows& rows, const SearchBatch& batch,
     PassRunner runner(device_, workspace, rows, batch.device_time);
     BatchSearch(device_.traits(), tuning_, names_, runner, shared_from_this()).Run(batch, result);
   });
+}
+
+CudaEngine::StartedSearch::StartedSearch(CudaEngine& engine, Workspace& workspace,
+                                         ResidentRows& rows)
+    : workspace_number(workspace.number()),
+      runner(engine.device_, workspace, rows),
+      search(engine.device_.traits(), engine.tuning_, engine.names_, runner,
+             engine.shared_from_this()) {}
+
+CudaEngine::StartedSearchPtr CudaEngine::Start(ResidentRows& rows, const SearchBatch& batch,
+                                               SearchResult& result) {
+  if (batch.device_time != nullptr) return nullptr;
+  ++calls_waiting_;
+  const std::lock_guard lock(mutex_);
+  --calls_waiting_;
+  if (failed_batch_may_run_ || !workspace_) return nullptr;
+  StartedSearchPtr started;
+  bool is_started = false;
+  const absl::Status status = device_.Guard([&] {
+    const ProfilerRange range("start search");
+    device_.Enter();
+    result.ResetWithoutSpace(batch.specs, rows.size().row_count);
+    started = std::make_unique<StartedSearch>(*this, *workspace_, rows);
+    is_started = started->search.Start(batch, result);
+  });
+  if (!status.ok()) failed_batch_may_run_ = true;
+  if (!is_started) started.reset();
+  return started;
+}
+
+absl::Status CudaEngine::Finish(StartedSearchPtr started, ResidentRows& rows,
+                                const SearchBatch& batch, SearchResult& result) {
+  {
+    ++calls_waiting_;
+    const std::lock_guard lock(mutex_);
+    --calls_waiting_;
+    const absl::Cleanup let_go = [&] { started.reset(); };  // its blocks are free under the lock
+    if (failed_batch_may_run_) {
+      if (absl::Status status = AwaitFailedBatch(); !status.ok()) return status;
+    }
+    if (workspace_ && workspace_->number() == started->workspace_number) {
+      const auto finish = [&](Workspace& /*workspace*/) {
+        const ProfilerRange range("finish search");
+        started->search.Finish();
+      };
+      const absl::Status status = RunOnWorkspace(finish);
+      if (!absl::IsResourceExhausted(status)) return status;
+    }
+  }
+  // The workspace is another one, or memory ran out for what the pass left over.
+  return Search(rows, batch, result);
+}
+
+void CudaEngine::Abandon(StartedSearchPtr started) {
+  const std::lock_guard lock(mutex_);
+  if (workspace_ && !failed_batch_may_run_) failed_batch_may_run_ = !AwaitFailedBatch().ok();
+  started.reset();
 }
 
 absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,

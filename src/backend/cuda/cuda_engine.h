@@ -49,6 +49,23 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   const std::string& NameFor(const ResidentRows& rows) const;
   // As SegmentIndex::Search and Score. A result with lent hits keeps the engine alive.
   absl::Status Search(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
+  // A search that the device works on without a thread. Borrows the rows, the batch and the result.
+  struct StartedSearch {
+    StartedSearch(CudaEngine& engine, Workspace& workspace, ResidentRows& rows);
+
+    const std::uint64_t workspace_number;
+    PassRunner runner;
+    BatchSearch search;
+  };
+  using StartedSearchPtr = std::unique_ptr<StartedSearch>;
+  // Starts a search (BatchSearch::Start); null where only Search can run it. Another search may be
+  // started before this one is finished, and the device works on them in their order.
+  StartedSearchPtr Start(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
+  // Completes it as Search would have. REQUIRES: what was given to Start.
+  absl::Status Finish(StartedSearchPtr started, ResidentRows& rows, const SearchBatch& batch,
+                      SearchResult& result);
+  // Waits until the device has let go of it, and leaves the result undefined.
+  void Abandon(StartedSearchPtr started);
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
                      std::span<float> scores, DeviceTime* device_time);
 

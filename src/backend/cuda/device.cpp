@@ -55,11 +55,23 @@ void Device::Check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS) Fail(CodeOf(status), MessageOf(status, call));
 }
 
+void Device::Await(cudaEvent_t event) {
+  for (Wait wait(clock_);;) {
+    ThrowIfLost();  // another thread may have lost it
+    if (IsDone(cudaEventQuery(event), "cudaEventQuery", wait, batch_timeout_)) return;
+    if (wait.late) FailLateBatch();
+  }
+}
+
 bool Device::IsDone(cudaStream_t stream, Wait& wait, std::chrono::milliseconds timeout) {
-  ThrowIfLost();  // another thread may have lost it
-  const cudaError_t state = cudaStreamQuery(stream);
+  ThrowIfLost();
+  return IsDone(cudaStreamQuery(stream), "cudaStreamQuery", wait, timeout);
+}
+
+bool Device::IsDone(cudaError_t state, const char* call, Wait& wait,
+                    std::chrono::milliseconds timeout) {
   if (state == cudaSuccess) return true;
-  if (state != cudaErrorNotReady) Check(state, "cudaStreamQuery");
+  if (state != cudaErrorNotReady) Check(state, call);
   if (++wait.polls % kPollsPerClockRead != 0 || clock_.Now() - wait.began < timeout) return false;
   // The process may have been suspended between the poll and the clock: poll once more.
   wait.late = std::exchange(wait.past_timeout, true);

@@ -60,6 +60,8 @@ class Device {
   void Await(cudaStream_t stream) {
     AwaitAnswers(stream, [] { return false; });
   }
+  // The same for what its stream was to do before the event.
+  void Await(cudaEvent_t event);
   // The same, and returns as soon as answered() is true: what the host reads in mapped memory.
   template <class Answered>
   void AwaitAnswers(cudaStream_t stream, const Answered& answered) {
@@ -140,6 +142,8 @@ class Device {
   };
   // Polls once; sets wait.late when the time is over. Throws DeviceError.
   bool IsDone(cudaStream_t stream, Wait& wait, std::chrono::milliseconds timeout);
+  //   state  what the poll gave
+  bool IsDone(cudaError_t state, const char* call, Wait& wait, std::chrono::milliseconds timeout);
   // Throws LateBatch; where the batch before was late, too, loses the device.
   [[noreturn]] void FailLateBatch();
   [[noreturn]] void LoseToHang(const std::string& message);

@@ -50,18 +50,29 @@ void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
                       std::span<const DeviceQuery> queries) {
   assert(queries.size() <= plan.slots);
   const ProfilerRange range("fill");
-  // The device may read the block of the pass before.
-  const unsigned side = running_.graph != nullptr ? 1 - running_.side : 0;
-  const unsigned answers = plan.lends_answers ? workspace_.BlockToLend(running_.answers) : 0;
-  next_ = {plan, side, answers, &rows_.GraphOf(plan, side, answers)};
-  FillQueries(batch, queries, plan.slots, &next_);
+  if (!CanFill()) answered_ = {};
+  HeldBlock of_queries = workspace_.HoldQueries();
+  HeldBlock of_answers = plan.lends_answers ? workspace_.HoldAnswersToLend()
+                                            : HeldBlock{0, workspace_.host_answers(0)};
+  PassGraph& graph = rows_.GraphOf(plan, of_queries.index, of_answers.index);
+  next_ = {plan, std::move(of_queries), std::move(of_answers), &graph};
+  FillQueries(batch, queries, plan.slots, next_);
 }
 
-void PassRunner::Start() {
+void PassRunner::Start(bool marks_end) {
   const ProfilerRange range("start");
-  running_ = next_;
+  answered_ = {};
+  running_ = std::exchange(next_, {});
+  running_.marks_end = marks_end;
+  Launch();
+  if (!marks_end) return;
+  device_.Check(cudaEventRecord(workspace_.answered(running_.queries.index), workspace_.stream(0)),
+                "cudaEventRecord");
+}
+
+void PassRunner::Launch() {
   const PassPlan& plan = running_.plan;
-  PassGraph& graph = *running_.graph;
+  PassGraph& graph = *std::exchange(running_.graph, nullptr);
   if (plan.is_mapped) {
     auto* proofs = RunningProofs();
     for (unsigned i = 0; i < plan.slots; ++i) proofs[i].flag = kernels::kPending;
@@ -75,7 +86,9 @@ void PassRunner::Start() {
       device_.Check(plan.variant->prepare(plan.shape, device_.traits().shared_bytes_max),
                     "cudaFuncSetAttribute");
     }
-    return EnqueueTimed(cudaEventRecordDefault, [&] { Enqueue(running_); });
+    EnqueueTimed(cudaEventRecordDefault, [&] { Enqueue(running_); });
+    graph.workspace_number = workspace_.number();
+    return;
   }
   // Events inside the graph: the host's part of a launch is no time of the device.
   GraphExec& exec = device_time_ != nullptr ? graph.timed_exec : graph.exec;
@@ -111,18 +124,17 @@ void PassRunner::Await() {
   const PassPlan& plan = running_.plan;
   cudaStream_t stream = workspace_.stream(0);
   // The event after the pass comes later than its answers.
-  if (plan.is_mapped && device_time_ == nullptr) {
+  if (running_.marks_end) {
+    device_.Await(workspace_.answered(running_.queries.index));
+  } else if (plan.is_mapped && device_time_ == nullptr) {
     device_.AwaitAnswers(stream, [&] { return AllAnswered(); });
   } else {
     device_.Await(stream);
   }
   AddDeviceTime();
-  running_.graph->workspace_number = workspace_.number();
-  running_.graph = nullptr;
-  answer_side_ = running_.side;
-  answer_block_ = std::exchange(running_.answers, 0);
   answer_slots_ = plan.slots;
   answer_stride_ = plan.best_stride;
+  answered_ = std::exchange(running_, {});
 }
 
 // Reads what the device writes meanwhile: the flag of each proof is the last of its answer.
@@ -134,7 +146,7 @@ bool PassRunner::AllAnswered() const {
 }
 
 kernels::Proof* PassRunner::RunningProofs() const {
-  return reinterpret_cast<kernels::Proof*>(workspace_.host_answers(running_.answers)->get());
+  return reinterpret_cast<kernels::Proof*>(running_.answers.block->get());
 }
 
 // In place, because a copy would wait for each field.
@@ -167,18 +179,18 @@ GateRanks PassRunner::RanksOf(const FilledPass& filled, unsigned reach) {
 
 // Slots after the last query hold zeros: a query that wants no hits.
 void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
-                             std::size_t slots, const FilledPass* filled) {
+                             std::size_t slots, const FilledPass& filled) const {
   const std::size_t stride = rows_.size().stride;
   const QueryBlock block = LayQueries(slots, stride);
-  std::byte* const host = workspace_.host_queries(filled != nullptr ? filled->side : 0);
+  std::byte* const host = filled.queries.block->get();
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
   unsigned reach = 0;
   GateRanks ranks;  // of this reach
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (filled != nullptr && queries[i].reach() != reach) {
+    if (filled.graph != nullptr && queries[i].reach() != reach) {
       reach = queries[i].reach();
-      ranks = RanksOf(*filled, reach);
+      ranks = RanksOf(filled, reach);
     }
     const std::uint32_t index = queries[i].index;
     const float squares =
@@ -222,18 +234,18 @@ void PassRunner::Enqueue(const FilledPass& filled) {
   const PassPlan& plan = filled.plan;
   const std::size_t query_bytes = LayQueries(plan.slots, rows_.size().stride).bytes;
   if (!plan.is_mapped) {
-    CopyIn(query_bytes, filled.side);
+    CopyIn(*filled.queries.block, query_bytes);
     EnqueuePass(plan);
-    return CopyOut(LayAnswers(plan.slots, plan.best_stride).bytes, filled.answers);
+    return CopyOut(*filled.answers.block, LayAnswers(plan.slots, plan.best_stride).bytes);
   }
   Pass pass = PassOf(plan);
   const AnswerBlock out = LayAnswers(plan.slots, plan.best_stride);
-  std::byte* const answers = workspace_.host_answers(filled.answers)->mapped;
+  std::byte* const answers = filled.answers.block->mapped;
   pass.proofs = reinterpret_cast<kernels::Proof*>(answers + out.proofs_at);
   pass.best = reinterpret_cast<kernels::AnswerHit*>(answers + out.best_at);
   pass.host_polls = true;
-  const kernels::TakeQueriesArguments queries{workspace_.mapped_queries(filled.side),
-                                              workspace_.queries(), query_bytes};
+  const kernels::TakeQueriesArguments queries{filled.queries.block->mapped, workspace_.queries(),
+                                              query_bytes};
   {
     const ProfilerRange range("copy in");
     device_.Check(kernels::LaunchTakeQueries(queries, workspace_.stream(0)), "take_queries");
@@ -333,17 +345,17 @@ void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
                 "cudaStreamWaitEvent");
 }
 
-void PassRunner::CopyIn(std::size_t bytes, unsigned side) {
+void PassRunner::CopyIn(const PinnedBlock& queries, std::size_t bytes) {
   const ProfilerRange range("copy in");
-  device_.Check(cudaMemcpyAsync(workspace_.queries(), workspace_.host_queries(side), bytes,
-                                cudaMemcpyHostToDevice, workspace_.stream(0)),
+  device_.Check(cudaMemcpyAsync(workspace_.queries(), queries.get(), bytes, cudaMemcpyHostToDevice,
+                                workspace_.stream(0)),
                 "cudaMemcpyAsync");
 }
 
-void PassRunner::CopyOut(std::size_t bytes, unsigned answers) {
+void PassRunner::CopyOut(const PinnedBlock& answers, std::size_t bytes) {
   const ProfilerRange range("copy out");
-  device_.Check(cudaMemcpyAsync(workspace_.host_answers(answers)->get(), workspace_.answers(),
-                                bytes, cudaMemcpyDeviceToHost, workspace_.stream(0)),
+  device_.Check(cudaMemcpyAsync(answers.get(), workspace_.answers(), bytes, cudaMemcpyDeviceToHost,
+                                workspace_.stream(0)),
                 "cudaMemcpyAsync");
 }
 
@@ -378,19 +390,24 @@ void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const DeviceQu
   const auto slots = static_cast<unsigned>(queries.size());
   const auto capacity = static_cast<unsigned>(std::min<std::size_t>(
       workspace_.size().hits_max / slots, std::size_t{size.places} + size.wanted));
-  FillQueries(batch, queries, slots, nullptr);
+  answered_ = {};
+  FilledPass filled;
+  filled.queries = workspace_.HoldQueries();
+  filled.answers = {0, workspace_.host_answers(0)};
+  FillQueries(batch, queries, slots, filled);
   const Pass pass = PassOver(slots, capacity, size.wanted);
-  EnqueueTimed(cudaEventRecordDefault, [&] { EnqueueCanonical(pass, size); });
+  EnqueueTimed(cudaEventRecordDefault, [&] { EnqueueCanonical(filled, pass, size); });
   device_.Await(workspace_.stream(0));
   AddDeviceTime();
-  answer_block_ = 0;
+  answered_ = std::move(filled);
   answer_slots_ = slots;
   answer_stride_ = size.wanted;
 }
 
-void PassRunner::EnqueueCanonical(const Pass& pass, const CanonicalSize& size) {
+void PassRunner::EnqueueCanonical(const FilledPass& filled, const Pass& pass,
+                                  const CanonicalSize& size) {
   cudaStream_t stream = workspace_.stream(0);
-  CopyIn(LayQueries(pass.batch, pass.stride).bytes);
+  CopyIn(*filled.queries.block, LayQueries(pass.batch, pass.stride).bytes);
   device_.Check(cudaMemsetAsync(pass.hit_counts, 0, pass.batch * sizeof(unsigned), stream),
                 "cudaMemsetAsync");
   device_.Check(cudaMemsetAsync(workspace_.thresholds(), 0, pass.batch * sizeof(Key), stream),
@@ -411,7 +428,7 @@ void PassRunner::EnqueueCanonical(const Pass& pass, const CanonicalSize& size) {
     device_.Check(kernels::LaunchSelectKeys(pass, workspace_.thresholds(), stream), "select_keys");
     done += step;
   }
-  CopyOut(LayAnswers(pass.batch, size.wanted).bytes);
+  CopyOut(*filled.answers.block, LayAnswers(pass.batch, size.wanted).bytes);
 }
 
 std::span<const Hit> PassRunner::Answer(std::size_t index) const {
@@ -420,16 +437,17 @@ std::span<const Hit> PassRunner::Answer(std::size_t index) const {
 
 const Hit* PassRunner::HitsOf(std::size_t index) const {
   const AnswerBlock block = LayAnswers(answer_slots_, answer_stride_);
-  return reinterpret_cast<const Hit*>(AnswersOnHost() + block.best_at) + index * answer_stride_;
+  return reinterpret_cast<const Hit*>(answered_.answers.block->get() + block.best_at) +
+         index * answer_stride_;
 }
 
 const kernels::Proof& PassRunner::ProofOf(std::size_t index) const {
-  return reinterpret_cast<const kernels::Proof*>(AnswersOnHost())[index];
+  return reinterpret_cast<const kernels::Proof*>(answered_.answers.block->get())[index];
 }
 
 float PassRunner::LastScoreOf(std::size_t index) const {
   const auto& terms =
-      reinterpret_cast<const kernels::QueryTerms*>(workspace_.host_queries(answer_side_))[index];
+      reinterpret_cast<const kernels::QueryTerms*>(answered_.queries.block->get())[index];
   return HitsOf(index)[terms.wanted - 1].score / terms.score_of_unit;
 }
 
@@ -440,11 +458,12 @@ void PassRunner::Score(MatrixView queries, std::span<const Row> rows, std::span<
   const std::size_t rows_max =
       std::min({workspace_.answer_bytes() / sizeof(float) / slots, workspace_.size().hits_max,
                 std::max<std::size_t>(RowsOfWait() / slots, 1)});
+  const HeldBlock held = workspace_.HoldQueries();
   for (std::size_t first = 0; first < queries.row_count(); first += slots) {
     const MatrixView taken = queries.Slice(first, std::min(slots, queries.row_count() - first));
     const QueryBlock block = LayQueries(taken.row_count(), taken.padded_dim());
-    std::memcpy(workspace_.host_queries() + block.vectors_at, taken.data(), taken.bytes());
-    CopyIn(block.bytes);
+    std::memcpy(held.block->get() + block.vectors_at, taken.data(), taken.bytes());
+    CopyIn(*held.block, block.bytes);
     for (std::size_t done = 0; done < rows.size(); done += rows_max) {
       const auto listed = rows.subspan(done, std::min(rows_max, rows.size() - done));
       const float* computed = ScoreRows(taken.row_count(), listed);
@@ -469,7 +488,7 @@ const float* PassRunner::ScoreRows(std::size_t query_count, std::span<const Row>
         kernels::LaunchRowScores(pass, workspace_.kept_rows(), static_cast<unsigned>(list.size()),
                                  reinterpret_cast<float*>(workspace_.answers()), stream),
         "row_scores");
-    CopyOut(query_count * list.size() * sizeof(float));
+    CopyOut(*workspace_.host_answers(0), query_count * list.size() * sizeof(float));
   });
   device_.Await(stream);
   AddDeviceTime();

@@ -46,9 +46,12 @@ class PassRunner {
   void UploadExcluded(std::span<const unsigned> rows);
 
   // One read of the rows, in three steps. The next pass may be filled between Start and Await
-  // of this one. Answers stay valid from Await until the next Start or RunCanonical.
+  // of this one, where a query block is free. Answers stay valid from Await until the next Start
+  // or RunCanonical, or until a Fill for which no other block is free.
   void Fill(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries);
-  void Start();
+  bool CanFill() const { return workspace_.free_query_blocks() > 0; }
+  //   marks_end  Await waits for this pass alone, not for work that others enqueue after it
+  void Start(bool marks_end = false);
   void Await();
   // Fill, Start, Await.
   void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries) {
@@ -62,7 +65,7 @@ class PassRunner {
   void EnqueuePass(const PassPlan& plan);
   // For benches: the work of the last Run once more, from the query block on the host to the answer
   // block on the host; does not wait.
-  void EnqueueAgain() { Enqueue(running_); }
+  void EnqueueAgain() { Enqueue(answered_); }
 
   // Answers from canonical scores alone, of the rows that filters list or of all rows.
   // REQUIRES: at most CanonicalSlots(queries) queries.
@@ -77,10 +80,8 @@ class PassRunner {
   // whatever the threshold.
   float LastScoreOf(std::size_t index) const;
   // Whether these answers stay valid as long as their block is held.
-  bool lends_answers() const { return answer_block_ != 0; }
-  const std::shared_ptr<const HostAnswers>& answer_block() const {
-    return workspace_.host_answers(answer_block_);
-  }
+  bool lends_answers() const { return answered_.answers.index != 0; }
+  const std::shared_ptr<const PinnedBlock>& answer_block() const { return answered_.answers.block; }
 
   // SegmentIndex::Score, for rows of the segment.
   void Score(MatrixView queries, std::span<const Row> rows, std::span<float> scores);
@@ -89,9 +90,10 @@ class PassRunner {
   // A pass whose query block is filled.
   struct FilledPass {
     PassPlan plan;
-    unsigned side = 0;           // of the query blocks on the host
-    unsigned answers = 0;        // of the answer blocks there
-    PassGraph* graph = nullptr;  // in the segment's cache; null for no pass
+    HeldBlock queries;
+    HeldBlock answers;
+    PassGraph* graph = nullptr;  // in the segment's cache, until it is started
+    bool marks_end = false;
   };
 
   // The size of a canonical scan.
@@ -105,14 +107,16 @@ class PassRunner {
   kernels::RowScanArguments ScanArguments(const PassPlan& plan, const kernels::Pass& pass) const;
   void WriteTerms(const DeviceQuery& query, float threshold, double unit, const GateRanks& ranks,
                   kernels::QueryTerms& terms) const;
-  //   filled  the pass over the rows; null for canonical scores, which use the first block
+  //   filled  where to; without a graph for canonical scores
   void FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
-                   std::size_t slots, const FilledPass* filled);
+                   std::size_t slots, const FilledPass& filled) const;
   static GateRanks RanksOf(const FilledPass& filled, unsigned reach);
   kernels::Pass PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const;
   CanonicalSize SizeOf(std::span<const DeviceQuery> queries) const;
   std::size_t RowsOfWait() const;
 
+  // Puts the running pass into the stream: as a graph where its shape has run before.
+  void Launch();
   void Enqueue(const FilledPass& filled);
   // Enqueues work, between two events where its time is asked for.
   //   flags  of cudaEventRecordWithFlags
@@ -121,7 +125,8 @@ class PassRunner {
   // After work that EnqueueTimed enqueued is done.
   void AddDeviceTime();
   // REQUIRES: the query block is filled. Waits where the work is long.
-  void EnqueueCanonical(const kernels::Pass& pass, const CanonicalSize& size);
+  void EnqueueCanonical(const FilledPass& filled, const kernels::Pass& pass,
+                        const CanonicalSize& size);
   void EnqueueScan(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueGemm(const PassPlan& plan, const kernels::Pass& pass);
   void EnqueueFinish(const PassPlan& plan, const kernels::Pass& pass);
@@ -132,18 +137,16 @@ class PassRunner {
   // Those of the pass on the device, which come first in its answer block.
   kernels::Proof* RunningProofs() const;
   const Hit* HitsOf(std::size_t index) const;
-  void CopyIn(std::size_t bytes, unsigned side = 0);
-  void CopyOut(std::size_t bytes, unsigned answers = 0);
-  const std::byte* AnswersOnHost() const { return workspace_.host_answers(answer_block_)->get(); }
+  void CopyIn(const PinnedBlock& queries, std::size_t bytes);
+  void CopyOut(const PinnedBlock& answers, std::size_t bytes);
 
   Device& device_;
   Workspace& workspace_;
   ResidentRows& rows_;
   DeviceTime* const device_time_;
-  FilledPass next_;            // filled last
-  FilledPass running_;         // on the device
-  unsigned answer_side_ = 0;   // of the queries that are answered
-  unsigned answer_block_ = 0;  // of their answers
+  FilledPass next_;      // filled last
+  FilledPass running_;   // on the device
+  FilledPass answered_;  // whose answers are valid
   std::size_t answer_slots_ = 0;
   std::size_t answer_stride_ = 0;
 };

@@ -1,6 +1,8 @@
 #include "backend/cuda/workspace.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cassert>
 
 #include "kernels/int8_scan.h"
 #include "kernels/score_tile.h"
@@ -24,6 +26,21 @@ static_assert(sizeof(kernels::GridRounds) == gpu_sizes::kGridRounds);
 static_assert(kernels::kScanQueriesMax == gpu_sizes::kScanQueriesMax);
 static_assert(kernels::kScanGroupsMax == gpu_sizes::kScanGroupsMax);
 static_assert(kernels::kTileGranule == gpu_sizes::kTileGranule);
+
+template <std::size_t count>
+std::array<std::shared_ptr<const PinnedBlock>, count> MakeBlocks(Device& device,
+                                                                 std::size_t bytes) {
+  std::array<std::shared_ptr<const PinnedBlock>, count> blocks;
+  for (auto& block : blocks) block = std::make_shared<const PinnedBlock>(device, bytes);
+  return blocks;
+}
+
+bool IsFree(const std::shared_ptr<const PinnedBlock>& block) {
+  if (block.use_count() > 1) return false;
+  // The last reader's reads happen before the next write.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return true;
+}
 
 }  // namespace
 
@@ -61,13 +78,10 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
       ended_(MakeTimingEvent(device)),
       blas_{BlasHandle(device, streams_[0].get(), size.blas_bytes),
             BlasHandle(device, streams_[1].get(), size.blas_bytes)},
-      host_queries_{MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes),
-                    MakePinned(device, LayQueries(size.queries_max, size.stride_max).bytes)},
-      host_answers_{std::make_shared<const HostAnswers>(device, AnswerBytesMax(size)),
-                    std::make_shared<const HostAnswers>(device, AnswerBytesMax(size)),
-                    std::make_shared<const HostAnswers>(device, AnswerBytesMax(size))},
-      mapped_queries_{static_cast<std::byte*>(MappedAddress(device, host_queries_[0].get())),
-                      static_cast<std::byte*>(MappedAddress(device, host_queries_[1].get()))},
+      host_queries_(MakeBlocks<kHostQueryBlocks>(
+          device, LayQueries(size.queries_max, size.stride_max).bytes)),
+      host_answers_(MakeBlocks<kHostAnswerBlocks>(device, AnswerBytesMax(size))),
+      answered_{MakeEvent(device), MakeEvent(device), MakeEvent(device)},
       queries_(device, LayQueries(size.queries_max, size.stride_max).bytes, kKind),
       answers_(device, AnswerBytesMax(size), kKind),
       fp16_queries_(device, std::size_t{size.queries_max} * size.stride_max, kKind),
@@ -89,14 +103,21 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
   device.AwaitOrLose(streams_[0].get());
 }
 
-unsigned Workspace::BlockToLend(unsigned under_way) const {
-  for (unsigned block = 1; block < kHostAnswerBlocks; ++block) {
-    if (block == under_way || host_answers_[block].use_count() > 1) continue;
-    // The last reader's reads happen before the device's next write.
-    std::atomic_thread_fence(std::memory_order_acquire);
-    return block;
+HeldBlock Workspace::HoldAnswersToLend() const {
+  for (unsigned index = 1; index < kHostAnswerBlocks; ++index) {
+    if (IsFree(host_answers_[index])) return {index, host_answers_[index]};
   }
-  return 0;
+  return {0, host_answers_.front()};
+}
+
+unsigned Workspace::free_query_blocks() const {
+  return static_cast<unsigned>(std::ranges::count_if(host_queries_, IsFree));
+}
+
+HeldBlock Workspace::HoldQueries() const {
+  const auto found = std::ranges::find_if(host_queries_, IsFree);
+  assert(found != host_queries_.end());
+  return {static_cast<unsigned>(found - host_queries_.begin()), *found};
 }
 
 kernels::Pass Workspace::PassFor(unsigned slots, unsigned stride, unsigned capacity,

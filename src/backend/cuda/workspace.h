@@ -31,25 +31,32 @@ class BlasHandle {
   DeviceArray<std::byte> memory_;
 };
 
-// Answers on the host, where the device writes them. A result may hold it while it is read.
-struct HostAnswers {
+// Queries or answers on the host, pinned. It is in use while something beside the workspace holds
+// it: a pass, or a result that reads its answers there.
+struct PinnedBlock {
   // Throws DeviceError.
-  HostAnswers(Device& of, std::size_t bytes)
+  PinnedBlock(Device& of, std::size_t bytes)
       : device(of),
         memory(MakePinned(of, bytes)),
         mapped(static_cast<std::byte*>(MappedAddress(of, memory.get()))) {}
   // May run on any thread: a result can be the last owner.
-  ~HostAnswers() {
+  ~PinnedBlock() {
     static_cast<void>(device.Guard([&] { device.Enter(); }));
   }
-  HostAnswers(const HostAnswers&) = delete;
-  HostAnswers& operator=(const HostAnswers&) = delete;
+  PinnedBlock(const PinnedBlock&) = delete;
+  PinnedBlock& operator=(const PinnedBlock&) = delete;
 
   std::byte* get() const { return static_cast<std::byte*>(memory.get()); }
 
   Device& device;
   PinnedMemory memory;
   std::byte* mapped;  // as kernels reach it
+};
+
+// One of the workspace's blocks, in use as long as this holds it.
+struct HeldBlock {
+  unsigned index = 0;
+  std::shared_ptr<const PinnedBlock> block;  // null: none is held
 };
 
 // Streams, handles and buffers that all segments of a device share, one batch at a time. Nothing is
@@ -68,19 +75,17 @@ class Workspace {
   kernels::Pass PassFor(unsigned slots, unsigned stride, unsigned capacity,
                         unsigned best_stride) const;
 
-  // The query and answer blocks: pinned on the host, and on the device. One query block on the host
-  // is filled while the device works on the other.
-  std::byte* host_queries(unsigned side = 0) const {
-    return static_cast<std::byte*>(host_queries_[side].get());
-  }
-  const std::shared_ptr<const HostAnswers>& host_answers(unsigned block) const {
+  // The query and answer blocks: pinned on the host, and on the device.
+  const std::shared_ptr<const PinnedBlock>& host_answers(unsigned block) const {
     return host_answers_[block];
   }
-  // An answer block that no result holds and the running pass does not use; 0 if none. Block 0 is
-  // never lent.
-  unsigned BlockToLend(unsigned under_way) const;
-  // The queries on the host, as kernels reach them.
-  std::byte* mapped_queries(unsigned side) const { return mapped_queries_[side]; }
+  // An answer block that is not in use; the first, which is never lent, if there is none.
+  HeldBlock HoldAnswersToLend() const;
+  unsigned free_query_blocks() const;
+  // REQUIRES: one is free.
+  HeldBlock HoldQueries() const;
+  // After a pass whose queries are in this block.
+  cudaEvent_t answered(unsigned query_block) const { return answered_[query_block].get(); }
   std::byte* queries() const { return queries_.get(); }
   std::byte* answers() const { return answers_.get(); }
   std::size_t answer_bytes() const { return answers_.bytes(); }
@@ -113,9 +118,9 @@ class Workspace {
   Event forked_, gated_, joined_;
   Event began_, ended_;
   std::array<BlasHandle, 2> blas_;
-  std::array<PinnedMemory, kHostQueryBlocks> host_queries_;
-  std::array<std::shared_ptr<const HostAnswers>, kHostAnswerBlocks> host_answers_;
-  std::array<std::byte*, kHostQueryBlocks> mapped_queries_;
+  std::array<std::shared_ptr<const PinnedBlock>, kHostQueryBlocks> host_queries_;
+  std::array<std::shared_ptr<const PinnedBlock>, kHostAnswerBlocks> host_answers_;
+  std::array<Event, kHostQueryBlocks> answered_;
   DeviceArray<std::byte> queries_, answers_;
   DeviceArray<__half> fp16_queries_;
   std::array<DeviceArray<__half>, 2> tiles_;

@@ -119,7 +119,7 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
     std::move(leave).Cancel();  // from here on nothing takes memory
     CountWaiting(*queued);
     counts_.queue_bytes += queued->bytes;
-    if (leading_ && schedule_.EndsEarly(slice_, queued->request)) yield_ = true;
+    if (leading_ && schedule_.EndsEarly(now_->slice, queued->request)) yield_ = true;
     nearer_deadline = queued->task->deadline < next_expiry_;
     if (nearer_deadline) next_expiry_ = queued->task->deadline;
     const bool cancelled = queued->task->cancelled.stop_requested();
@@ -146,8 +146,9 @@ bool Executor::RunHere() {
     leading_ = true;
     double ms = 0;
     while (schedule_.IsSmall(kRunHereMs - ms) && TakeSlice()) {
-      ms += slice_.estimated_ms;
+      ms += now_->slice.estimated_ms;
       lock.unlock();
+      StartSlice(*now_);
       RunSlice();
       lock.lock();
       FinishSlice(finished);
@@ -248,12 +249,21 @@ void Executor::Dispatch() {
     if (stopping_) break;
     assert(!leading_);
     leading_ = true;
-    while (CanLead() && !stopping_ && TakeSlice()) {
+    for (bool has_started = false; has_started || (CanLead() && !stopping_ && TakeSlice());) {
       lock.unlock();
+      if (!has_started) StartSlice(*now_);
+      has_started = false;
+      if (now_->started.on_device) {
+        lock.lock();
+        has_started = CanLead() && !stopping_ && TakeNext();
+        lock.unlock();
+        if (has_started) StartSlice(*next_);
+      }
       RunSlice();
       lock.lock();
       FinishSlice(finished);
       while (!finished.empty()) completers_.Add(finished.TakeFirst());
+      if (has_started) std::swap(now_, next_);
     }
     runner_.FreeBuffers();
     leading_ = false;
@@ -413,29 +423,50 @@ bool Executor::TakeSlice() {
   ExpireWaiting(now);
   GiveUpBegun();
   if (!MakeSpace()) return false;
-  schedule_.Next(slice_);
+  schedule_.Next(now_->slice);
   yield_ = false;
-  running_.clear();
-  slice_has_callers_ = false;
-  for (const Schedule::Part& part : slice_.parts) {
+  BeginTasks(*now_, now);
+  return true;
+}
+
+bool Executor::TakeNext() {
+  GiveUpBegun();
+  try {
+    Reserve(*next_);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (!schedule_.NextBeside(now_->slice, next_->slice)) return false;
+  BeginTasks(*next_, clock_.Now());
+  return true;
+}
+
+void Executor::BeginTasks(TakenSlice& taken, Clock::TimePoint now) {
+  taken.tasks.clear();
+  taken.has_callers = false;
+  for (const Schedule::Part& part : taken.slice.parts) {
     QueuedTask& queued = *tasks_.find(part.id)->second;
-    running_.push_back(&queued);
-    slice_has_callers_ = slice_has_callers_ || !queued.task->is_measurement;
+    taken.tasks.push_back(&queued);
+    taken.has_callers = taken.has_callers || !queued.task->is_measurement;
+    ++queued.slices_under_way;
     if (!queued.begun) Begin(queued, now);
   }
-  if (slice_has_callers_ && (slice_.hard || slice_.begins)) ++counts_.batches;
-  return true;
+  if (taken.has_callers && (taken.slice.hard || taken.slice.begins)) ++counts_.batches;
+}
+
+void Executor::Reserve(TakenSlice& taken) {
+  const std::size_t most = tasks_.size();
+  ReserveFor(most, taken.slice.parts);
+  ReserveFor(most, taken.tasks);
+  ReserveFor(most, begun_);
+  ReserveFor(most, report_.queue_us);
+  runner_.Reserve(most);
 }
 
 bool Executor::MakeSpace() {
   while (!schedule_.empty()) {
     try {
-      const std::size_t most = tasks_.size();
-      ReserveFor(most, slice_.parts);
-      ReserveFor(most, running_);
-      ReserveFor(most, begun_);
-      ReserveFor(most, report_.queue_us);
-      runner_.Reserve(most);
+      Reserve(*now_);
       return true;
     } catch (const std::bad_alloc&) {
       const QueuedTask& oldest = *tasks_.begin()->second;
@@ -449,10 +480,16 @@ bool Executor::MakeSpace() {
 
 void Executor::GiveUpBegun() {
   for (std::size_t i = 0; i < begun_.size();) {
-    const QueuedTask& queued = *begun_[i];
+    QueuedTask& queued = *begun_[i];
     absl::Status status =
         base::OrOutOfMemory([&] { return CallContext(*queued.task, clock_).Check(); });
     if (status.ok()) {
+      ++i;
+      continue;
+    }
+    if (queued.slices_under_way > 0) {
+      queued.progress.status = std::move(status);
+      schedule_.Remove(queued.id);
       ++i;
       continue;
     }
@@ -473,12 +510,13 @@ void Executor::Begin(QueuedTask& queued, Clock::TimePoint now) {
 }
 
 void Executor::RunSlice() {
-  const SliceRunner::Outcome& outcome = runner_.Run(slice_, running_, yield_);
-  if (outcome.batch_size == 0 || !slice_has_callers_ || !observer_) return;
+  const SliceRunner::Outcome& outcome =
+      runner_.Finish(now_->started, now_->slice, now_->tasks, yield_);
+  if (outcome.batch_size == 0 || !now_->has_callers || !observer_) return;
   report_.batch_size = outcome.batch_size;
   report_.compute_us = Microseconds(outcome.compute);
   report_.queue_us.clear();
-  for (QueuedTask* const queued : running_) {
+  for (QueuedTask* const queued : now_->tasks) {
     if (std::exchange(queued->wait_reported, true) || queued->task->is_measurement) continue;
     report_.queue_us.push_back(Microseconds(queued->began_at - queued->task->arrived_at));
   }
@@ -492,15 +530,17 @@ void Executor::RunSlice() {
 }
 
 void Executor::FinishSlice(FinishedTasks& finished) {
-  runner_.RecordTimes(running_, slice_, schedule_.estimator());
-  schedule_.Charge(slice_, Milliseconds(runner_.outcome().duration).count());
-  runner_.DropEmptyGroups();
-  counts_.paused_bytes = runner_.paused_bytes();
-  for (QueuedTask* const queued : running_) {
-    if (!queued->progress.ended()) continue;
+  runner_.RecordTimes(now_->tasks, now_->slice, schedule_.estimator());
+  schedule_.Charge(now_->slice, Milliseconds(runner_.outcome().duration).count());
+  for (QueuedTask* const queued : now_->tasks) {
+    if (--queued->slices_under_way > 0 || !queued->progress.ended()) continue;
+    // One that was given up meanwhile may be part of a pass that is paused.
+    if (!queued->progress.status.ok()) runner_.Drop(queued->progress);
     queued->answer = base::OrOutOfMemory([&] { return runner_.BuildAnswer(*queued); });
     finished.Add(Remove(queued->id));
   }
+  runner_.DropEmptyGroups();
+  counts_.paused_bytes = runner_.paused_bytes();
 }
 
 }  // namespace simile::engine

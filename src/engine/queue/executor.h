@@ -53,7 +53,9 @@ struct ExecutorCounts {
 // The queue in front of a backend. Tasks wait in lanes; schedule.h says which of them runs next,
 // for at most about kSliceMs at a time. One thread at a time leads: it takes slices and runs them
 // on the device. Mostly that is the dispatch thread; while little waits, an I/O thread leads where
-// it is (RunHere), which saves waking another. Answers are handed out by completers, so that
+// it is (RunHere), which saves waking another. While a device works on a pass without a thread, the
+// dispatch thread starts the next one, where waiting would not make that larger, and answers the
+// one before. Answers are handed out by completers, so that
 // building a reply never holds up the next pass. When small replies fall queue_queries_max queries
 // behind, passes wait for them, and the queue fills; when large ones fall queue_bytes_max behind,
 // calls for more of those are refused. So nothing here grows without bound. What expires in the
@@ -124,6 +126,14 @@ class Executor {
  private:
   using QueuedTaskPtr = std::unique_ptr<QueuedTask>;
 
+  // A slice that was taken and is not finished.
+  struct TakenSlice {
+    Schedule::Slice slice;
+    std::vector<QueuedTask*> tasks;  // of the slice, in its order
+    bool has_callers = false;        // not only measurements
+    SliceRunner::Started started;
+  };
+
   void Dispatch();        // the dispatch thread
   void WatchDeadlines();  // the watching thread
   void WakeDispatcher();
@@ -131,18 +141,26 @@ class Executor {
   void Cancel(const QueuedTask& queued);
 
   // Of the thread that leads, with mutex_ held:
-  // Chooses what runs next; false when there is nothing.
+  // Chooses what runs now; false when there is nothing. REQUIRES: no slice is under way.
   bool TakeSlice();
+  // Chooses what a device does after the slice that it works on; false where nothing gains by it.
+  bool TakeNext();
+  void BeginTasks(TakenSlice& taken, Clock::TimePoint now);
   // For all that taking and running a slice lists; what has waited longest pays for its lack.
   // False when nothing is left.
   bool MakeSpace();
+  void Reserve(TakenSlice& taken);  // throws bad_alloc
+  // Gives up the tasks whose callers have left or whose deadlines have passed. Of a task with
+  // slices under way nothing more is begun; it ends with the last of them.
   void GiveUpBegun();
   void Begin(QueuedTask& queued, Clock::TimePoint now);
   // Takes the tasks that are answered out of the queue and appends them.
   void FinishSlice(FinishedTasks& finished);
   // Gives all but the first small replies to the completers.
   void LeaveToCompleters(FinishedTasks& finished);
-  void RunSlice();  // without mutex_
+  // Without mutex_:
+  void StartSlice(TakenSlice& taken) { taken.started = runner_.Start(taken.slice, taken.tasks); }
+  void RunSlice();  // now_, to its end
 
   // REQUIRES of these: mutex_ is held.
   bool CanLead() const;  // completions keep up
@@ -168,7 +186,7 @@ class Executor {
   const Clock& clock_;
   const Observer observer_;
 
-  mutable std::mutex mutex_;               // guards what follows, up to slice_
+  mutable std::mutex mutex_;               // guards what follows, up to next_
   std::condition_variable dispatch_wake_;  // there is work to lead, or stopping_ was set
   std::condition_variable watch_wake_;  // a nearer deadline arrived, or the dispatch thread ended
   std::map<std::uint64_t, QueuedTaskPtr> tasks_;  // that wait or run, by id
@@ -182,14 +200,15 @@ class Executor {
   bool stopping_ = false;
   bool dispatch_ended_ = false;
   ExecutorCounts counts_;
-  Schedule::Slice slice_;  // read without mutex_ by the thread that leads, which alone changes it
+  // Read without mutex_ by the thread that leads, which alone changes them.
+  std::array<TakenSlice, 2> slices_;
+  TakenSlice* now_ = &slices_[0];   // that runs, or the last one
+  TakenSlice* next_ = &slices_[1];  // that a device does after it
 
-  // Something has come since slice_ began for which it ends early.
+  // Something has come since the slice began for which it ends early.
   std::atomic<bool> yield_ = false;
 
   // Used by the thread that leads only, kept from slice to slice.
-  std::vector<QueuedTask*> running_;  // of slice_, in its order
-  bool slice_has_callers_ = false;    // not only measurements
   // Begun and not answered. Only the thread that leads takes these out of the queue.
   std::vector<QueuedTask*> begun_;
   SliceRunner runner_;

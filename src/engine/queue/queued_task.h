@@ -26,7 +26,8 @@ struct QueuedTask {
   std::uint64_t bytes = 0;  // that it holds
   bool large = false;       // takes much of the queue, so it waits beside it (Admit)
   bool large_reply = false;
-  bool begun = false;          // a slice of it runs or has run
+  bool begun = false;  // a slice of it runs or has run
+  unsigned slices_under_way = 0;
   bool wait_reported = false;  // to the observer
   Clock::TimePoint began_at;   // its first slice
   Clock::Duration compute{};   // all its slices

@@ -27,7 +27,7 @@ std::size_t IndexOf(Lane lane) { return static_cast<std::size_t>(lane); }
 
 }  // namespace
 
-double Schedule::Passes::LeftMs() const {
+double Schedule::Passes::PassLeftMs() const {
   return under_way ? std::max(0.0, estimated_ms - took_ms) : 0;
 }
 
@@ -41,7 +41,7 @@ void Schedule::Add(std::uint64_t id, const Request& request) {
   if (!group.hard) {
     for (Passes& passes : group.passes) ReserveFor(group.tasks.size() + 1, passes.parts);
     const std::size_t own = group.IsLarge(request.searches) ? 1 : 0;
-    if (!group.passes[own].under_way && WaitingSearches(group, own) == 0) {
+    if (!group.passes[own].IsUnderWay() && WaitingSearches(group, own) == 0) {
       // What has been idle begins where the others are.
       group.passes[own].virtual_ms =
           std::max(group.passes[own].virtual_ms, group.passes[1 - own].virtual_ms);
@@ -210,7 +210,42 @@ std::uint64_t Schedule::WaitingSearches(const Group& group, std::size_t which) {
 
 void Schedule::Next(Slice& slice) {
   ForgetIdle();
+  Take(NextGroup(), slice);
+}
+
+bool Schedule::NextBeside(Slice& running, Slice& slice) {
+  const bool any_full = std::ranges::any_of(groups_, [this](const Group& group) {
+    return HasFullPass(group, 0) || HasFullPass(group, 1);
+  });
+  if (!any_full) return false;
+  Detach(running);
   Group& group = NextGroup();
+  if (group.hard) return false;
+  const std::size_t which = NextPasses(group);
+  if (group.passes[which].under_way || !HasFullPass(group, which)) return false;
+  Take(group, slice);
+  return true;
+}
+
+bool Schedule::HasFullPass(const Group& group, std::size_t which) const {
+  return !group.hard && CanRun(group, which) &&
+         WaitingSearches(group, which) >= SearchesOfPass(group, which);
+}
+
+void Schedule::Detach(Slice& slice) {
+  assert(!slice.hard && !slice.is_detached);
+  slice.is_detached = true;
+  slice.charged_ms = slice.estimated_ms;
+  ChargeTurns(slice, slice.charged_ms);
+  Group* const group = Find(slice.lane, false, slice.shape);
+  if (group == nullptr) return;
+  const std::size_t which = slice.large ? 1 : 0;
+  if (group->passes[which].under_way) EndPass(*group, which);
+  group->passes[which].detached = true;
+  group->passes[which].detached_ms = slice.charged_ms;
+}
+
+void Schedule::Take(Group& group, Slice& slice) {
   const std::size_t lane = IndexOf(group.lane);
   Collection& collection = CollectionOf(group);
   lanes_virtual_ms_ = std::max(lanes_virtual_ms_, lane_virtual_ms_[lane]);
@@ -223,6 +258,8 @@ void Schedule::Next(Slice& slice) {
   slice.large = false;
   slice.begins = false;
   slice.ends = true;
+  slice.is_detached = false;
+  slice.charged_ms = 0;
   group.hard ? TakeHard(group, slice) : TakePlain(group, slice);
 }
 
@@ -252,7 +289,7 @@ void Schedule::TakePlain(Group& group, Slice& slice) {
   slice.parts = passes.parts;
   slice.searches = passes.searches;
   slice.searches_max = most;
-  slice.estimated_ms = passes.LeftMs();
+  slice.estimated_ms = passes.PassLeftMs();
 }
 
 std::size_t Schedule::NextPasses(const Group& group) const {
@@ -303,25 +340,30 @@ bool Schedule::EndsEarly(const Slice& slice, const Request& request) const {
 }
 
 void Schedule::Charge(const Slice& slice, double ms) {
+  ChargeTurns(slice, ms - slice.charged_ms);
+  Group* const group = Find(slice.lane, slice.hard, slice.shape);
+  if (group == nullptr) return;
+  SizePasses(*group);
+  if (slice.hard) return TakeOff(*group, slice);
+  Passes& passes = group->passes[slice.large ? 1 : 0];
+  if (slice.is_detached) {
+    passes.detached = false;
+    passes.detached_ms = 0;
+    return;
+  }
+  passes.took_ms += ms;
+  if (slice.ends && passes.under_way) EndPass(*group, slice.large ? 1 : 0);
+}
+
+void Schedule::ChargeTurns(const Slice& slice, double ms) {
   lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];
   Group* const group = Find(slice.lane, slice.hard, slice.shape);
   if (group == nullptr) return;
   CollectionOf(*group).virtual_ms += ms;
   group->virtual_ms += ms;
-  SizePasses(*group);
-  if (slice.hard) {
-    TakeOff(*group, slice);
-  } else {
-    ChargePass(*group, slice, ms);
-  }
-}
-
-void Schedule::ChargePass(Group& group, const Slice& slice, double ms) {
+  if (slice.hard) return;
   const std::size_t which = slice.large ? 1 : 0;
-  Passes& passes = group.passes[which];
-  passes.took_ms += ms;
-  passes.virtual_ms += ms / kPassWeights[which];
-  if (slice.ends && passes.under_way) EndPass(group, which);
+  group->passes[which].virtual_ms += ms / kPassWeights[which];
 }
 
 // What a task took beyond its estimate is taken off no other's.
@@ -383,7 +425,7 @@ double Schedule::OwnMs(const Group& group, std::uint32_t searches) const {
   const std::size_t other = 1 - own;
   const double own_ms = BacklogMs(group, own, searches);
   // While it gets that, the others get their share, and the slice of theirs that is under way.
-  const double slice_ms = group.passes[other].under_way ? kSliceMs : 0;
+  const double slice_ms = group.passes[other].IsUnderWay() ? kSliceMs : 0;
   return own_ms + std::min(BacklogMs(group, other),
                            slice_ms + own_ms * kPassWeights[other] / kPassWeights[own]);
 }

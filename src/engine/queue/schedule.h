@@ -68,6 +68,8 @@ class Schedule {
     bool large = false;              // whether the pass is of large tasks
     bool begins = false;             // whether the pass begins with it
     bool ends = true;                // for Charge: whether the pass is done
+    bool is_detached = false;        // whether the pass is known to the caller alone
+    double charged_ms = 0;           // of a detached one, in advance
   };
 
   //   id  greater than every earlier one
@@ -82,8 +84,13 @@ class Schedule {
   // until Remove. Nothing is delayed to fill a pass. REQUIRES: not empty. Cost O(groups + tasks of
   // the group).
   void Next(Slice& slice);
-  // What a slice took. Every Next is followed by one Charge.
+  // What a slice took. Every slice that was chosen is charged once.
   void Charge(const Slice& slice, double ms);
+  // Chooses what a device does after a plain slice that it works on now: a pass that begins, with
+  // as many searches as it may have. A smaller one would gain by waiting. Returns false where the
+  // next turn is no such pass's. Detaches the slice, unless no group has such a pass: it is charged
+  // what it is estimated to take, and its pass has to end with it. Cost as Next's.
+  bool NextBeside(Slice& running, Slice& slice);
   // Whether the slice under way should end early for this request, which has come since: it is
   // short, and what is left of the slice's pass is long.
   bool EndsEarly(const Slice& slice, const Request& request) const;
@@ -116,7 +123,11 @@ class Schedule {
     double took_ms = 0;
     std::uint32_t searches_max = 1;  // of the next one
     double virtual_ms = 0;           // what they have had over their weight, as a group's
-    double LeftMs() const;
+    bool detached = false;           // one more is under way, which the caller alone knows
+    double detached_ms = 0;          // that it is estimated to take
+    bool IsUnderWay() const { return under_way || detached; }
+    double PassLeftMs() const;  // of the one under way
+    double LeftMs() const { return PassLeftMs() + detached_ms; }
   };
   struct Group {
     Lane lane = Lane::kPlain;
@@ -129,7 +140,7 @@ class Schedule {
     std::uint32_t slice_searches = 1;  // that take about as long as a slice
     std::array<Passes, 2> passes;  // of a plain group: of its small tasks, and of its large ones
 
-    bool IsUnderWay() const { return passes[0].under_way || passes[1].under_way; }
+    bool IsUnderWay() const { return passes[0].IsUnderWay() || passes[1].IsUnderWay(); }
     bool IsIdle() const { return tasks.empty() && !IsUnderWay(); }
     bool IsLarge(std::uint32_t searches) const;
   };
@@ -159,6 +170,9 @@ class Schedule {
   // Of its small tasks, or with 1 of its large ones: those that wait, or their pass.
   bool CanRun(const Group& group, std::size_t which) const;
   static std::uint64_t WaitingSearches(const Group& group, std::size_t which);
+  bool HasFullPass(const Group& group, std::size_t which) const;
+  void Detach(Slice& slice);
+  void Take(Group& group, Slice& slice);
   void TakeHard(Group& group, Slice& slice);
   static void TakeOff(Group& group, const Slice& slice);  // what is no longer to be done
   void TakePlain(Group& group, Slice& slice);
@@ -168,7 +182,8 @@ class Schedule {
   void EndPass(Group& group, std::size_t which);
   // How many searches the next pass of the group may have now.
   std::uint32_t SearchesOfPass(const Group& group, std::size_t which) const;
-  void ChargePass(Group& group, const Slice& slice, double ms);
+  // Adds to what all have had that the slice belongs to.
+  void ChargeTurns(const Slice& slice, double ms);
   // The most searches of a pass over this snapshot.
   std::uint32_t PassSearchesMax(const CostEstimator::Shape& shape) const {
     return std::min(batch_searches_max_, shape.pass_searches_max);

@@ -70,10 +70,9 @@ void SliceRunner::Reserve(std::size_t task_count) {
   ReserveFor(task_count, hard_tasks_);
 }
 
-const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
-                                             std::span<QueuedTask* const> tasks,
-                                             const std::atomic<bool>& yield) {
-  const Clock::TimePoint began_at = clock_.Now();
+SliceRunner::Started SliceRunner::Start(const Schedule::Slice& slice,
+                                        std::span<QueuedTask* const> tasks) {
+  Started started{.at = clock_.Now()};
   ReadDeviceBytes();
   for (QueuedTask* const queued : tasks) {
     TaskProgress& progress = queued->progress;
@@ -83,43 +82,57 @@ const SliceRunner::Outcome& SliceRunner::Run(const Schedule::Slice& slice,
       return absl::OkStatus();
     });
   }
+  if (slice.lane != Lane::kBulk) idle_thread_until_ = started.at + kIdleThreadTime;
+  if (slice.hard) return started;
+  started.pass = slice.begins ? BeginPass(slice, tasks) : FindPass(slice);
+  started.on_device = slice.begins && started.pass != nullptr && started.pass->pass.Start();
+  return started;
+}
+
+const SliceRunner::Outcome& SliceRunner::Finish(const Started& started,
+                                                const Schedule::Slice& slice,
+                                                std::span<QueuedTask* const> tasks,
+                                                const std::atomic<bool>& yield) {
+  const Clock::TimePoint device_was_free = std::max(started.at, finished_at_);
   hard_report_ = {};
   outcome_ = {};
   device_time_ = {};
   const bool timed = std::ranges::any_of(
       tasks, [](const QueuedTask* queued) { return queued->task->time_device; });
   workspace_.search.set_device_time(timed ? &device_time_ : nullptr);
-  if (slice.lane != Lane::kBulk) idle_thread_until_ = began_at + kIdleThreadTime;
-  const Clock::TimePoint end = began_at + kSlice;
-  slice.hard ? RunHard(slice, tasks, end, yield) : RunPlain(slice, tasks, end, yield);
-  outcome_.duration = clock_.Now() - began_at;
+  slice.hard ? RunHard(slice, tasks, yield) : RunPlain(started.pass, slice, tasks, yield);
+  finished_at_ = clock_.Now();
+  outcome_.duration = finished_at_ - device_was_free;
   if (slice.hard) {
     outcome_.compute = outcome_.duration;
-  } else if (RunningPass* const running = FindPass(slice); running != nullptr) {
-    running->took += outcome_.duration;
-    outcome_.compute = running->took;
+  } else if (started.pass != nullptr) {
+    started.pass->took += outcome_.duration;
+    outcome_.compute = started.pass->took;
   }
   KeepEndedPasses();
   for (QueuedTask* const queued : tasks) {
     if (!std::exchange(queued->progress.in_slice, false)) continue;
-    queued->compute += outcome_.duration;
+    queued->compute += finished_at_ - (started.on_device ? started.at : device_was_free);
     if (device_time_.measured) queued->device_time.Add(device_time_.microseconds);
   }
   return outcome_;
 }
 
-void SliceRunner::RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
-                           Clock::TimePoint end, const std::atomic<bool>& yield) {
+void SliceRunner::RunPlain(RunningPass* running, const Schedule::Slice& slice,
+                           std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield) {
   pass_succeeded_ = false;
-  RunningPass* const running = slice.begins ? BeginPass(slice, tasks) : FindPass(slice);
   if (running != nullptr) {
     const bool is_measured = std::ranges::any_of(
         tasks, [](const QueuedTask* queued) { return queued->task->is_measurement; });
     const bool leaves_one_thread = searches_on_host_ && slice.lane == Lane::kBulk && !is_measured &&
                                    clock_.Now() < idle_thread_until_;
     running->left_thread_idle = running->left_thread_idle || leaves_one_thread;
-    const absl::StatusOr<bool> ended =
-        running->pass.Advance(SliceTurn(clock_, end, leaves_one_thread, yield));
+    absl::StatusOr<bool> ended = false;
+    // The schedule does not know a detached pass, so that it cannot be paused.
+    do {
+      const Clock::TimePoint end = clock_.Now() + kSlice;
+      ended = running->pass.Advance(SliceTurn(clock_, end, leaves_one_thread, yield));
+    } while (slice.is_detached && ended.ok() && !*ended);
     outcome_.ended = !ended.ok() || *ended;
     if (!outcome_.ended) return;
     if (ended.ok()) outcome_.fallback = running->pass.fallback();
@@ -190,7 +203,7 @@ std::uint64_t SliceRunner::paused_bytes() const {
 }
 
 void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
-                          Clock::TimePoint end, const std::atomic<bool>& yield) {
+                          const std::atomic<bool>& yield) {
   hard_tasks_.clear();
   for (QueuedTask* const queued : tasks) {
     if (queued->progress.status.ok()) hard_tasks_.push_back(&queued->progress);
@@ -198,7 +211,10 @@ void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* co
   try {
     HardQueriesOf(slice, tasks.front()->task->snapshot)
         .RunSlice(hard_tasks_,
-                  {.end = end, .length = kSlice, .searches_max = slice.searches, .yield = yield},
+                  {.end = clock_.Now() + kSlice,
+                   .length = kSlice,
+                   .searches_max = slice.searches,
+                   .yield = yield},
                   hard_report_);
   } catch (const std::bad_alloc&) {
     // For what they share; each query's own lack of memory ends only its task.

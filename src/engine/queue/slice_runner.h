@@ -25,17 +25,26 @@
 
 namespace simile::engine {
 
-// Runs slices on the device, one at a time, and knows what each came to. Used by the thread that
-// leads the executor. What is kept from slice to slice is reserved by Reserve, so that only the
-// answers themselves may lack memory.
+// Runs slices on the device, one after the other, and knows what each came to. While a device works
+// on one without a thread, the next may be started. Used by the thread that leads the executor.
+// What is kept from slice to slice is reserved by Reserve, so that only the answers themselves may
+// lack memory.
 class SliceRunner {
+  struct RunningPass;
+
  public:
   // Backend::device_memory, read once a slice.
   using ReadDeviceMemory = std::function<std::vector<DeviceMemory>()>;
+  // A slice that was started.
+  struct Started {
+    Clock::TimePoint at;
+    RunningPass* pass = nullptr;  // of a plain slice; null where none could begin
+    bool on_device = false;       // a device works on it without a thread
+  };
   // What a slice came to.
   struct Outcome {
-    Clock::Duration duration{};
-    bool ended = true;  // a plain slice: its pass is not paused
+    Clock::Duration duration{};  // without the time in which the device worked on the one before
+    bool ended = true;           // a plain slice: its pass is not paused
     // Of a hard slice, or of the pass that ended:
     std::uint32_t batch_size = 0;  // queries; 0: nothing was searched or worked on, or no end
     Clock::Duration compute{};     // in all its slices
@@ -49,12 +58,15 @@ class SliceRunner {
 
   // Makes space for slices of so many tasks. Throws bad_alloc.
   void Reserve(std::size_t task_count);
-  // Runs a slice. A task that fails has the reason in its progress.
+  // Starts a slice. Where a device works on it, one more may be started before it is finished.
   //   tasks  of its parts, in their order
+  Started Start(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
+  // Runs it to its end, the slices in the order in which they were started. A task that fails has
+  // the reason in its progress.
   //   yield  whether the slice is to end soon
-  const Outcome& Run(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
-                     const std::atomic<bool>& yield);
-  // What the slice just run came to: for the estimates, and for Schedule::Charge.
+  const Outcome& Finish(const Started& started, const Schedule::Slice& slice,
+                        std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield);
+  // What the slice just finished came to: for the estimates, and for Schedule::Charge.
   void RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slice& slice,
                    CostEstimator& estimator) const;
   // The answer to a task that has ended, its receipt included: nothing else fills a receipt.
@@ -97,15 +109,15 @@ class SliceRunner {
     bool left_thread_idle = false;
   };
 
-  void RunPlain(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
-                Clock::TimePoint end, const std::atomic<bool>& yield);
+  void RunPlain(RunningPass* running, const Schedule::Slice& slice,
+                std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield);
   RunningPass* FindPass(const Schedule::Slice& slice);
   // Null, and the tasks have the error, when there is no memory to begin.
   RunningPass* BeginPass(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
   // Keeps passes that are no longer under way for later ones.
   void KeepEndedPasses();
   void RunHard(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
-               Clock::TimePoint end, const std::atomic<bool>& yield);
+               const std::atomic<bool>& yield);
   HardQueries& HardQueriesOf(const Schedule::Slice& slice, const SnapshotPtr& snapshot);
   void ReadDeviceBytes();
 
@@ -124,7 +136,8 @@ class SliceRunner {
   std::vector<TaskProgress*> hard_tasks_;  // of the slice
   HardQueries::Report hard_report_;
   Outcome outcome_;
-  DeviceTime device_time_;  // of the slice, where one of its tasks asks for it
+  Clock::TimePoint finished_at_;  // of the slice finished last
+  DeviceTime device_time_;        // of the slice, where one of its tasks asks for it
   std::uint64_t device_bytes_ = 0;
   std::uint64_t device_bytes_peak_ = 0;
 };

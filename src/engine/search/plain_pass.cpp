@@ -40,6 +40,14 @@ void PlainPass::Begin(std::span<const Part> parts, DeviceTime* device_time) {
   }
 }
 
+bool PlainPass::Start() {
+  try {
+    return workspace_.search.Start();
+  } catch (const std::bad_alloc&) {
+    return false;  // Advance has the error, too
+  }
+}
+
 absl::StatusOr<bool> PlainPass::Advance(const Turn& turn) {
   for (const Queries& queries : parts_) {
     if (queries.part.task != nullptr) queries.part.task->in_slice = true;

@@ -37,6 +37,14 @@ void SegmentSearch::Begin(std::span<const std::shared_ptr<const SegmentIndex>> s
   if (segments.size() > 1 && partial_.size() < segments.size()) partial_.resize(segments.size());
 }
 
+bool SegmentSearch::Start() {
+  if (segments_.size() != 1) return false;
+  auto begun = segments_.front()->Begin(batch_, *result_);
+  if (!begun.ok()) return false;  // Advance has the error, too
+  pass_ = *std::move(begun);
+  return pass_->Start();
+}
+
 // One segment after the other: those of one device would share it anyway.
 absl::StatusOr<bool> SegmentSearch::Advance(const Turn& turn) {
   for (; segment_ < segments_.size(); ++segment_) {

@@ -30,6 +30,8 @@ class SegmentSearch {
   // all of it.
   void Begin(std::span<const std::shared_ptr<const SegmentIndex>> segments,
              const SearchBatch& batch, SearchResult& result);
+  // As SearchPass::Start, where there is one segment. May throw bad_alloc.
+  bool Start();
   // Searches on until the turn is over. Returns whether the search is done.
   // Errors: as Run; the search has then ended.
   absl::StatusOr<bool> Advance(const Turn& turn);

@@ -229,8 +229,8 @@ def sums_section(results: dict) -> str:
     if "seen_over_bound" not in data:
         return ""
     worst = [value for name in ("seen_over_bound", "fp16_seen_over_bound") if (value := data.get(name)) is not None]
-    verdict = "the assumption holds" if worst and max(worst) <= 1 else "**proofs are invalid on this card**"
-    return f"\n### Sums on tensor cores\n\n{measured(data)}: {verdict}.\n"
+    outcome = "the assumption holds" if worst and max(worst) <= 1 else "**proofs are invalid on this card**"
+    return f"\n### Sums on tensor cores\n\n{measured(data)}: {outcome}.\n"
 
 
 def tune_section(results: dict) -> str:

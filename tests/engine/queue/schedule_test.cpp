@@ -39,6 +39,11 @@ class ScheduleTest : public testing::Test {
             .work_ms = work_ms};
   }
 
+  static Schedule::Request OnDevice(Schedule::Request request) {
+    request.shape.can_pause = false;
+    return request;
+  }
+
   ScheduleTest() {
     for (const int& snapshot : {std::cref(kFilms), std::cref(kBooks)}) {
       for (int i = 0; i < 50; ++i) {
@@ -481,6 +486,63 @@ TEST_F(ScheduleTest, EstimatesTheTimeToAnAnswer) {
   const double beside_hard = schedule_.AnswerMs(Plain(1, kBooks));
   EXPECT_GT(schedule_.AnswerMs(Hard(1)), 900);
   EXPECT_LT(beside_hard, 7);
+}
+
+// On a device, whose passes have at most 188 searches.
+TEST_F(ScheduleTest, ChoosesAFullPassBesideTheOneThatADeviceWorksOn) {
+  schedule_.Add(1, OnDevice(Plain(500)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
+  Schedule::Slice next;
+  ASSERT_TRUE(schedule_.NextBeside(slice_, next));
+  EXPECT_TRUE(next.begins);
+  EXPECT_EQ(next.searches, 188U);
+  EXPECT_FALSE(schedule_.empty());
+  schedule_.Charge(slice_, 20);
+  Schedule::Slice rest;
+  EXPECT_FALSE(schedule_.NextBeside(next, rest)) << "124 searches could become more";
+  schedule_.Charge(next, 20);
+  schedule_.Next(rest);
+  EXPECT_EQ(rest.searches, 124U);
+  schedule_.Charge(rest, 10);
+  EXPECT_TRUE(schedule_.empty());
+}
+
+TEST_F(ScheduleTest, ChargesThePassThatADeviceWorksOnBeforeItChoosesTheNext) {
+  schedule_.Add(1, OnDevice(Plain(376, kFilms)));
+  schedule_.Add(2, OnDevice(Plain(188, kBooks)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
+  Schedule::Slice next;
+  ASSERT_TRUE(schedule_.NextBeside(slice_, next));
+  EXPECT_EQ(next.parts.front().id, 2U) << "the other collection has had less";
+  schedule_.Charge(slice_, 20);
+  schedule_.Charge(next, 20);
+}
+
+// Of tasks of another lane, and of those that wait for more.
+TEST_F(ScheduleTest, LetsNoPassGoBeforeTheNextTurn) {
+  schedule_.Add(1, OnDevice(Plain(376, kFilms, Lane::kBulk)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
+  schedule_.Add(2, OnDevice(Plain(1)));
+  Schedule::Slice next;
+  EXPECT_FALSE(schedule_.NextBeside(slice_, next));
+  schedule_.Charge(slice_, 20);
+  EXPECT_THAT(Run(1), ElementsAre(std::pair(2, 1)));
+  EXPECT_THAT(Run(20), ElementsAre(std::pair(1, 188)));
+  EXPECT_TRUE(schedule_.empty());
+}
+
+// A task that is removed takes nothing from the pass that begins after its own.
+TEST_F(ScheduleTest, KeepsThePassesBesideEachOtherApart) {
+  schedule_.Add(1, OnDevice(Plain(376)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
+  Schedule::Slice next;
+  ASSERT_TRUE(schedule_.NextBeside(slice_, next));
+  EXPECT_TRUE(schedule_.Remove(1));
+  schedule_.Charge(slice_, 20);
+  schedule_.Add(2, OnDevice(Plain(3)));
+  schedule_.Charge(next, 20);
+  EXPECT_THAT(Run(1), ElementsAre(std::pair(2, 3)));
+  EXPECT_TRUE(schedule_.empty());
 }
 
 TEST_F(ScheduleTest, KnowsWhetherAllThatWaitsIsSmall) {
