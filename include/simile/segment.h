@@ -42,10 +42,12 @@ class SearchPass {
  public:
   virtual ~SearchPass() = default;
 
-  // Lets a device work on the search without a thread, where there is one that can. Returns whether
-  // it does: Advance then waits for it, and completes the search. Others may be started meanwhile.
-  // Call it at most once, before Advance.
+  // Starts it on a device that needs no thread. Returns whether it did: Advance then waits for the
+  // device and completes the search. Others may be started before that, and run in their order. A
+  // destroyed one awaits the device. Errors: Advance's. May throw bad_alloc. Once, before Advance.
   virtual bool Start() { return false; }
+  // Whether the device has ended what Start gave it. Cost: one call of the driver.
+  virtual bool HasEnded() const { return false; }
 
   // Searches on until the turn is over or the search is done, at least one piece. The result is
   // that of Search, whatever the turns. Returns whether the search is done.

@@ -184,10 +184,12 @@ class FailoverIndex final : public SegmentIndex {
     bool Start() override {
       if (fallback_ != nullptr) return false;
       absl::StatusOr<std::unique_ptr<SearchPass>> begun = index_.gpu_->Begin(batch_, result_);
-      if (!begun.ok()) return false;  // Advance has the error, too
+      if (!begun.ok()) return false;  // Advance tries again, and returns the error
       pass_ = *std::move(begun);
       return pass_->Start();
     }
+
+    bool HasEnded() const override { return pass_ != nullptr && pass_->HasEnded(); }
 
     absl::StatusOr<bool> Advance(const Turn& turn) override {
       if (fallback_ == nullptr) {

@@ -152,11 +152,9 @@ inline std::uint64_t WorkspaceBytes(const WorkspaceSize& size) {
          MaximaCount(size) * sizeof(float) + gpu_sizes::kGridRounds +
          size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
 }
-// Query blocks on the host: the device works on two, or on one while another is filled. A third one
-// is for a search beside them.
+// Query blocks on the host: two for searches that were started, and one for a search beside them.
 inline constexpr unsigned kHostQueryBlocks = 3;
-// Answer blocks on the host: one for short answers, which are copied out of it, and two that are
-// lent.
+// Answer blocks on the host: one whose answers are copied out of it, and two that are lent.
 inline constexpr unsigned kHostAnswerBlocks = 3;
 // Pinned host bytes of a workspace.
 inline std::uint64_t WorkspaceHostBytes(const WorkspaceSize& size) {

@@ -43,8 +43,8 @@ struct GpuTuning {
   // kernels read and write, larger ones through copies. 0: always copies. On an H200 this takes 7
   // to 20 us less than copies at each of 1 to 64 queries.
   unsigned mapped_queries_max = 64;
-  // A pass with space for this many hits lends its answers in pinned memory; shorter ones are
-  // copied. Estimated: to copy 128 KiB takes 10 us.
+  // A pass with space for this many hits lends its answers in pinned memory, and so does a search
+  // that is started. Other answers are copied. Estimated: to copy 128 KiB takes 10 us.
   std::size_t lent_hits_min = 16'384;
   // Rows of a tile of scores, a multiple of 128, as far as the workspace holds them. 0: by the
   // card.

@@ -25,6 +25,8 @@ class FakePass final : public SearchPass {
     return true;
   }
 
+  bool HasEnded() const override { return is_started_ && segment_.device_has_ended; }
+
   absl::StatusOr<bool> Advance(const Turn& turn) override {
     is_started_ = false;
     if (turn.LeavesOneThread()) ++segment_.turns_with_one_thread_less;

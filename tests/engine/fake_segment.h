@@ -26,7 +26,7 @@ class FakeSegment final : public SegmentIndex {
   absl::Status Search(const SearchBatch& batch, SearchResult& result) const override;
   absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
                                                     SearchResult& result) const override;
-  bool CanPause() const override { return pieces > 1; }
+  bool CanPause() const override { return pieces > 1 && !starts; }
   absl::StatusOr<double> Built() const override { return built ? 1.0 : 0.5; }
   absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
                                         std::span<float> scores,
@@ -46,6 +46,7 @@ class FakeSegment final : public SegmentIndex {
   mutable std::atomic<std::size_t> turns_with_one_thread_less = 0;
   bool starts = false;  // a search runs without a thread until it is advanced
   std::function<void()> on_start;
+  std::atomic<bool> device_has_ended = false;
   std::function<void()> on_abandon;          // of a search that was started and not advanced
   std::function<void()> on_search;           // before anything is computed
   std::function<void(SearchResult&)> spoil;  // after everything is computed

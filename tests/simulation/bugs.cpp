@@ -33,7 +33,7 @@ constexpr BugInfo kBugs[] = {
      "a collection is charged for the last slice of each pass alone"},
     {Bug::kDropsStartedPass, "DropsStartedPass", "passes", "calls",
      "a task is given up while a device works on its pass"},
-    {Bug::kPausesDetachedPass, "PausesDetachedPass", "passes", "calls",
+    {Bug::kPausesPassOfDevice, "PausesPassOfDevice", "passes", "calls",
      "a pass is paused that the schedule does not know"},
     {Bug::kReadsSnapshotTwice, "ReadsSnapshotTwice", "snapshot store", "swaps",
      "a page reads the current snapshot twice"},

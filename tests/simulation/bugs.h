@@ -24,7 +24,7 @@ enum class Bug : std::uint8_t {
   kMixesPasses,
   kChargesLastSlices,
   kDropsStartedPass,
-  kPausesDetachedPass,
+  kPausesPassOfDevice,
   kReadsSnapshotTwice,
   kClaimsInTwoSteps,
   kNotifiesOldState,

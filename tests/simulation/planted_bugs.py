@@ -93,9 +93,9 @@ BUGS = (
     # Passes that a device works on.
     bug("kDropsStartedPass", EXECUTOR,
         ("    if (queued.slices_under_way > 0) {", "    if (queued.slices_under_way > 0 && !PLANTED) {")),
-    bug("kPausesDetachedPass", RUNNER,
-        ("    } while (slice.is_detached && ended.ok() && !*ended);",
-         "    } while (slice.is_detached && !PLANTED && ended.ok() && !*ended);")),
+    bug("kPausesPassOfDevice", EXECUTOR,
+        ("      while (running_.slice.runs_to_end && !runner_.outcome().ended && KeepRunning()) {",
+         "      while (!PLANTED && running_.slice.runs_to_end && !runner_.outcome().ended && KeepRunning()) {")),
     # The snapshot store.
     bug("kReadsSnapshotTwice", STORE,
         ("                                                      std::string_view id) const {\n"

@@ -13,9 +13,9 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include "base/thread_name.h"
-#endif
 
 namespace simile::backend::cpu {
 namespace {

@@ -84,25 +84,31 @@ void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
 
 bool BatchSearch::Start(const SearchBatch& batch, SearchResult& result) {
   Begin(batch, result);
-  // One block for this search, and one that a search beside it finds free.
-  if (runner_.workspace().free_query_blocks() < 2 || !NeedsOnlyPasses()) return false;
+  // A search of another thread finds a query block free beside this one's.
+  if (runner_.workspace().free_query_blocks() < 2 ||
+      runner_.workspace().free_answer_blocks() == 0) {
+    return false;
+  }
+  if (!NeedsOnlyPasses()) return false;
   for (std::uint32_t index = 0; index < batch.specs.size(); ++index) Add(index);
   SortByReach(passes_);
   std::optional<PassPlan> plan = passes_.empty() ? std::nullopt : PlanFor(passes_, true);
   if (!plan || plan->slots < passes_.size() || plan->is_mapped) return false;
-  if (runner_.workspace().HoldAnswersToLend().index == 0) return false;
   plan->lends_answers = true;
-  runner_.UploadExcluded(excluded_rows_);
+  const ProfilerRange range(names_.Of(*plan->variant).c_str());
   runner_.Fill(*plan, batch, passes_);
-  runner_.Start(true);
+  if (!runner_.UploadExcludedOfNext(excluded_rows_)) return false;
+  runner_.Start(/*marks_end=*/true);
   started_ = plan;
   return true;
 }
 
-void BatchSearch::Finish() {
+void BatchSearch::Finish(Device& device) {
   runner_.Await();
   Conclude(*started_, passes_);
   passes_.clear();
+  if (int8_reruns_.empty() && fp16_reruns_.empty() && canonical_.empty()) return;
+  device.Await(runner_.workspace().stream(0));  // of the search after it: see UploadExcluded
   Flush();
 }
 
@@ -203,10 +209,7 @@ const RowMask& BatchSearch::MaskWithout(const QuerySpec& spec, std::span<const u
 }
 
 void BatchSearch::Flush() {
-  const bool has_work = !gathers_.empty() || !passes_.empty() || !int8_reruns_.empty() ||
-                        !fp16_reruns_.empty() || !canonical_.empty();
-  // Again for what Finish left over: a search that was started since has listed its own.
-  if (has_work) runner_.UploadExcluded(excluded_rows_);
+  runner_.UploadExcluded(excluded_rows_);  // after Finish, the list may be that of a later search
   RunCanonical(gathers_, names_.gather);
   RunPasses(passes_, true);
   RunPasses(int8_reruns_, true);
@@ -217,7 +220,7 @@ void BatchSearch::Flush() {
   rows_.filters().Release();
 }
 
-// Queries with a large reach share a plan, and do not enlarge those of all others.
+// The largest reach first: queries with a large reach share a plan, and do not enlarge the others'.
 void BatchSearch::SortByReach(std::vector<DeviceQuery>& queries) {
   // stable_sort allocates.
   if (!std::ranges::is_sorted(queries, std::greater<>(), &DeviceQuery::reach)) {

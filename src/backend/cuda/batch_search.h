@@ -53,16 +53,16 @@ class BatchSearch {
   // Throws DeviceError, std::bad_alloc.
   void Run(const SearchBatch& batch, SearchResult& result);
 
-  // Starts a search that one pass answers, and does not wait for the device: queries without masks,
-  // whose answers are lent. Returns false, with nothing written and nothing enqueued, for any other
-  // search, and where no blocks on the host are free. Throws as Run.
+  // Starts a search that one pass answers, and does not wait for the device. Returns false for
+  // every other search, and where no blocks on the host are free: nothing was then written or
+  // enqueued. Throws as Run.
   bool Start(const SearchBatch& batch, SearchResult& result);
   // Waits for the search that was started, and completes it. Throws as Run.
-  void Finish();
+  void Finish(Device& device);
 
  private:
   void Begin(const SearchBatch& batch, SearchResult& result);
-  // Whether all queries can be added without use of the device.
+  // Whether there are no masks, no zero vectors and no more excluded rows than one list holds.
   bool NeedsOnlyPasses() const;
   void Add(std::uint32_t index);
   const Filter* FilterOf(const RowMask& mask);

@@ -33,6 +33,7 @@ class CudaPass final : public SearchPass {
     started_ = engine_.Start(rows_, batch_, result_);
     return started_ != nullptr;
   }
+  bool HasEnded() const override { return started_ != nullptr && engine_.HasEnded(*started_); }
 
   absl::StatusOr<bool> Advance(const Turn& /*turn*/) override {
     const absl::Status status = started_ != nullptr

@@ -75,6 +75,13 @@ absl::Status CudaEngine::OpenWorkspace() {
       base::BytesText(device_.budget_bytes())));
 }
 
+std::unique_lock<std::mutex> CudaEngine::LockForCall() {
+  ++calls_waiting_;
+  std::unique_lock lock(mutex_);
+  --calls_waiting_;
+  return lock;
+}
+
 template <class Work>
 absl::Status CudaEngine::RunOnWorkspace(Work& work) {
   absl::Status status = device_.Guard([&] {
@@ -91,11 +98,10 @@ absl::Status CudaEngine::RunOnWorkspace(Work& work) {
 
 template <class Work>
 absl::Status CudaEngine::WithWorkspace(Work work) {
-  ++calls_waiting_;
-  const std::lock_guard lock(mutex_);
-  --calls_waiting_;
-  if (failed_batch_may_run_) {
-    if (absl::Status status = AwaitFailedBatch(); !status.ok()) return status;
+  const std::unique_lock lock = LockForCall();
+  // What a call copies from memory that is not pinned waits for the stream, without a timeout.
+  if (failed_batch_may_run_ || (started_ > 0 && workspace_)) {
+    if (absl::Status status = AwaitStreams(); !status.ok()) return status;
   }
   for (;;) {
     if (!workspace_) {
@@ -104,7 +110,7 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
     absl::Status status = RunOnWorkspace(work);
     if (status.ok()) return status;
     // The CPU answers a late batch now; the next one waits for its end.
-    if (absl::IsDeadlineExceeded(status) || !AwaitFailedBatch().ok()) return status;
+    if (absl::IsDeadlineExceeded(status) || !AwaitStreams().ok()) return status;
     const bool device_is_full =
         absl::IsResourceExhausted(status) && status.GetPayload(kDeviceErrorPayload).has_value();
     if (!device_is_full || next_size_ + 1 >= sizes_.size()) return status;
@@ -113,9 +119,9 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
   }
 }
 
-// Waits until the device has finished a failed batch, so that its buffers are free. Errors: also
-// kDeadlineExceeded, which counts as a late batch.
-absl::Status CudaEngine::AwaitFailedBatch() {
+// Waits until the device has nothing to do, so that the buffers of a failed batch are free. Errors:
+// also kDeadlineExceeded, which counts as a late batch.
+absl::Status CudaEngine::AwaitStreams() {
   absl::Status status = device_.Guard([&] {
     device_.Enter();
     for (unsigned i = 0; i < 2; ++i) device_.Await(workspace_->stream(i));
@@ -127,7 +133,7 @@ absl::Status CudaEngine::AwaitFailedBatch() {
 // May run on any thread: a result can be the last owner.
 CudaEngine::~CudaEngine() {
   static_cast<void>(device_.Guard([&] { device_.Enter(); }));
-  if (failed_batch_may_run_) static_cast<void>(AwaitFailedBatch());
+  if (failed_batch_may_run_) static_cast<void>(AwaitStreams());
 }
 
 absl::Status CudaEngine::ChoosePasses(ResidentRows& rows) {
@@ -203,8 +209,11 @@ absl::Status CudaEngine::TryOnWorkspace(std::uint64_t number, Work work) {
   if (failed_batch_may_run_ || !workspace_ || workspace_->number() != number) {
     return absl::UnavailableError("the workspace is another one");
   }
+  if (started_ > 0) {
+    if (absl::Status status = AwaitStreams(); !status.ok()) return status;
+  }
   absl::Status status = RunOnWorkspace(work);
-  if (!status.ok() && !absl::IsDeadlineExceeded(status)) static_cast<void>(AwaitFailedBatch());
+  if (!status.ok() && !absl::IsDeadlineExceeded(status)) static_cast<void>(AwaitStreams());
   return status;
 }
 
@@ -231,39 +240,53 @@ CudaEngine::StartedSearch::StartedSearch(CudaEngine& engine, Workspace& workspac
 
 CudaEngine::StartedSearchPtr CudaEngine::Start(ResidentRows& rows, const SearchBatch& batch,
                                                SearchResult& result) {
-  if (batch.device_time != nullptr) return nullptr;
-  ++calls_waiting_;
-  const std::lock_guard lock(mutex_);
-  --calls_waiting_;
+  // Short batches are exchanged in mapped memory.
+  if (batch.device_time != nullptr || batch.specs.size() <= tuning_.mapped_queries_max) {
+    return nullptr;
+  }
+  const std::unique_lock lock = LockForCall();
   if (failed_batch_may_run_ || !workspace_) return nullptr;
   StartedSearchPtr started;
-  bool is_started = false;
   const absl::Status status = device_.Guard([&] {
-    const ProfilerRange range("start search");
+    const ProfilerRange range("search");
     device_.Enter();
     result.ResetWithoutSpace(batch.specs, rows.size().row_count);
-    started = std::make_unique<StartedSearch>(*this, *workspace_, rows);
-    is_started = started->search.Start(batch, result);
+    auto search = std::make_unique<StartedSearch>(*this, *workspace_, rows);
+    if (search->search.Start(batch, result)) started = std::move(search);
   });
   if (!status.ok()) failed_batch_may_run_ = true;
-  if (!is_started) started.reset();
+  if (started != nullptr) ++started_;
   return started;
+}
+
+bool CudaEngine::HasEnded(const StartedSearch& started) {
+  const std::lock_guard lock(mutex_);
+  bool has_ended = false;
+  if (failed_batch_may_run_ || !workspace_ || workspace_->number() != started.workspace_number) {
+    return false;
+  }
+  static_cast<void>(device_.Guard([&] {
+    device_.Enter();
+    has_ended = started.runner.HasEnded();
+  }));
+  return has_ended;
 }
 
 absl::Status CudaEngine::Finish(StartedSearchPtr started, ResidentRows& rows,
                                 const SearchBatch& batch, SearchResult& result) {
   {
-    ++calls_waiting_;
-    const std::lock_guard lock(mutex_);
-    --calls_waiting_;
-    const absl::Cleanup let_go = [&] { started.reset(); };  // its blocks are free under the lock
+    const std::unique_lock lock = LockForCall();
+    const absl::Cleanup end = [&] {
+      started.reset();  // gives back its blocks while the lock is held
+      --started_;
+    };
     if (failed_batch_may_run_) {
-      if (absl::Status status = AwaitFailedBatch(); !status.ok()) return status;
+      if (absl::Status status = AwaitStreams(); !status.ok()) return status;
     }
     if (workspace_ && workspace_->number() == started->workspace_number) {
       const auto finish = [&](Workspace& /*workspace*/) {
-        const ProfilerRange range("finish search");
-        started->search.Finish();
+        const ProfilerRange range("search");
+        started->search.Finish(device_);
       };
       const absl::Status status = RunOnWorkspace(finish);
       if (!absl::IsResourceExhausted(status)) return status;
@@ -275,8 +298,9 @@ absl::Status CudaEngine::Finish(StartedSearchPtr started, ResidentRows& rows,
 
 void CudaEngine::Abandon(StartedSearchPtr started) {
   const std::lock_guard lock(mutex_);
-  if (workspace_ && !failed_batch_may_run_) failed_batch_may_run_ = !AwaitFailedBatch().ok();
+  if (workspace_ && !failed_batch_may_run_) failed_batch_may_run_ = !AwaitStreams().ok();
   started.reset();
+  --started_;
 }
 
 absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
@@ -290,7 +314,7 @@ absl::Status CudaEngine::Score(ResidentRows& rows, MatrixView queries, std::span
 void CudaEngine::Free(std::unique_ptr<ResidentRows> rows) {
   if (failed_batch_may_run_) {
     const std::lock_guard lock(mutex_);
-    if (failed_batch_may_run_) static_cast<void>(AwaitFailedBatch());
+    if (failed_batch_may_run_) static_cast<void>(AwaitStreams());
   }
   static_cast<void>(device_.Guard([&] { device_.Enter(); }));
   rows.reset();

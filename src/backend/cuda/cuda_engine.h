@@ -19,10 +19,11 @@
 
 namespace simile::backend::cuda {
 
-// The device and its workspace. It answers one batch at a time: a second caller waits. Outlives its
-// segments. Errors of all methods that use the device: kUnavailable once it is lost, else
-// kResourceExhausted for lack of memory, kDeadlineExceeded for a batch that was late, and kInternal
-// for a failed call, with CUDA's message.
+// The device and its workspace. One call uses them at a time: a second caller waits. Up to two
+// searches may be started and not finished. Outlives its segments. Errors of all methods that use
+// the device: kUnavailable once it is lost, else kResourceExhausted for lack of memory,
+// kDeadlineExceeded for a batch that was late, and kInternal for a failed call, with CUDA's
+// message.
 class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
  public:
   // Throws DeviceError.
@@ -61,10 +62,13 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   // Starts a search (BatchSearch::Start); null where only Search can run it. Another search may be
   // started before this one is finished, and the device works on them in their order.
   StartedSearchPtr Start(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
+  // Whether the device has ended its pass.
+  bool HasEnded(const StartedSearch& started);
   // Completes it as Search would have. REQUIRES: what was given to Start.
   absl::Status Finish(StartedSearchPtr started, ResidentRows& rows, const SearchBatch& batch,
                       SearchResult& result);
-  // Waits until the device has let go of it, and leaves the result undefined.
+  // Gives it up, and leaves the result undefined: waits until the device no longer uses its blocks,
+  // or leaves that to the next call.
   void Abandon(StartedSearchPtr started);
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
                      std::span<float> scores, DeviceTime* device_time);
@@ -81,7 +85,8 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   // REQUIRES: there is a workspace, and the lock is held.
   template <class Work>
   absl::Status RunOnWorkspace(Work& work);
-  absl::Status AwaitFailedBatch();
+  absl::Status AwaitStreams();
+  std::unique_lock<std::mutex> LockForCall();
   void MeasureMissingClasses(ResidentRows& rows, PassChoices& choices);
   //   number  of the workspace
   template <class Work>
@@ -98,6 +103,7 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   const std::vector<WorkspaceSize> sizes_;  // from the configured one to the smallest
   std::size_t next_size_ = 0;               // of the workspace, or the next to try
   std::uint64_t workspaces_made_ = 0;
+  unsigned started_ = 0;  // searches that are not finished
   // A failed batch may still be at work on the device, in buffers of the workspace and the segment.
   std::atomic<bool> failed_batch_may_run_{false};
   std::optional<Workspace> workspace_;

@@ -46,6 +46,20 @@ void PassRunner::UploadExcluded(std::span<const unsigned> rows) {
                 "cudaMemcpyAsync");
 }
 
+bool PassRunner::UploadExcludedOfNext(std::span<const unsigned> rows) {
+  const std::size_t used = LayQueries(next_.plan.slots, rows_.size().stride).bytes;
+  const WorkspaceSize& size = workspace_.size();
+  if (used + rows.size_bytes() > LayQueries(size.queries_max, size.stride_max).bytes) return false;
+  if (rows.empty()) return true;
+  const ProfilerRange range("copy in");
+  std::byte* const pinned = next_.queries.block->get() + used;
+  std::memcpy(pinned, rows.data(), rows.size_bytes());
+  device_.Check(cudaMemcpyAsync(workspace_.excluded(), pinned, rows.size_bytes(),
+                                cudaMemcpyHostToDevice, workspace_.stream(0)),
+                "cudaMemcpyAsync");
+  return true;
+}
+
 void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
                       std::span<const DeviceQuery> queries) {
   assert(queries.size() <= plan.slots);
@@ -66,8 +80,9 @@ void PassRunner::Start(bool marks_end) {
   running_.marks_end = marks_end;
   Launch();
   if (!marks_end) return;
-  device_.Check(cudaEventRecord(workspace_.answered(running_.queries.index), workspace_.stream(0)),
-                "cudaEventRecord");
+  device_.Check(
+      cudaEventRecord(workspace_.answered_event(running_.queries.index), workspace_.stream(0)),
+      "cudaEventRecord");
 }
 
 void PassRunner::Launch() {
@@ -119,13 +134,19 @@ void PassRunner::AddDeviceTime() {
   device_time_->Add(1e3 * static_cast<double>(milliseconds));
 }
 
+bool PassRunner::HasEnded() const {
+  const cudaError_t state = cudaEventQuery(workspace_.answered_event(running_.queries.index));
+  if (state != cudaErrorNotReady) device_.Check(state, "cudaEventQuery");
+  return state == cudaSuccess;
+}
+
 void PassRunner::Await() {
   const ProfilerRange range("await");
   const PassPlan& plan = running_.plan;
   cudaStream_t stream = workspace_.stream(0);
   // The event after the pass comes later than its answers.
   if (running_.marks_end) {
-    device_.Await(workspace_.answered(running_.queries.index));
+    device_.Await(workspace_.answered_event(running_.queries.index));
   } else if (plan.is_mapped && device_time_ == nullptr) {
     device_.AwaitAnswers(stream, [&] { return AllAnswered(); });
   } else {

@@ -28,7 +28,8 @@ struct DeviceQuery {
   unsigned reach() const { return wanted + excluded_count; }
 };
 
-// Runs passes on the device, one at a time, and fills the next one meanwhile. Borrows everything.
+// Runs the passes of one search on the device, one at a time, and fills the next one meanwhile. A
+// pass of another search may be on the device, too. Borrows everything.
 class PassRunner {
  public:
   //   device_time  where the time of each pass is added, from one event before it and one after it;
@@ -43,7 +44,11 @@ class PassRunner {
   // All methods below throw DeviceError.
 
   // The excluded rows of the queries of the next passes: their lists in a row, each ascending.
+  // Waits for the stream where it has work.
   void UploadExcluded(std::span<const unsigned> rows);
+  // The same for the pass that was filled, by way of its query block, and waits for nothing.
+  // Returns false, and does nothing, where the block has no space beside the queries.
+  bool UploadExcludedOfNext(std::span<const unsigned> rows);
 
   // One read of the rows, in three steps. The next pass may be filled between Start and Await
   // of this one, where a query block is free. Answers stay valid from Await until the next Start
@@ -53,6 +58,7 @@ class PassRunner {
   //   marks_end  Await waits for this pass alone, not for work that others enqueue after it
   void Start(bool marks_end = false);
   void Await();
+  bool HasEnded() const;  // REQUIRES: marks_end
   // Fill, Start, Await.
   void Run(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries) {
     Fill(plan, batch, queries);
@@ -107,7 +113,7 @@ class PassRunner {
   kernels::RowScanArguments ScanArguments(const PassPlan& plan, const kernels::Pass& pass) const;
   void WriteTerms(const DeviceQuery& query, float threshold, double unit, const GateRanks& ranks,
                   kernels::QueryTerms& terms) const;
-  //   filled  where to; without a graph for canonical scores
+  //   filled  the blocks to fill; without a graph for canonical scores
   void FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
                    std::size_t slots, const FilledPass& filled) const;
   static GateRanks RanksOf(const FilledPass& filled, unsigned reach);
@@ -144,9 +150,9 @@ class PassRunner {
   Workspace& workspace_;
   ResidentRows& rows_;
   DeviceTime* const device_time_;
-  FilledPass next_;      // filled last
+  FilledPass next_;      // filled, not started
   FilledPass running_;   // on the device
-  FilledPass answered_;  // whose answers are valid
+  FilledPass answered_;  // its answers are valid
   std::size_t answer_slots_ = 0;
   std::size_t answer_stride_ = 0;
 };

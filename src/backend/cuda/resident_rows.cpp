@@ -175,8 +175,8 @@ void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
   const auto greatest = ConvertInPieces<float, 2>(device, stream, convert);
   const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
   // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only:
-  // five standard deviations of the sum of independent ones. A gate too high costs a rescan. No
-  // time decides the five: docs/design/gpu-engine.md has the hits that fewer save, and the reruns.
+  // five standard deviations of the sum of independent ones. A gate too high costs a rescan,
+  // and a lower one lets more rows through.
   const double caution = std::min(5 / std::sqrt(static_cast<double>(stride)), 1.0);
   int8_.codes = int8_codes_.get();
   int8_.rows = int8_terms_.get();
@@ -192,15 +192,16 @@ double ResidentRows::int8_margin() const {
          static_cast<double>(limits.residual + limits.per_length + limits.rest);
 }
 
-PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned side, unsigned answers) {
+PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned query_block,
+                                 unsigned answer_block) {
   const GraphKey key{plan.variant,
                      plan.slots,
                      plan.capacity,
                      plan.best_stride,
                      plan.finishes_in_one_launch,
                      plan.is_mapped,
-                     side,
-                     answers,
+                     query_block,
+                     answer_block,
                      plan.sample_groups,
                      plan.second_tiles,
                      plan.tile_rows,

@@ -32,8 +32,8 @@ struct GraphKey {
   unsigned best_stride;
   bool finishes_in_one_launch;
   bool is_mapped;
-  unsigned side;     // of the query blocks on the host
-  unsigned answers;  // of the answer blocks there
+  unsigned query_block;   // on the host, whose address the graph holds
+  unsigned answer_block;  // likewise
   unsigned sample_groups;
   unsigned second_tiles;
   unsigned tile_rows;
@@ -97,8 +97,8 @@ class ResidentRows {
 
   // The cache entry of a plan's graph, empty until it is captured. Evicts the least recently used
   // one, so an entry stays valid during the next call.
-  //   side, answers  of the blocks on the host, whose addresses the graph holds
-  PassGraph& GraphOf(const PassPlan& plan, unsigned side, unsigned answers);
+  //   query_block, answer_block  on the host, whose addresses the graph holds
+  PassGraph& GraphOf(const PassPlan& plan, unsigned query_block, unsigned answer_block);
 
   // How often the capacity for hits has been doubled, because scores are denser than those of
   // random directions (many rows within the bound of each other).

@@ -35,6 +35,13 @@ std::array<std::shared_ptr<const PinnedBlock>, count> MakeBlocks(Device& device,
   return blocks;
 }
 
+template <std::size_t count>
+std::array<Event, count> MakeEvents(Device& device) {
+  std::array<Event, count> events;
+  for (Event& event : events) event = MakeEvent(device);
+  return events;
+}
+
 bool IsFree(const std::shared_ptr<const PinnedBlock>& block) {
   if (block.use_count() > 1) return false;
   // The last reader's reads happen before the next write.
@@ -81,7 +88,7 @@ Workspace::Workspace(Device& device, const WorkspaceSize& size, std::uint64_t nu
       host_queries_(MakeBlocks<kHostQueryBlocks>(
           device, LayQueries(size.queries_max, size.stride_max).bytes)),
       host_answers_(MakeBlocks<kHostAnswerBlocks>(device, AnswerBytesMax(size))),
-      answered_{MakeEvent(device), MakeEvent(device), MakeEvent(device)},
+      answered_events_(MakeEvents<kHostQueryBlocks>(device)),
       queries_(device, LayQueries(size.queries_max, size.stride_max).bytes, kKind),
       answers_(device, AnswerBytesMax(size), kKind),
       fp16_queries_(device, std::size_t{size.queries_max} * size.stride_max, kKind),
@@ -112,6 +119,11 @@ HeldBlock Workspace::HoldAnswersToLend() const {
 
 unsigned Workspace::free_query_blocks() const {
   return static_cast<unsigned>(std::ranges::count_if(host_queries_, IsFree));
+}
+
+unsigned Workspace::free_answer_blocks() const {
+  return static_cast<unsigned>(
+      std::count_if(host_answers_.begin() + 1, host_answers_.end(), IsFree));
 }
 
 HeldBlock Workspace::HoldQueries() const {

@@ -59,8 +59,8 @@ struct HeldBlock {
   std::shared_ptr<const PinnedBlock> block;  // null: none is held
 };
 
-// Streams, handles and buffers that all segments of a device share, one batch at a time. Nothing is
-// allocated on the device for a batch.
+// Streams, handles and buffers that all segments of a device share, in the order of the stream.
+// Nothing is allocated on the device for a batch.
 class Workspace {
  public:
   //   number  a different one for each workspace: captured graphs hold addresses of its buffers
@@ -82,10 +82,13 @@ class Workspace {
   // An answer block that is not in use; the first, which is never lent, if there is none.
   HeldBlock HoldAnswersToLend() const;
   unsigned free_query_blocks() const;
+  unsigned free_answer_blocks() const;  // of those that may be lent
   // REQUIRES: one is free.
   HeldBlock HoldQueries() const;
-  // After a pass whose queries are in this block.
-  cudaEvent_t answered(unsigned query_block) const { return answered_[query_block].get(); }
+  // Recorded after a pass whose queries are in this block.
+  cudaEvent_t answered_event(unsigned query_block) const {
+    return answered_events_[query_block].get();
+  }
   std::byte* queries() const { return queries_.get(); }
   std::byte* answers() const { return answers_.get(); }
   std::size_t answer_bytes() const { return answers_.bytes(); }
@@ -120,7 +123,7 @@ class Workspace {
   std::array<BlasHandle, 2> blas_;
   std::array<std::shared_ptr<const PinnedBlock>, kHostQueryBlocks> host_queries_;
   std::array<std::shared_ptr<const PinnedBlock>, kHostAnswerBlocks> host_answers_;
-  std::array<Event, kHostQueryBlocks> answered_;
+  std::array<Event, kHostQueryBlocks> answered_events_;
   DeviceArray<std::byte> queries_, answers_;
   DeviceArray<__half> fp16_queries_;
   std::array<DeviceArray<__half>, 2> tiles_;

@@ -119,7 +119,7 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
     std::move(leave).Cancel();  // from here on nothing takes memory
     CountWaiting(*queued);
     counts_.queue_bytes += queued->bytes;
-    if (leading_ && schedule_.EndsEarly(now_->slice, queued->request)) yield_ = true;
+    if (leading_ && schedule_.EndsEarly(running_.slice, queued->request)) yield_ = true;
     nearer_deadline = queued->task->deadline < next_expiry_;
     if (nearer_deadline) next_expiry_ = queued->task->deadline;
     const bool cancelled = queued->task->cancelled.stop_requested();
@@ -146,10 +146,10 @@ bool Executor::RunHere() {
     leading_ = true;
     double ms = 0;
     while (schedule_.IsSmall(kRunHereMs - ms) && TakeSlice()) {
-      ms += now_->slice.estimated_ms;
+      ms += running_.slice.estimated_ms;
       lock.unlock();
-      StartSlice(*now_);
-      RunSlice();
+      StartSlice(running_);
+      RunSlice(false);
       lock.lock();
       FinishSlice(finished);
     }
@@ -249,21 +249,29 @@ void Executor::Dispatch() {
     if (stopping_) break;
     assert(!leading_);
     leading_ = true;
-    for (bool has_started = false; has_started || (CanLead() && !stopping_ && TakeSlice());) {
+    for (bool is_started = false; is_started || (CanLead() && !stopping_ && TakeSlice());) {
       lock.unlock();
-      if (!has_started) StartSlice(*now_);
-      has_started = false;
-      if (now_->started.on_device) {
+      if (!is_started) StartSlice(running_);
+      bool has_next = false;
+      if (running_.started.on_device) {
         lock.lock();
-        has_started = CanLead() && !stopping_ && TakeNext();
+        has_next = CanLead() && !stopping_ && runner_.outcome().fallback == nullptr && TakeNext();
         lock.unlock();
-        if (has_started) StartSlice(*next_);
+        if (has_next) StartSlice(next_);
       }
-      RunSlice();
+      RunSlice(has_next);
       lock.lock();
+      while (running_.slice.runs_to_end && !runner_.outcome().ended && KeepRunning()) {
+        lock.unlock();
+        RunSlice(has_next);
+        lock.lock();
+      }
       FinishSlice(finished);
       while (!finished.empty()) completers_.Add(finished.TakeFirst());
-      if (has_started) std::swap(now_, next_);
+      is_started = has_next;
+      if (!has_next) continue;
+      std::swap(running_, next_);
+      yield_ = false;
     }
     runner_.FreeBuffers();
     leading_ = false;
@@ -423,41 +431,43 @@ bool Executor::TakeSlice() {
   ExpireWaiting(now);
   GiveUpBegun();
   if (!MakeSpace()) return false;
-  schedule_.Next(now_->slice);
+  schedule_.Next(running_.slice);
   yield_ = false;
-  BeginTasks(*now_, now);
+  BeginTasks(running_, now);
   return true;
 }
 
 bool Executor::TakeNext() {
+  if (!schedule_.HasFullPass()) return false;
+  ExpireWaiting(clock_.Now());
   GiveUpBegun();
   try {
-    Reserve(*next_);
+    Reserve(next_);
   } catch (const std::bad_alloc&) {
     return false;
   }
-  if (!schedule_.NextBeside(now_->slice, next_->slice)) return false;
-  BeginTasks(*next_, clock_.Now());
+  if (!schedule_.NextFullPass(running_.slice, next_.slice)) return false;
+  BeginTasks(next_, clock_.Now());
   return true;
 }
 
-void Executor::BeginTasks(TakenSlice& taken, Clock::TimePoint now) {
-  taken.tasks.clear();
-  taken.has_callers = false;
-  for (const Schedule::Part& part : taken.slice.parts) {
+void Executor::BeginTasks(ActiveSlice& active, Clock::TimePoint now) {
+  active.tasks.clear();
+  active.has_callers = false;
+  for (const Schedule::Part& part : active.slice.parts) {
     QueuedTask& queued = *tasks_.find(part.id)->second;
-    taken.tasks.push_back(&queued);
-    taken.has_callers = taken.has_callers || !queued.task->is_measurement;
+    active.tasks.push_back(&queued);
+    active.has_callers = active.has_callers || !queued.task->is_measurement;
     ++queued.slices_under_way;
     if (!queued.begun) Begin(queued, now);
   }
-  if (taken.has_callers && (taken.slice.hard || taken.slice.begins)) ++counts_.batches;
+  if (active.has_callers && (active.slice.hard || active.slice.begins)) ++counts_.batches;
 }
 
-void Executor::Reserve(TakenSlice& taken) {
+void Executor::Reserve(ActiveSlice& active) {
   const std::size_t most = tasks_.size();
-  ReserveFor(most, taken.slice.parts);
-  ReserveFor(most, taken.tasks);
+  ReserveFor(most, active.slice.parts);
+  ReserveFor(most, active.tasks);
   ReserveFor(most, begun_);
   ReserveFor(most, report_.queue_us);
   runner_.Reserve(most);
@@ -466,7 +476,7 @@ void Executor::Reserve(TakenSlice& taken) {
 bool Executor::MakeSpace() {
   while (!schedule_.empty()) {
     try {
-      Reserve(*now_);
+      Reserve(running_);
       return true;
     } catch (const std::bad_alloc&) {
       const QueuedTask& oldest = *tasks_.begin()->second;
@@ -481,8 +491,10 @@ bool Executor::MakeSpace() {
 void Executor::GiveUpBegun() {
   for (std::size_t i = 0; i < begun_.size();) {
     QueuedTask& queued = *begun_[i];
-    absl::Status status =
-        base::OrOutOfMemory([&] { return CallContext(*queued.task, clock_).Check(); });
+    absl::Status status = queued.progress.status;
+    if (status.ok()) {
+      status = base::OrOutOfMemory([&] { return CallContext(*queued.task, clock_).Check(); });
+    }
     if (status.ok()) {
       ++i;
       continue;
@@ -509,14 +521,34 @@ void Executor::Begin(QueuedTask& queued, Clock::TimePoint now) {
   begun_.push_back(&queued);
 }
 
-void Executor::RunSlice() {
+bool Executor::KeepRunning() {
+  bool any_left = false;
+  for (QueuedTask* const queued : running_.tasks) {
+    absl::Status& status = queued->progress.status;
+    if (!status.ok()) continue;
+    status = stopping_
+                 ? Stopping()
+                 : base::OrOutOfMemory([&] { return CallContext(*queued->task, clock_).Check(); });
+    if (status.ok()) {
+      any_left = true;
+    } else {
+      schedule_.Remove(queued->id);
+      runner_.Drop(running_.started, queued->progress);
+    }
+  }
+  yield_ = false;
+  return any_left;
+}
+
+void Executor::RunSlice(bool has_next) {
   const SliceRunner::Outcome& outcome =
-      runner_.Finish(now_->started, now_->slice, now_->tasks, yield_);
-  if (outcome.batch_size == 0 || !now_->has_callers || !observer_) return;
+      runner_.Run(running_.started, running_.slice, running_.tasks, yield_,
+                  has_next ? &next_.started : nullptr);
+  if (outcome.batch_size == 0 || !running_.has_callers || !observer_) return;
   report_.batch_size = outcome.batch_size;
   report_.compute_us = Microseconds(outcome.compute);
   report_.queue_us.clear();
-  for (QueuedTask* const queued : now_->tasks) {
+  for (QueuedTask* const queued : running_.tasks) {
     if (std::exchange(queued->wait_reported, true) || queued->task->is_measurement) continue;
     report_.queue_us.push_back(Microseconds(queued->began_at - queued->task->arrived_at));
   }
@@ -530,11 +562,13 @@ void Executor::RunSlice() {
 }
 
 void Executor::FinishSlice(FinishedTasks& finished) {
-  runner_.RecordTimes(now_->tasks, now_->slice, schedule_.estimator());
-  schedule_.Charge(now_->slice, Milliseconds(runner_.outcome().duration).count());
-  for (QueuedTask* const queued : now_->tasks) {
+  runner_.RecordTimes(running_.tasks, running_.slice, schedule_.estimator());
+  const SliceRunner::Outcome& outcome = runner_.outcome();
+  const Clock::Duration took = running_.slice.runs_to_end ? outcome.compute : outcome.duration;
+  schedule_.Charge(running_.slice, Milliseconds(took).count());
+  for (QueuedTask* const queued : running_.tasks) {
     if (--queued->slices_under_way > 0 || !queued->progress.ended()) continue;
-    // One that was given up meanwhile may be part of a pass that is paused.
+    // A task that was given up may still have queries in a paused pass.
     if (!queued->progress.status.ok()) runner_.Drop(queued->progress);
     queued->answer = base::OrOutOfMemory([&] { return runner_.BuildAnswer(*queued); });
     finished.Add(Remove(queued->id));

@@ -53,9 +53,8 @@ struct ExecutorCounts {
 // The queue in front of a backend. Tasks wait in lanes; schedule.h says which of them runs next,
 // for at most about kSliceMs at a time. One thread at a time leads: it takes slices and runs them
 // on the device. Mostly that is the dispatch thread; while little waits, an I/O thread leads where
-// it is (RunHere), which saves waking another. While a device works on a pass without a thread, the
-// dispatch thread starts the next one, where waiting would not make that larger, and answers the
-// one before. Answers are handed out by completers, so that
+// it is (RunHere), which saves waking another. While a device works on a pass, the dispatch thread
+// starts the next pass if that is full. Answers are handed out by completers, so that
 // building a reply never holds up the next pass. When small replies fall queue_queries_max queries
 // behind, passes wait for them, and the queue fills; when large ones fall queue_bytes_max behind,
 // calls for more of those are refused. So nothing here grows without bound. What expires in the
@@ -103,7 +102,7 @@ class Executor {
   // completers call the others. Otherwise returns false, and the dispatch thread is awake if
   // anything waits. Cheap when nothing does. REQUIRES: the executor outlives the call.
   bool RunHere();
-  // Answers what waits with STOPPING, finishes the slice under way, joins. Idempotent.
+  // Answers what waits with STOPPING, finishes the slices under way, joins. Idempotent.
   void Stop();
   ExecutorCounts counts() const;
 
@@ -126,12 +125,12 @@ class Executor {
  private:
   using QueuedTaskPtr = std::unique_ptr<QueuedTask>;
 
-  // A slice that was taken and is not finished.
-  struct TakenSlice {
+  // A slice that was chosen and is not finished.
+  struct ActiveSlice {
     Schedule::Slice slice;
     std::vector<QueuedTask*> tasks;  // of the slice, in its order
     bool has_callers = false;        // not only measurements
-    SliceRunner::Started started;
+    SliceRunner::StartedSlice started;
   };
 
   void Dispatch();        // the dispatch thread
@@ -143,13 +142,13 @@ class Executor {
   // Of the thread that leads, with mutex_ held:
   // Chooses what runs now; false when there is nothing. REQUIRES: no slice is under way.
   bool TakeSlice();
-  // Chooses what a device does after the slice that it works on; false where nothing gains by it.
+  // Chooses what a device runs after running_; false if the next pass is not full.
   bool TakeNext();
-  void BeginTasks(TakenSlice& taken, Clock::TimePoint now);
+  void BeginTasks(ActiveSlice& active, Clock::TimePoint now);
   // For all that taking and running a slice lists; what has waited longest pays for its lack.
   // False when nothing is left.
   bool MakeSpace();
-  void Reserve(TakenSlice& taken);  // throws bad_alloc
+  void Reserve(ActiveSlice& active);  // throws bad_alloc
   // Gives up the tasks whose callers have left or whose deadlines have passed. Of a task with
   // slices under way nothing more is begun; it ends with the last of them.
   void GiveUpBegun();
@@ -159,8 +158,13 @@ class Executor {
   // Gives all but the first small replies to the completers.
   void LeaveToCompleters(FinishedTasks& finished);
   // Without mutex_:
-  void StartSlice(TakenSlice& taken) { taken.started = runner_.Start(taken.slice, taken.tasks); }
-  void RunSlice();  // now_, to its end
+  void StartSlice(ActiveSlice& active) {
+    active.started = runner_.Start(active.slice, active.tasks);
+  }
+  void RunSlice(bool has_next);  // running_
+  // While running_'s pass goes on that may not be paused: gives up its tasks whose callers have
+  // left, or all of them for a stop. Returns whether any is left.
+  bool KeepRunning();
 
   // REQUIRES of these: mutex_ is held.
   bool CanLead() const;  // completions keep up
@@ -201,9 +205,8 @@ class Executor {
   bool dispatch_ended_ = false;
   ExecutorCounts counts_;
   // Read without mutex_ by the thread that leads, which alone changes them.
-  std::array<TakenSlice, 2> slices_;
-  TakenSlice* now_ = &slices_[0];   // that runs, or the last one
-  TakenSlice* next_ = &slices_[1];  // that a device does after it
+  ActiveSlice running_;  // runs now, or ran last
+  ActiveSlice next_;     // started: the device runs it after running_
 
   // Something has come since the slice began for which it ends early.
   std::atomic<bool> yield_ = false;

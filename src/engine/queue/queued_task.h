@@ -28,10 +28,11 @@ struct QueuedTask {
   bool large_reply = false;
   bool begun = false;  // a slice of it runs or has run
   unsigned slices_under_way = 0;
-  bool wait_reported = false;  // to the observer
-  Clock::TimePoint began_at;   // its first slice
-  Clock::Duration compute{};   // all its slices
-  DeviceTime device_time;      // in them, where it asks for it
+  bool wait_reported = false;       // to the observer
+  Clock::TimePoint began_at;        // its first slice
+  Clock::Duration compute{};        // all its slices
+  Clock::TimePoint computed_until;  // its last slice, which another one may overlap
+  DeviceTime device_time;           // in them, where it asks for it
   TaskProgress progress;
   absl::StatusOr<SearchAnswer> answer;  // once it is finished
   std::unique_ptr<QueuedTask> next;     // finished after it (finished_tasks.h)

@@ -210,42 +210,52 @@ std::uint64_t Schedule::WaitingSearches(const Group& group, std::size_t which) {
 
 void Schedule::Next(Slice& slice) {
   ForgetIdle();
-  Take(NextGroup(), slice);
+  Choose(NextGroup(), slice);
 }
 
-bool Schedule::NextBeside(Slice& running, Slice& slice) {
-  const bool any_full = std::ranges::any_of(groups_, [this](const Group& group) {
+bool Schedule::HasFullPass() const {
+  return std::ranges::any_of(groups_, [this](const Group& group) {
     return HasFullPass(group, 0) || HasFullPass(group, 1);
   });
-  if (!any_full) return false;
-  Detach(running);
-  Group& group = NextGroup();
-  if (group.hard) return false;
-  const std::size_t which = NextPasses(group);
-  if (group.passes[which].under_way || !HasFullPass(group, which)) return false;
-  Take(group, slice);
-  return true;
 }
 
 bool Schedule::HasFullPass(const Group& group, std::size_t which) const {
-  return !group.hard && CanRun(group, which) &&
+  return !group.hard && !group.shape.can_pause && CanRun(group, which) &&
          WaitingSearches(group, which) >= SearchesOfPass(group, which);
 }
 
-void Schedule::Detach(Slice& slice) {
-  assert(!slice.hard && !slice.is_detached);
-  slice.is_detached = true;
-  slice.charged_ms = slice.estimated_ms;
-  ChargeTurns(slice, slice.charged_ms);
-  Group* const group = Find(slice.lane, false, slice.shape);
-  if (group == nullptr) return;
-  const std::size_t which = slice.large ? 1 : 0;
-  if (group->passes[which].under_way) EndPass(*group, which);
-  group->passes[which].detached = true;
-  group->passes[which].detached_ms = slice.charged_ms;
+bool Schedule::NextFullPass(Slice& running, Slice& next) {
+  if (!HasFullPass()) return false;
+  // The turns as they are when the running slice has ended.
+  Group* const own = Find(running.lane, false, running.shape);
+  Passes* const passes = own != nullptr ? &own->passes[running.large ? 1 : 0] : nullptr;
+  const bool was_under_way = passes != nullptr && std::exchange(passes->under_way, false);
+  const std::size_t large_ended = was_under_way && running.large ? 1 : 0;
+  large_passes_[IndexOf(running.lane)] -= large_ended;
+  ChargeTurns(running, running.estimated_ms);
+
+  Group& group = NextGroup();
+  const std::size_t which = NextPasses(group);
+  const bool is_full = !group.passes[which].under_way && HasFullPass(group, which);
+  if (!is_full ||
+      running.estimated_ms + estimator_.PassMs(group.shape, SearchesOfPass(group, which)) >
+          kSliceMs) {
+    ChargeTurns(running, -running.estimated_ms);
+    large_passes_[IndexOf(running.lane)] += large_ended;
+    if (passes != nullptr) passes->under_way = was_under_way;
+    return false;
+  }
+  running.runs_to_end = true;
+  running.charged_ms = running.estimated_ms;
+  if (passes != nullptr) {
+    passes->parts.clear();
+    passes->on_device_ms = running.charged_ms;
+  }
+  Choose(group, next);
+  return true;
 }
 
-void Schedule::Take(Group& group, Slice& slice) {
+void Schedule::Choose(Group& group, Slice& slice) {
   const std::size_t lane = IndexOf(group.lane);
   Collection& collection = CollectionOf(group);
   lanes_virtual_ms_ = std::max(lanes_virtual_ms_, lane_virtual_ms_[lane]);
@@ -258,7 +268,7 @@ void Schedule::Take(Group& group, Slice& slice) {
   slice.large = false;
   slice.begins = false;
   slice.ends = true;
-  slice.is_detached = false;
+  slice.runs_to_end = false;
   slice.charged_ms = 0;
   group.hard ? TakeHard(group, slice) : TakePlain(group, slice);
 }
@@ -346,11 +356,7 @@ void Schedule::Charge(const Slice& slice, double ms) {
   SizePasses(*group);
   if (slice.hard) return TakeOff(*group, slice);
   Passes& passes = group->passes[slice.large ? 1 : 0];
-  if (slice.is_detached) {
-    passes.detached = false;
-    passes.detached_ms = 0;
-    return;
-  }
+  if (slice.runs_to_end) return passes.on_device_ms.reset();
   passes.took_ms += ms;
   if (slice.ends && passes.under_way) EndPass(*group, slice.large ? 1 : 0);
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/queue/cost_estimator.h"
@@ -17,7 +18,8 @@ namespace simile::engine {
 // pass, passes are made so small that their estimated time is no longer. Where one search takes
 // more than half of this, such a pass may take twice as long as the search.
 inline constexpr double kSliceMs = 20;
-// The most passes of large tasks of a lane under way at once. While there are so many, a new one is
+// The most passes of large tasks of a lane under way at once, without one that a device works on
+// beside them. While there are so many, a new one is
 // limited to a slice.
 inline constexpr std::size_t kPassesMax = 3;
 using Milliseconds = std::chrono::duration<double, std::milli>;
@@ -68,8 +70,8 @@ class Schedule {
     bool large = false;              // whether the pass is of large tasks
     bool begins = false;             // whether the pass begins with it
     bool ends = true;                // for Charge: whether the pass is done
-    bool is_detached = false;        // whether the pass is known to the caller alone
-    double charged_ms = 0;           // of a detached one, in advance
+    bool runs_to_end = false;        // whether the pass may not be paused: it ends with this slice
+    double charged_ms = 0;           // in advance
   };
 
   //   id  greater than every earlier one
@@ -86,11 +88,13 @@ class Schedule {
   void Next(Slice& slice);
   // What a slice took. Every slice that was chosen is charged once.
   void Charge(const Slice& slice, double ms);
-  // Chooses what a device does after a plain slice that it works on now: a pass that begins, with
-  // as many searches as it may have. A smaller one would gain by waiting. Returns false where the
-  // next turn is no such pass's. Detaches the slice, unless no group has such a pass: it is charged
-  // what it is estimated to take, and its pass has to end with it. Cost as Next's.
-  bool NextBeside(Slice& running, Slice& slice);
+  // Whether tasks wait that fill a pass of a device. Cost O(tasks).
+  bool HasFullPass() const;
+  // Chooses the next pass while a device works on a plain slice. Returns false unless the next turn
+  // belongs to a pass of a device that begins now and is full: a smaller one would gain searches by
+  // waiting. Both together must take no longer than a slice, by estimate. The running slice is then
+  // charged its estimate, and its pass must end with it. Charge corrects that later. Cost as Next.
+  bool NextFullPass(Slice& running, Slice& next);
   // Whether the slice under way should end early for this request, which has come since: it is
   // short, and what is left of the slice's pass is long.
   bool EndsEarly(const Slice& slice, const Request& request) const;
@@ -123,11 +127,11 @@ class Schedule {
     double took_ms = 0;
     std::uint32_t searches_max = 1;  // of the next one
     double virtual_ms = 0;           // what they have had over their weight, as a group's
-    bool detached = false;           // one more is under way, which the caller alone knows
-    double detached_ms = 0;          // that it is estimated to take
-    bool IsUnderWay() const { return under_way || detached; }
+    // The estimate of a pass that was left to a device, beside the one under way.
+    std::optional<double> on_device_ms;
+    bool IsUnderWay() const { return under_way || on_device_ms.has_value(); }
     double PassLeftMs() const;  // of the one under way
-    double LeftMs() const { return PassLeftMs() + detached_ms; }
+    double LeftMs() const { return PassLeftMs() + on_device_ms.value_or(0); }
   };
   struct Group {
     Lane lane = Lane::kPlain;
@@ -171,8 +175,7 @@ class Schedule {
   bool CanRun(const Group& group, std::size_t which) const;
   static std::uint64_t WaitingSearches(const Group& group, std::size_t which);
   bool HasFullPass(const Group& group, std::size_t which) const;
-  void Detach(Slice& slice);
-  void Take(Group& group, Slice& slice);
+  void Choose(Group& group, Slice& slice);
   void TakeHard(Group& group, Slice& slice);
   static void TakeOff(Group& group, const Slice& slice);  // what is no longer to be done
   void TakePlain(Group& group, Slice& slice);
@@ -182,7 +185,7 @@ class Schedule {
   void EndPass(Group& group, std::size_t which);
   // How many searches the next pass of the group may have now.
   std::uint32_t SearchesOfPass(const Group& group, std::size_t which) const;
-  // Adds to what all have had that the slice belongs to.
+  // Charges time to the slice's lane, collection, group and passes.
   void ChargeTurns(const Slice& slice, double ms);
   // The most searches of a pass over this snapshot.
   std::uint32_t PassSearchesMax(const CostEstimator::Shape& shape) const {

@@ -70,13 +70,15 @@ void SliceRunner::Reserve(std::size_t task_count) {
   ReserveFor(task_count, hard_tasks_);
 }
 
-SliceRunner::Started SliceRunner::Start(const Schedule::Slice& slice,
-                                        std::span<QueuedTask* const> tasks) {
-  Started started{.at = clock_.Now()};
+SliceRunner::StartedSlice SliceRunner::Start(const Schedule::Slice& slice,
+                                             std::span<QueuedTask* const> tasks) {
+  StartedSlice started;
+  started.at = clock_.Now();
+  started.estimated_ms = slice.estimated_ms;
   ReadDeviceBytes();
   for (QueuedTask* const queued : tasks) {
     TaskProgress& progress = queued->progress;
-    if (progress.begun()) continue;
+    if (progress.begun() || !progress.status.ok()) continue;
     progress.status = base::OrOutOfMemory([&] {
       progress.results.resize(queued->task->queries.size());
       return absl::OkStatus();
@@ -89,20 +91,29 @@ SliceRunner::Started SliceRunner::Start(const Schedule::Slice& slice,
   return started;
 }
 
-const SliceRunner::Outcome& SliceRunner::Finish(const Started& started,
-                                                const Schedule::Slice& slice,
-                                                std::span<QueuedTask* const> tasks,
-                                                const std::atomic<bool>& yield) {
-  const Clock::TimePoint device_was_free = std::max(started.at, finished_at_);
+const SliceRunner::Outcome& SliceRunner::Run(const StartedSlice& started,
+                                             const Schedule::Slice& slice,
+                                             std::span<QueuedTask* const> tasks,
+                                             const std::atomic<bool>& yield, StartedSlice* next) {
+  const Clock::TimePoint device_was_free = std::max(started.at, ended_at_);
   hard_report_ = {};
   outcome_ = {};
   device_time_ = {};
   const bool timed = std::ranges::any_of(
       tasks, [](const QueuedTask* queued) { return queued->task->time_device; });
   workspace_.search.set_device_time(timed ? &device_time_ : nullptr);
-  slice.hard ? RunHard(slice, tasks, yield) : RunPlain(started.pass, slice, tasks, yield);
-  finished_at_ = clock_.Now();
-  outcome_.duration = finished_at_ - device_was_free;
+  slice.hard ? RunHard(slice, tasks, yield) : RunPlain(started, slice, tasks, yield);
+  ended_at_ = clock_.Now();
+  outcome_.duration = ended_at_ - device_was_free;
+  if (started.done_before) outcome_.duration += *started.done_before;
+  if (next != nullptr && next->on_device && next->pass->pass.HasEnded()) {
+    // This slice waited for both: for what its pass left over, or for the thread.
+    next->done_before =
+        std::min(outcome_.duration,
+                 std::chrono::duration_cast<Clock::Duration>(Milliseconds(next->estimated_ms)));
+    outcome_.duration -= *next->done_before;
+    pass_is_typical_ = false;
+  }
   if (slice.hard) {
     outcome_.compute = outcome_.duration;
   } else if (started.pass != nullptr) {
@@ -112,32 +123,31 @@ const SliceRunner::Outcome& SliceRunner::Finish(const Started& started,
   KeepEndedPasses();
   for (QueuedTask* const queued : tasks) {
     if (!std::exchange(queued->progress.in_slice, false)) continue;
-    queued->compute += finished_at_ - (started.on_device ? started.at : device_was_free);
+    const Clock::TimePoint from = started.on_device ? started.at : device_was_free;
+    queued->compute += ended_at_ - std::max(from, queued->computed_until);
+    queued->computed_until = ended_at_;
     if (device_time_.measured) queued->device_time.Add(device_time_.microseconds);
   }
   return outcome_;
 }
 
-void SliceRunner::RunPlain(RunningPass* running, const Schedule::Slice& slice,
+void SliceRunner::RunPlain(const StartedSlice& started, const Schedule::Slice& slice,
                            std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield) {
   pass_succeeded_ = false;
-  if (running != nullptr) {
+  if (RunningPass* const running = started.pass; running != nullptr) {
     const bool is_measured = std::ranges::any_of(
         tasks, [](const QueuedTask* queued) { return queued->task->is_measurement; });
     const bool leaves_one_thread = searches_on_host_ && slice.lane == Lane::kBulk && !is_measured &&
                                    clock_.Now() < idle_thread_until_;
     running->left_thread_idle = running->left_thread_idle || leaves_one_thread;
-    absl::StatusOr<bool> ended = false;
-    // The schedule does not know a detached pass, so that it cannot be paused.
-    do {
-      const Clock::TimePoint end = clock_.Now() + kSlice;
-      ended = running->pass.Advance(SliceTurn(clock_, end, leaves_one_thread, yield));
-    } while (slice.is_detached && ended.ok() && !*ended);
+    const Clock::TimePoint end = clock_.Now() + kSlice;
+    const absl::StatusOr<bool> ended =
+        running->pass.Advance(SliceTurn(clock_, end, leaves_one_thread, yield));
     outcome_.ended = !ended.ok() || *ended;
     if (!outcome_.ended) return;
     if (ended.ok()) outcome_.fallback = running->pass.fallback();
     pass_succeeded_ = ended.ok();
-    pass_left_thread_idle_ = running->left_thread_idle;
+    pass_is_typical_ = !running->left_thread_idle && !started.done_before;
   }
   outcome_.batch_size = slice.searches;
 }
@@ -239,10 +249,10 @@ void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slic
   if (!slice.hard) {
     slice.ends = outcome_.ended;
     if (!pass_succeeded_) return;
-    if (pass_left_thread_idle_) {
-      estimator.AddPassSize(slice.shape, slice.searches);
-    } else {
+    if (pass_is_typical_) {
       estimator.AddPass(slice.shape, slice.searches, Milliseconds(outcome_.compute).count());
+    } else {
+      estimator.AddPassSize(slice.shape, slice.searches);
     }
     return;
   }
@@ -264,6 +274,11 @@ void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slic
 void SliceRunner::Drop(const TaskProgress& task) {
   for (HardGroup& group : hard_groups_) group.queries.Drop(task);
   for (RunningPass& running : passes_) running.pass.Drop(task);
+  KeepEndedPasses();
+}
+
+void SliceRunner::Drop(const StartedSlice& started, const TaskProgress& task) {
+  started.pass->pass.Drop(task);
   KeepEndedPasses();
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,11 +36,14 @@ class SliceRunner {
  public:
   // Backend::device_memory, read once a slice.
   using ReadDeviceMemory = std::function<std::vector<DeviceMemory>()>;
-  // A slice that was started.
-  struct Started {
+  struct StartedSlice {
     Clock::TimePoint at;
     RunningPass* pass = nullptr;  // of a plain slice; null where none could begin
     bool on_device = false;       // a device works on it without a thread
+    double estimated_ms = 0;
+    // Of these, the device worked on it while the slice before ran; what it takes is then not
+    // known.
+    std::optional<Clock::Duration> done_before;
   };
   // What a slice came to.
   struct Outcome {
@@ -58,15 +62,17 @@ class SliceRunner {
 
   // Makes space for slices of so many tasks. Throws bad_alloc.
   void Reserve(std::size_t task_count);
-  // Starts a slice. Where a device works on it, one more may be started before it is finished.
+  // Starts a slice. While a device works on it, one more may be started.
   //   tasks  of its parts, in their order
-  Started Start(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
-  // Runs it to its end, the slices in the order in which they were started. A task that fails has
-  // the reason in its progress.
+  StartedSlice Start(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
+  // Runs a started slice until its turn is over. Slices run in the order in which they were
+  // started. A task that fails has the reason in its progress.
   //   yield  whether the slice is to end soon
-  const Outcome& Finish(const Started& started, const Schedule::Slice& slice,
-                        std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield);
-  // What the slice just finished came to: for the estimates, and for Schedule::Charge.
+  //   next   that was started after it; null: none
+  const Outcome& Run(const StartedSlice& started, const Schedule::Slice& slice,
+                     std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield,
+                     StartedSlice* next = nullptr);
+  // What the slice just run came to: for the estimates, and for Schedule::Charge.
   void RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slice& slice,
                    CostEstimator& estimator) const;
   // The answer to a task that has ended, its receipt included: nothing else fills a receipt.
@@ -76,6 +82,8 @@ class SliceRunner {
 
   // Forgets a task that is given up, or all of them.
   void Drop(const TaskProgress& task);
+  // The same in the pass of this slice alone.
+  void Drop(const StartedSlice& started, const TaskProgress& task);
   void DropAll();
   // Ends what is kept for hard tasks that are all answered or given up.
   void DropEmptyGroups();
@@ -109,7 +117,7 @@ class SliceRunner {
     bool left_thread_idle = false;
   };
 
-  void RunPlain(RunningPass* running, const Schedule::Slice& slice,
+  void RunPlain(const StartedSlice& started, const Schedule::Slice& slice,
                 std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield);
   RunningPass* FindPass(const Schedule::Slice& slice);
   // Null, and the tasks have the error, when there is no memory to begin.
@@ -130,14 +138,14 @@ class SliceRunner {
   std::list<RunningPass> idle_passes_;  // their buffers, for later ones
   std::vector<PlainPass::Part> parts_;
   bool pass_succeeded_ = false;
-  bool pass_left_thread_idle_ = false;    // its time says nothing of other passes
+  bool pass_is_typical_ = true;           // its time says something of other passes
   Clock::TimePoint idle_thread_until_{};  // until then bulk passes leave one thread idle
   std::list<HardGroup> hard_groups_;
   std::vector<TaskProgress*> hard_tasks_;  // of the slice
   HardQueries::Report hard_report_;
   Outcome outcome_;
-  Clock::TimePoint finished_at_;  // of the slice finished last
-  DeviceTime device_time_;        // of the slice, where one of its tasks asks for it
+  Clock::TimePoint ended_at_;  // the slice before
+  DeviceTime device_time_;     // of the slice, where one of its tasks asks for it
   std::uint64_t device_bytes_ = 0;
   std::uint64_t device_bytes_peak_ = 0;
 };

@@ -44,7 +44,7 @@ bool PlainPass::Start() {
   try {
     return workspace_.search.Start();
   } catch (const std::bad_alloc&) {
-    return false;  // Advance has the error, too
+    return false;  // Advance tries again, and returns the error
   }
 }
 

@@ -31,8 +31,9 @@ class PlainPass {
   // REQUIRES: at least one; plain; all tasks have begun and pin the same snapshot.
   // Throws std::bad_alloc; no part is then kept.
   void Begin(std::span<const Part> parts, DeviceTime* device_time);
-  // Lets a device work on it without a thread (SearchPass::Start). Returns whether it does.
+  // As SearchPass::Start, but throws nothing.
   bool Start();
+  bool HasEnded() const { return workspace_.search.HasEnded(); }
   // Searches on until the turn is over. Returns whether the search has ended: its queries are then
   // answered into their tasks, or each of the tasks has the error.
   // Errors: OUT_OF_MEMORY when there is no memory for the batch; the backend's own.

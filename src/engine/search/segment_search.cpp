@@ -40,7 +40,7 @@ void SegmentSearch::Begin(std::span<const std::shared_ptr<const SegmentIndex>> s
 bool SegmentSearch::Start() {
   if (segments_.size() != 1) return false;
   auto begun = segments_.front()->Begin(batch_, *result_);
-  if (!begun.ok()) return false;  // Advance has the error, too
+  if (!begun.ok()) return false;  // Advance tries again, and returns the error
   pass_ = *std::move(begun);
   return pass_->Start();
 }

@@ -32,6 +32,7 @@ class SegmentSearch {
              const SearchBatch& batch, SearchResult& result);
   // As SearchPass::Start, where there is one segment. May throw bad_alloc.
   bool Start();
+  bool HasEnded() const { return pass_ != nullptr && pass_->HasEnded(); }
   // Searches on until the turn is over. Returns whether the search is done.
   // Errors: as Run; the search has then ended.
   absl::StatusOr<bool> Advance(const Turn& turn);

@@ -74,7 +74,7 @@ Ceilings MeasureCeilings(Card& card, unsigned dim, const std::vector<unsigned>& 
   // Products first: they want the random numbers, which the copy doubles.
   for (const unsigned batch : batches) {
     if (!card.device.blas().loaded()) break;
-    ceilings.gemm.push_back({dim, batch, GemmRate(card, memory.get(), bytes, dim, batch)});
+    ceilings.gemm.push_back({batch, GemmRate(card, memory.get(), bytes, dim, batch)});
   }
   const TimedWork copy(card.device, stream, [&] {
     card.device.Check(cudaMemcpyAsync(memory.get() + bytes / 2, memory.get(), bytes / 2,
@@ -83,20 +83,15 @@ Ceilings MeasureCeilings(Card& card, unsigned dim, const std::vector<unsigned>& 
   });
   ceilings.copy_gb_s = GbPerSecond(bytes, copy.Time());
   ceilings.read_gb_s = ReadRate(card, memory.get(), bytes, sum.get());
-  const std::size_t third = card.device.traits().l2_bytes / 3 / 16 * 16;
-  if (third != 0) {
-    ceilings.read_l2_gb_s = ReadRate(card, memory.get(), std::min(third, bytes), sum.get());
-  }
   return ceilings;
 }
 
 nlohmann::json ToJson(const Ceilings& ceilings) {
   nlohmann::json json{{"copy_gb_s", ceilings.copy_gb_s},
                       {"read_gb_s", ceilings.read_gb_s},
-                      {"read_l2_gb_s", ceilings.read_l2_gb_s},
                       {"gemm", nlohmann::json::array()}};
   for (const GemmCeiling& gemm : ceilings.gemm) {
-    json["gemm"].push_back({{"dim", gemm.dim}, {"batch", gemm.batch}, {"tflops", gemm.tflops}});
+    json["gemm"].push_back({{"batch", gemm.batch}, {"tflops", gemm.tflops}});
   }
   return json;
 }

@@ -11,14 +11,12 @@ namespace simile::bench::gpu {
 
 // The highest rates of the card, measured in the same run: times are reported as shares of them.
 struct GemmCeiling {
-  unsigned dim = 0;
   unsigned batch = 0;
   double tflops = 0;  // the best of several tile sizes
 };
 struct Ceilings {
-  double copy_gb_s = 0;     // device to device, bytes read plus bytes written
-  double read_gb_s = 0;     // read only, from memory
-  double read_l2_gb_s = 0;  // read only, a third of the L2 repeatedly; 0 for a card without one
+  double copy_gb_s = 0;  // device to device, bytes read plus bytes written
+  double read_gb_s = 0;  // read only, from memory
   std::vector<GemmCeiling> gemm;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""All lists of run.py with the real programs on the emulated device, in tiny sizes: what a card would run, without its times.
+"""Both lists of run.py with the real programs on the emulated device, in tiny sizes: what a card would run, without its times.
 
     make gpu-dry-run        builds the programs, then: gpu_dry_run.py --bin build/tests/gpu_dry_run --simile build/bin/simile
 

@@ -261,18 +261,18 @@ def server_section(results: dict) -> str:
     if not data:
         return ""
     rows = [[str(run["in_flight"]), f'{run["rate"]:,.0f}', *(f"{us:,.0f}" for us in run["latency_us"]), run["engine"], str(run["wrong"]),
-             processors_text(run)] for run in data["runs"]]
+             cores_text(run)] for run in data["runs"]]
     text = f'\n### Through a server, {data["rows"]:,} x {data["dim"]}\n\n`simile bench` on this machine, one query a call, k 10.\n\n'
-    text += table(["calls in flight", "queries/s", "p50 us", "p99 us", "p99.9 us", "engine", "wrong", "processors by thread"], rows,
+    text += table(["calls in flight", "queries/s", "p50 us", "p99 us", "p99.9 us", "engine", "wrong", "CPU cores by thread"], rows,
                   {0, 1, 2, 3, 4, 6})
     if data.get("a100"):
         text += "\n```\n" + data["a100"].strip() + "\n```\n"
     return text
 
 
-def processors_text(run: dict) -> str:
-    """Of the server's threads that take a fiftieth of a processor or more: how many processors those of a name take."""
-    return ", ".join(f"{name} {share:.2f}" for name, share in run.get("processors", {}).items() if share >= 0.02)
+def cores_text(run: dict) -> str:
+    """CPU cores that the threads of each name take; names below 0.02 are left out."""
+    return ", ".join(f"{name} {share:.2f}" for name, share in run.get("cores_by_thread", {}).items() if share >= 0.02)
 
 
 def against_cpu_table(data: dict) -> str:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The GPU report from a small results file with invented figures: tables, targets, decisions, failures."""
+"""The GPU report from a small results file with invented figures: tables, targets, choices, failures."""
 
 import json
 import pathlib
@@ -112,7 +112,7 @@ class GpuReportTest(unittest.TestCase):
 
     def test_shows_the_server(self):
         run = {"in_flight": 16, "rate": 12345.6, "latency_us": [900.4, 2000, 3000], "engine": "cuda: fp16-scan-sm90", "wrong": 0,
-               "processors": {"simile-io": 0.986, "simile-batch": 0.51, "simile-log": 0.004}}
+               "cores_by_thread": {"simile-io": 0.986, "simile-batch": 0.51, "simile-log": 0.004}}
         self.results["steps"]["server"] = {"status": "passed", "seconds": 30, "message": "", "data": {
             "rows": 62423, "dim": 384, "runs": [run], "a100": "the report\n"}}
         text = gpu_report.render(self.results)

@@ -59,7 +59,7 @@ def figures_of(step: str) -> tuple[dict, dict]:
         whole = against_cpu(15)
         return against_cpu(1), whole
     if step == "server":
-        one = {"in_flight": 1, "rate": 9.5, "latency_us": [1, 2, 3], "engine": "cuda", "wrong": 0, "processors": {"simile-io": 0.51}}
+        one = {"in_flight": 1, "rate": 9.5, "latency_us": [1, 2, 3], "engine": "cuda", "wrong": 0, "cores_by_thread": {"simile-io": 0.51}}
         return {"rows": 9, "dim": 8, "runs": [one]}, {"rows": 9, "dim": 8, "runs": [one, one], "a100": "report"}
     if step in ("server-films", "server-made"):
         whole = FIGURES["server-films"]["data"]

@@ -7,7 +7,7 @@
     python3 tests/bench/gpu/run.py --report gpu-truth.json gpu-times.json
 
 Needs an NVIDIA card with its driver, the programs of the target gpu_bench_all, and for the rival a Python with torch; no
-network. Each list ends by itself, truth after 4 minutes and times after 6 (--minutes). Every program writes its figures case by case, and they are collected
+network. Each list ends by itself after its minutes (--minutes). Every program writes its figures case by case, and they are collected
 while it runs: a step that fails, is killed or runs out of time keeps what it measured, is reported as such, and ends no
 other. Writes gpu.md, gpu-LIST.json, gpu-LIST.log and a picture of each data set to --out.
 
@@ -60,7 +60,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin",
                         help="folder of the programs, and of the libraries they need in its folder lib; default build/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch; default this one")
-    parser.add_argument("--minutes", type=float, help="for everything; default 4 for truth and 6 for times")
+    parser.add_argument("--minutes", type=float, help="for everything; default " + " and ".join(f"{MINUTES[name]:g} for {name}" for name in LISTS))
     parser.add_argument("--steps", metavar="A,B", help="only these, or those that begin with them: conformance,bench,torch-62423x384")
     parser.add_argument("--plan", action="store_true", help="print the minutes of each step and end")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/benchmarks", help="folder for gpu.md, pictures and figures")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A server over given vectors, asked over gRPC on this machine: `simile bench` at several loads, with the processors that each kind of
-the server's threads takes, and its A100 report.
+"""A server over given vectors, asked over gRPC on this machine: `simile bench` at several loads, with the CPU cores that the server's
+threads of each name take, and its A100 report.
 
     server_bench.py --simile build/bin/simile --files FOLDER --json server.json     FOLDER of gpu_bench --save
 
@@ -71,7 +71,7 @@ def asked(program: pathlib.Path, address: str, *words: str) -> subprocess.Comple
 
 
 def thread_seconds(process: int) -> collections.Counter:
-    """The seconds of processors that the threads of each name have taken so far."""
+    """CPU seconds so far, by thread name."""
     seconds: collections.Counter = collections.Counter()
     for task in pathlib.Path(f"/proc/{process}/task").iterdir():
         with contextlib.suppress(OSError):  # it has ended
@@ -81,7 +81,7 @@ def thread_seconds(process: int) -> collections.Counter:
 
 
 def one_load(program: pathlib.Path, process: int, address: str, in_flight: int, seconds: float) -> dict:
-    began, before = time.monotonic(), thread_seconds(process)
+    began, before = time.monotonic(), thread_seconds(process)  # the warm-up counts, too
     done = asked(program, address, "--in-flight", str(in_flight), "--duration", f"{seconds}s", "--warm-up", f"{seconds / 4}s",
                  "--verify", "0.01", "--json")
     if not done.stdout.startswith("{"):
@@ -91,7 +91,7 @@ def one_load(program: pathlib.Path, process: int, address: str, in_flight: int, 
     run = json.loads(done.stdout)["runs"][0]
     latency = run["latency"]
     return {"in_flight": in_flight, "rate": run["queries_per_s"], "latency_us": [latency[name] for name in ("p50_us", "p99_us", "p99_9_us")],
-            "engine": ", ".join(run["receipts"]["backends"]), "processors": {name: each / spent_s for name, each in spent.most_common()},
+            "engine": ", ".join(run["receipts"]["backends"]), "cores_by_thread": {name: each / spent_s for name, each in spent.most_common()},
             "compared": run["verify"]["compared"], "wrong": run["verify"]["wrong"]}
 
 
@@ -113,8 +113,8 @@ def measure(arguments: argparse.Namespace) -> None:
         raise Failed(f"{wrong} answers are wrong")
 
 
-def exit_code(run: Callable[[], None]) -> int:
-    """The exit code, after printing why it failed."""
+def report_failure(run: Callable[[], None]) -> int:
+    """Runs it, prints why it failed, and returns the exit code."""
     try:
         run()
     except Failed as failure:
@@ -125,7 +125,7 @@ def exit_code(run: Callable[[], None]) -> int:
 
 def main() -> int:
     arguments = parse()
-    return exit_code(lambda: measure(arguments))
+    return report_failure(lambda: measure(arguments))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 import json_file
-from server_bench import Failed, asked, exit_code, serving
+from server_bench import Failed, asked, report_failure, serving
 
 HERE = pathlib.Path(__file__).resolve().parent
 SHARES = (0.001, 0.05, 0.6)  # of the rows that pass a filter
@@ -284,7 +284,7 @@ def measure(arguments: argparse.Namespace, temporary: pathlib.Path) -> None:
 def main() -> int:
     arguments = parse()
     with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
-        return exit_code(lambda: measure(arguments, pathlib.Path(folder)))
+        return report_failure(lambda: measure(arguments, pathlib.Path(folder)))
 
 
 if __name__ == "__main__":

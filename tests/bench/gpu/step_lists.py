@@ -113,7 +113,7 @@ def times(machine: Machine, sizes: Sizes) -> list[Step]:
     """The whole table beside torch, the server, what the card chooses, and the same machine's CPU."""
     small, large = bench_steps(machine, sizes, sizes.small, 5, 12), bench_steps(machine, sizes, sizes.large, 14, 16)
     served = machine.work / "server.json"
-    server = Step("server", "simile bench, the processors that each thread takes, and the A100 report, through a server", 32, 78,
+    server = Step("server", "simile bench, the CPU cores of its threads, and the A100 report, through a server", 32, 78,
                   [machine.python, "-B", str(HERE / "server_bench.py"), "--simile", str(machine.bin / "simile"), "--files",
                    str(small[0].folder), *sizes.server, "--json", str(served)], served, "program", small[0].folder)
     return [*small, server, tune(machine, sizes, small[0], 14), *large, tune(machine, sizes, large[0], 20),

@@ -1,8 +1,10 @@
 // Passes that a device works on without a thread: the next one is started meanwhile.
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,11 +28,11 @@ class ExecutorDeviceTest : public ExecutorTest {
   ExecutorDeviceTest() {
     segment_->starts = true;
     segment_->on_start = [this] {
-      const int starts = Note("start", starts_);
+      const int starts = Record("start", starts_);
       if (on_start_) on_start_(starts);
     };
     segment_->on_search = [this] {
-      const int searches = Note("finish", searches_);
+      const int searches = Record("finish", searches_);
       if (on_finish_) on_finish_(searches);
       clock_.Advance(milliseconds(10));
     };
@@ -39,7 +41,7 @@ class ExecutorDeviceTest : public ExecutorTest {
 
   void StartWithFullPassesOfTwo() { Start(64, kFull); }
 
-  int Note(const char* what, int& count) {
+  int Record(const char* what, int& count) {
     const std::lock_guard lock(mutex_);
     events_.push_back(what + std::to_string(++count));
     return count;
@@ -110,6 +112,8 @@ TEST_F(ExecutorDeviceTest, AnswersATaskOnceWhoseTwoPassesFail) {
   StartWithFullPassesOfTwo();
   Submit(Task(1, 3 * kFull));
   EXPECT_TRUE(absl::IsUnavailable(answers_.Await(1).answer.status()));
+  EXPECT_THAT(Events(), ElementsAre("start1", "start2", "finish1", "finish2"));
+  EXPECT_EQ(executor_->counts().batches, 2U);
   segment_->status = absl::OkStatus();
   Submit(Task(2, kFull));
   EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, kFull));
@@ -149,17 +153,43 @@ TEST_F(ExecutorDeviceTest, RunsAPassToItsEndThatGoesOnOnTheHost) {
   EXPECT_THAT(Events(), ElementsAre("start1", "start2", "finish1", "finish2"));
 }
 
-TEST_F(ExecutorDeviceTest, LeavesHardTasksUntilNothingIsUnderWay) {
-  on_start_ = [this](int start) {
-    if (start != 1) return;
-    auto hard = Task(2);
-    hard->queries[0].diversity = Diversity{.lambda = 1, .candidates = 3};
-    Submit(std::move(hard));
+TEST_F(ExecutorDeviceTest, GivesUpATaskWhosePassGoesOnOnTheHost) {
+  std::stop_source caller;
+  segment_->pieces = 10;
+  int pieces = 0;
+  segment_->on_piece = [&] {
+    clock_.Advance(milliseconds(10));
+    if (++pieces == 3) caller.request_stop();
   };
+  on_start_ = [this](int start) {
+    if (start == 1) Submit(Task(2, kFull));
+  };
+  auto task = Task(1, kFull);
+  task->cancelled = caller.get_token();
+  StartWithFullPassesOfTwo();
+  Submit(std::move(task));
+  EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kCancelled);
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, kFull));
+  EXPECT_THAT(Events(), ElementsAre("start1", "start2", "finish1"));
+}
+
+// A pass that waited for the one after it, too, says nothing of what either takes.
+TEST_F(ExecutorDeviceTest, LearnsNothingFromPassesThatEndedTogether) {
   StartWithFullPassesOfTwo();
   Submit(Task(1, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1, kFull));
+  EXPECT_TRUE(answers_.Await(1).answer.ok());
+  on_start_ = [this](int start) {
+    if (start == 2) Submit(Task(3, kFull));
+  };
+  on_finish_ = [this](int pass) {
+    if (pass == 2) clock_.Advance(milliseconds(10));
+    segment_->device_has_ended = pass == 2;
+  };
+  Submit(Task(2, kFull));
   EXPECT_TRUE(answers_.Await(2).answer.ok());
+  EXPECT_TRUE(answers_.Await(3).answer.ok());
+  executor_->Stop();
+  EXPECT_NEAR(executor_->EstimateMs(*snapshot_, 3, kFull), 10, 0.1);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ class ScheduleTest : public testing::Test {
 
   static Schedule::Request OnDevice(Schedule::Request request) {
     request.shape.can_pause = false;
+    request.shape.pass_searches_max = 50;
     return request;
   }
 
@@ -488,59 +489,74 @@ TEST_F(ScheduleTest, EstimatesTheTimeToAnAnswer) {
   EXPECT_LT(beside_hard, 7);
 }
 
-// On a device, whose passes have at most 188 searches.
+// On a device, whose passes have at most 50 searches and take 6 ms.
 TEST_F(ScheduleTest, ChoosesAFullPassBesideTheOneThatADeviceWorksOn) {
-  schedule_.Add(1, OnDevice(Plain(500)));
-  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
+  schedule_.Add(1, OnDevice(Plain(120)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 50)));
   Schedule::Slice next;
-  ASSERT_TRUE(schedule_.NextBeside(slice_, next));
+  ASSERT_TRUE(schedule_.NextFullPass(slice_, next));
   EXPECT_TRUE(next.begins);
-  EXPECT_EQ(next.searches, 188U);
+  EXPECT_EQ(next.searches, 50U);
   EXPECT_FALSE(schedule_.empty());
-  schedule_.Charge(slice_, 20);
+  schedule_.Charge(slice_, 6);
   Schedule::Slice rest;
-  EXPECT_FALSE(schedule_.NextBeside(next, rest)) << "124 searches could become more";
-  schedule_.Charge(next, 20);
+  EXPECT_FALSE(schedule_.NextFullPass(next, rest)) << "20 searches could become more";
+  schedule_.Charge(next, 6);
   schedule_.Next(rest);
-  EXPECT_EQ(rest.searches, 124U);
-  schedule_.Charge(rest, 10);
+  EXPECT_EQ(rest.searches, 20U);
+  schedule_.Charge(rest, 3);
   EXPECT_TRUE(schedule_.empty());
 }
 
 TEST_F(ScheduleTest, ChargesThePassThatADeviceWorksOnBeforeItChoosesTheNext) {
-  schedule_.Add(1, OnDevice(Plain(376, kFilms)));
-  schedule_.Add(2, OnDevice(Plain(188, kBooks)));
-  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
+  schedule_.Add(1, OnDevice(Plain(100, kFilms)));
+  schedule_.Add(2, OnDevice(Plain(50, kBooks)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 50)));
   Schedule::Slice next;
-  ASSERT_TRUE(schedule_.NextBeside(slice_, next));
+  ASSERT_TRUE(schedule_.NextFullPass(slice_, next));
   EXPECT_EQ(next.parts.front().id, 2U) << "the other collection has had less";
-  schedule_.Charge(slice_, 20);
-  schedule_.Charge(next, 20);
+  schedule_.Charge(slice_, 6);
+  schedule_.Charge(next, 6);
 }
 
-// Of tasks of another lane, and of those that wait for more.
-TEST_F(ScheduleTest, LetsNoPassGoBeforeTheNextTurn) {
-  schedule_.Add(1, OnDevice(Plain(376, kFilms, Lane::kBulk)));
-  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
-  schedule_.Add(2, OnDevice(Plain(1)));
+TEST_F(ScheduleTest, ChoosesNoPassBesideAnotherThatTogetherTakeLongerThanASlice) {
+  Schedule::Request request = OnDevice(Plain(300));
+  request.shape.pass_searches_max = 100;  // 11 ms
+  schedule_.Add(1, request);
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 100)));
   Schedule::Slice next;
-  EXPECT_FALSE(schedule_.NextBeside(slice_, next));
-  schedule_.Charge(slice_, 20);
-  EXPECT_THAT(Run(1), ElementsAre(std::pair(2, 1)));
-  EXPECT_THAT(Run(20), ElementsAre(std::pair(1, 188)));
-  EXPECT_TRUE(schedule_.empty());
+  EXPECT_FALSE(schedule_.NextFullPass(slice_, next));
+  // The pass goes on as if nothing had been asked.
+  EXPECT_FALSE(slice_.runs_to_end);
+  slice_.ends = false;
+  schedule_.Charge(slice_, 5);
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 100)));
+  EXPECT_FALSE(slice_.begins);
+}
+
+// Of hard tasks in the same lane, and of those that wait for more.
+TEST_F(ScheduleTest, LetsNoPassGoBeforeTheNextTurn) {
+  schedule_.Add(1, OnDevice(Plain(100)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 50)));
+  schedule_.Add(2, Hard(5, kFilms, Lane::kPlain));
+  Schedule::Slice next;
+  EXPECT_TRUE(schedule_.HasFullPass());
+  EXPECT_FALSE(schedule_.NextFullPass(slice_, next));
+  schedule_.Charge(slice_, 6);
+  EXPECT_EQ(Next().front().first, 2U);
+  EXPECT_TRUE(slice_.hard);
 }
 
 // A task that is removed takes nothing from the pass that begins after its own.
 TEST_F(ScheduleTest, KeepsThePassesBesideEachOtherApart) {
-  schedule_.Add(1, OnDevice(Plain(376)));
-  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 188)));
+  schedule_.Add(1, OnDevice(Plain(100)));
+  EXPECT_THAT(Next(), ElementsAre(std::pair(1, 50)));
   Schedule::Slice next;
-  ASSERT_TRUE(schedule_.NextBeside(slice_, next));
+  ASSERT_TRUE(schedule_.NextFullPass(slice_, next));
   EXPECT_TRUE(schedule_.Remove(1));
-  schedule_.Charge(slice_, 20);
+  schedule_.Charge(slice_, 6);
   schedule_.Add(2, OnDevice(Plain(3)));
-  schedule_.Charge(next, 20);
+  schedule_.Charge(next, 6);
   EXPECT_THAT(Run(1), ElementsAre(std::pair(2, 3)));
   EXPECT_TRUE(schedule_.empty());
 }
