@@ -64,7 +64,7 @@ void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
                       std::span<const DeviceQuery> queries) {
   assert(queries.size() <= plan.slots);
   const ProfilerRange range("fill");
-  if (!CanFill()) answered_ = {};
+  answered_ = {};
   HeldBlock of_queries = workspace_.HoldQueries();
   HeldBlock of_answers = plan.lends_answers ? workspace_.HoldAnswersToLend()
                                             : HeldBlock{0, workspace_.host_answers(0)};

@@ -51,8 +51,8 @@ class PassRunner {
   bool UploadExcludedOfNext(std::span<const unsigned> rows);
 
   // One read of the rows, in three steps. The next pass may be filled between Start and Await
-  // of this one, where a query block is free. Answers stay valid from Await until the next Start
-  // or RunCanonical, or until a Fill for which no other block is free.
+  // of this one, where a query block is free. Answers stay valid from Await until the next Fill
+  // or RunCanonical.
   void Fill(const PassPlan& plan, const SearchBatch& batch, std::span<const DeviceQuery> queries);
   bool CanFill() const { return workspace_.free_query_blocks() > 0; }
   //   marks_end  Await waits for this pass alone, not for work that others enqueue after it
