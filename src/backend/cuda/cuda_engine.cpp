@@ -126,7 +126,7 @@ absl::Status CudaEngine::AwaitStreams() {
     device_.Enter();
     for (unsigned i = 0; i < 2; ++i) device_.Await(workspace_->stream(i));
   });
-  if (status.ok()) failed_batch_may_run_ = false;
+  failed_batch_may_run_ = !status.ok();
   return status;
 }
 
@@ -260,9 +260,10 @@ CudaEngine::StartedSearchPtr CudaEngine::Start(ResidentRows& rows, const SearchB
 }
 
 bool CudaEngine::HasEnded(const StartedSearch& started) {
-  const std::lock_guard lock(mutex_);
   bool has_ended = false;
-  if (failed_batch_may_run_ || !workspace_ || workspace_->number() != started.workspace_number) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || failed_batch_may_run_ || !workspace_ ||
+      workspace_->number() != started.workspace_number) {
     return false;
   }
   static_cast<void>(device_.Guard([&] {
@@ -298,7 +299,7 @@ absl::Status CudaEngine::Finish(StartedSearchPtr started, ResidentRows& rows,
 
 void CudaEngine::Abandon(StartedSearchPtr started) {
   const std::lock_guard lock(mutex_);
-  if (workspace_ && !failed_batch_may_run_) failed_batch_may_run_ = !AwaitStreams().ok();
+  if (workspace_ && !failed_batch_may_run_) static_cast<void>(AwaitStreams());
   started.reset();
   --started_;
 }

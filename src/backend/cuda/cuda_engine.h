@@ -62,7 +62,7 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   // Starts a search (BatchSearch::Start); null where only Search can run it. Another search may be
   // started before this one is finished, and the device works on them in their order.
   StartedSearchPtr Start(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
-  // Whether the device has ended its pass.
+  // Whether the device has ended its pass; false, too, while another call uses the device.
   bool HasEnded(const StartedSearch& started);
   // Completes it as Search would have. REQUIRES: what was given to Start.
   absl::Status Finish(StartedSearchPtr started, ResidentRows& rows, const SearchBatch& batch,

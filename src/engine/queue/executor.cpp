@@ -537,6 +537,7 @@ bool Executor::KeepRunning() {
     }
   }
   yield_ = false;
+  GiveUpBegun();  // of other slices
   return any_left;
 }
 

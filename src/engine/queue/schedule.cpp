@@ -226,6 +226,7 @@ bool Schedule::HasFullPass(const Group& group, std::size_t which) const {
 
 bool Schedule::NextFullPass(Slice& running, Slice& next) {
   if (!HasFullPass()) return false;
+  ForgetIdle();
   // The turns as they are when the running slice has ended.
   Group* const own = Find(running.lane, false, running.shape);
   Passes* const passes = own != nullptr ? &own->passes[running.large ? 1 : 0] : nullptr;

@@ -87,7 +87,9 @@ SliceRunner::StartedSlice SliceRunner::Start(const Schedule::Slice& slice,
   if (slice.lane != Lane::kBulk) idle_thread_until_ = started.at + kIdleThreadTime;
   if (slice.hard) return started;
   started.pass = slice.begins ? BeginPass(slice, tasks) : FindPass(slice);
-  started.on_device = slice.begins && started.pass != nullptr && started.pass->pass.Start();
+  if (!slice.begins || started.pass == nullptr) return started;
+  started.on_device = started.pass->pass.Start();
+  if (!started.pass->pass.under_way()) started.pass = nullptr;  // there is no memory for it
   return started;
 }
 
@@ -105,8 +107,9 @@ const SliceRunner::Outcome& SliceRunner::Run(const StartedSlice& started,
   slice.hard ? RunHard(slice, tasks, yield) : RunPlain(started, slice, tasks, yield);
   ended_at_ = clock_.Now();
   outcome_.duration = ended_at_ - device_was_free;
-  if (started.done_before) outcome_.duration += *started.done_before;
-  if (next != nullptr && next->on_device && next->pass->pass.HasEnded()) {
+  const bool is_first = started.pass != nullptr && started.pass->took == Clock::Duration::zero();
+  if (started.done_before && is_first) outcome_.duration += *started.done_before;
+  if (next != nullptr && next->on_device && !next->done_before && next->pass->pass.HasEnded()) {
     // This slice waited for both: for what its pass left over, or for the thread.
     next->done_before =
         std::min(outcome_.duration,

@@ -44,7 +44,10 @@ bool PlainPass::Start() {
   try {
     return workspace_.search.Start();
   } catch (const std::bad_alloc&) {
-    return false;  // Advance tries again, and returns the error
+    Fail(NoMemoryForBatch());
+    for (const Queries& queries : parts_) queries.part.task->in_slice = true;
+    End();
+    return false;
   }
 }
 

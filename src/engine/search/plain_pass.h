@@ -31,7 +31,8 @@ class PlainPass {
   // REQUIRES: at least one; plain; all tasks have begun and pin the same snapshot.
   // Throws std::bad_alloc; no part is then kept.
   void Begin(std::span<const Part> parts, DeviceTime* device_time);
-  // As SearchPass::Start, but throws nothing.
+  // As SearchPass::Start, right after Begin. Without memory the search ends, and the tasks have the
+  // error.
   bool Start();
   bool HasEnded() const { return workspace_.search.HasEnded(); }
   // Searches on until the turn is over. Returns whether the search has ended: its queries are then
