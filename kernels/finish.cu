@@ -82,9 +82,9 @@ __device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, u
   }
 }
 
-// A score below which no hit can be among the best: the score at rank wanted + (excluded rows that
-// ListHits drops), any of which may be ahead of it, less twice the bound, rounded down to one of
-// kFineBins steps. One pass over the hits.
+// A score below which no hit can be among the best. The rank is `wanted` and the excluded rows that
+// ListHits drops, because every excluded row may have a better rank. The cut is the score at that
+// rank, less twice the bound, rounded down to one of kFineBins steps. One pass over the hits.
 __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, unsigned count,
                                             FinishShared& shared) {
   constexpr float kNoCut = -kHighestScore;  // drops only the rows that DropExcluded marked
@@ -192,8 +192,9 @@ __device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, un
   return ScoreOf(least) / pass.terms[query].score_of_unit;
 }
 
-// Where hits' scores are upper bounds: adds those that reach the least canonical score of the rows
-// listed so far. As many rows as wanted reach it, so no other hit can be among the best.
+// Where hits' scores are upper bounds: adds the hits whose upper bounds reach the least canonical
+// score of the rows listed so far. The `wanted` best rows reach that score, so no other hit can be
+// among the best.
 __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned query,
                                                  Candidates candidates, FinishShared& shared) {
   const unsigned scored = candidates.listed;

@@ -18,9 +18,8 @@ namespace simile::engine {
 // pass, passes are made so small that their estimated time is no longer. Where one search takes
 // more than half of this, such a pass may take twice as long as the search.
 inline constexpr double kSliceMs = 20;
-// The most passes of large tasks of a lane under way at once, without one that a device works on
-// beside them. While there are so many, a new one is
-// limited to a slice.
+// The most passes of large tasks of a lane under way at once. A pass that was left to a device is
+// not counted. At this limit, a new pass is limited to a slice.
 inline constexpr std::size_t kPassesMax = 3;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 

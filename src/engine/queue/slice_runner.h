@@ -41,8 +41,8 @@ class SliceRunner {
     RunningPass* pass = nullptr;  // of a plain slice; null where none could begin
     bool on_device = false;       // a device works on it without a thread
     double estimated_ms = 0;
-    // Of these, the device worked on it while the slice before ran; what it takes is then not
-    // known.
+    // The time for which the device worked on this slice while the slice before ran. Where it is
+    // set, the time of this slice's pass is not known.
     std::optional<Clock::Duration> done_before;
   };
   // What a slice came to.
@@ -144,7 +144,7 @@ class SliceRunner {
   std::vector<TaskProgress*> hard_tasks_;  // of the slice
   HardQueries::Report hard_report_;
   Outcome outcome_;
-  Clock::TimePoint ended_at_;  // the slice before
+  Clock::TimePoint ended_at_;  // when the slice before ended
   DeviceTime device_time_;     // of the slice, where one of its tasks asks for it
   std::uint64_t device_bytes_ = 0;
   std::uint64_t device_bytes_peak_ = 0;

@@ -534,7 +534,7 @@ TEST_F(ScheduleTest, ChoosesNoPassBesideAnotherThatTogetherTakeLongerThanASlice)
   EXPECT_FALSE(slice_.begins);
 }
 
-// Of hard tasks in the same lane, and of those that wait for more.
+// The next turn is that of a hard task, so the full pass of plain tasks waits.
 TEST_F(ScheduleTest, LetsNoPassGoBeforeTheNextTurn) {
   schedule_.Add(1, OnDevice(Plain(100)));
   EXPECT_THAT(Next(), ElementsAre(std::pair(1, 50)));
