@@ -10,7 +10,7 @@
 namespace simile::kernels {
 namespace {
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = kSelectThreads;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kBlocksMax = 2'048;
 constexpr unsigned kBlocksToFill = 512;  // estimated: four per multiprocessor of an H200

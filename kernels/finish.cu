@@ -178,6 +178,36 @@ __device__ __forceinline__ Candidates Prune(const Pass& pass, unsigned query,
   return {0, ListHits(pass, query, 0, cut, kAnyScore, shared), cut};
 }
 
+// Puts the first kRunKeys of the listed rows in the order of ranges of rows, at most kBins of equal
+// length. Within a range rows have any order.
+// REQUIRES: a barrier since the rows were listed. Ends without a barrier.
+__device__ __forceinline__ void OrderByRow(const Pass& pass, unsigned query, unsigned listed,
+                                           FinishShared& shared) {
+  constexpr unsigned kRowsOfThread = kRunKeys / kSelectThreads;
+  static_assert(kBins == kSelectThreads, "SumBefore needs a thread for each range");
+  unsigned* const list = pass.kept_rows + static_cast<std::size_t>(query) * pass.capacity;
+  unsigned shift = 0;  // of a row, to its range
+  while ((pass.row_count - 1) >> shift >= kBins) ++shift;
+  shared.coarse[threadIdx.x] = 0;
+  __syncthreads();
+  unsigned rows[kRowsOfThread], places[kRowsOfThread];  // places within the range
+#pragma unroll
+  for (unsigned j = 0; j < kRowsOfThread; ++j) {
+    const unsigned i = threadIdx.x + j * kSelectThreads;
+    if (i >= listed) continue;
+    rows[j] = LoadFromL2(list + i);
+    places[j] = atomicAdd(&shared.coarse[rows[j] >> shift], 1U);
+  }
+  __syncthreads();
+  SumBefore(shared.coarse, shared.fine);
+#pragma unroll
+  for (unsigned j = 0; j < kRowsOfThread; ++j) {
+    const unsigned i = threadIdx.x + j * kSelectThreads;
+    if (i >= listed) continue;
+    list[shared.coarse[rows[j] >> shift] + places[j]] = rows[j];
+  }
+}
+
 // The least canonical score of the listed rows, in units.
 __device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, unsigned listed,
                                             FinishShared& shared) {
@@ -276,7 +306,7 @@ __device__ __forceinline__ void FinishQuery(const Pass& pass, unsigned query,
   Conclude(pass, query, candidates.listed, shared);
 }
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = kSelectThreads;
 constexpr unsigned kWarps = kThreads / 32;
 
 __device__ __forceinline__ FinishShared& Shared() {
@@ -291,8 +321,9 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
 }
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
-    PruneKernel(const SIMILE_GRID_CONSTANT Pass pass) {
+    PruneKernel(const SIMILE_GRID_CONSTANT Pass pass, bool in_row_order) {
   const Candidates candidates = Prune(pass, blockIdx.x, Shared());
+  if (in_row_order) OrderByRow(pass, blockIdx.x, candidates.listed, Shared());
   if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
 }
 
@@ -303,11 +334,16 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
   if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
 }
 
+// A block has a part of one query's list. Blocks start in the order of their x: where that is the
+// query, blocks that run at the same time have the same part of each list.
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
-    RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  const Candidates candidates = pass.candidates[blockIdx.y];
-  Rescore(pass, blockIdx.y, candidates.scored, candidates.listed,
-          blockIdx.x * kWarps + threadIdx.x / 32, gridDim.x * kWarps);
+    RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass, bool in_row_order) {
+  const unsigned query = in_row_order ? blockIdx.x : blockIdx.y;
+  const unsigned part = in_row_order ? blockIdx.y : blockIdx.x;
+  const unsigned parts = in_row_order ? gridDim.y : gridDim.x;
+  const Candidates candidates = pass.candidates[query];
+  Rescore(pass, query, candidates.scored, candidates.listed, part * kWarps + threadIdx.x / 32,
+          parts * kWarps);
 }
 
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
@@ -319,17 +355,22 @@ cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream) {
   return Launch(FinishKernel, dim3(pass.batch), dim3(kThreads), sizeof(FinishShared), stream, pass);
 }
 
-cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, cudaStream_t stream) {
+cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, bool in_row_order,
+                                cudaStream_t stream) {
   const dim3 queries(pass.batch), block(kThreads);
   // Each warp takes two rows.
-  const dim3 shares(std::clamp((expected + 2 * kWarps - 1) / (2 * kWarps), 1U, 256U), pass.batch);
+  const unsigned parts = std::clamp((expected + 2 * kWarps - 1) / (2 * kWarps), 1U, 256U);
+  const dim3 shares(parts, pass.batch);
+  const dim3 first_shares = in_row_order ? dim3(pass.batch, parts) : shares;
   constexpr std::size_t kShared = sizeof(FinishShared);
-  cudaError_t error = Launch(PruneKernel, queries, block, kShared, stream, pass);
-  if (error == cudaSuccess) error = Launch(RescoreKernel, shares, block, 0, stream, pass);
+  cudaError_t error = Launch(PruneKernel, queries, block, kShared, stream, pass, in_row_order);
+  if (error == cudaSuccess) {
+    error = Launch(RescoreKernel, first_shares, block, 0, stream, pass, in_row_order);
+  }
   if (pass.hits_are_upper_bounds) {
     if (error == cudaSuccess)
       error = Launch(ListOthersKernel, queries, block, kShared, stream, pass);
-    if (error == cudaSuccess) error = Launch(RescoreKernel, shares, block, 0, stream, pass);
+    if (error == cudaSuccess) error = Launch(RescoreKernel, shares, block, 0, stream, pass, false);
   }
   if (error != cudaSuccess) return error;
   return Launch(ConcludeKernel, queries, block, kShared, stream, pass);

@@ -13,7 +13,7 @@ namespace simile::kernels {
 // The longest answer whose rows the query's own block rescores. More rows are one memory latency
 // after another in one block, and shared by many blocks instead. On an H200 one block takes 9 to
 // 18 us for 32 hits, where three or five launches take 10 to 23; for 100 hits it takes as long or
-// longer (docs/benchmarks/gpu.md).
+// longer (docs/benchmarks/gpu.md). Candidates were ordered by another sort then.
 inline constexpr unsigned kHitsOfOneBlock = 32;
 
 // One block per query: for short answers, where further launches would cost more than the work.
@@ -21,7 +21,11 @@ cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream);
 
 // The same in three launches, five for upper bounds, so that many blocks share the canonical scores
 // of one query.
-//   expected  rows kept per query; only speed depends on it
-cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, cudaStream_t stream);
+//   expected      rows kept per query; only speed depends on it
+//   in_row_order  canonical scores of all queries start with the first rows. Where candidates are
+//                 spread over the rows, the L2 then has the rows that many queries read. Else the
+//                 first queries come first.
+cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, bool in_row_order,
+                                cudaStream_t stream);
 
 }  // namespace simile::kernels

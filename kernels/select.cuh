@@ -4,82 +4,192 @@
 #include "kernels/pass.h"
 #include "kernels/rank_keys.h"
 
-// The k greatest of a list of keys, in order, by one block. Runs that fit shared memory are sorted
-// there (bitonic), then merged in pairs: keys are distinct, so a key's place is its own index plus
-// its rank in the partner run. Only the first k keys of a run take part in the next merge.
+// The k greatest of a list of keys, in order, by one block of kSelectThreads. Up to kRunKeys keys
+// are a run: each warp sorts a part of it in registers (bitonic), and parts are merged in pairs in
+// shared memory. Keys are distinct, so a key's place is its own index plus its rank in the partner
+// part. Longer lists are several runs, merged likewise in global memory. Only the first k keys of a
+// part or run take part in the next merge.
 
 namespace simile::kernels {
 
+inline constexpr unsigned kSelectThreads = 256;
 inline constexpr unsigned kRunKeys = 2048;
 
-// How many keys of a descending run are greater than this one.
-__device__ __forceinline__ unsigned RankIn(const Key* run, unsigned length, Key key) {
-  unsigned low = 0, high = length;
-  while (low < high) {
-    const unsigned middle = (low + high) / 2;
-    if (run[middle] > key) {
-      low = middle + 1;
-    } else {
-      high = middle;
+// Sorts the keys of a warp, descending: those of lane 0, then those of lane 1, and so on. Loops
+// over lanes are not unrolled: the code of all steps would not stay in the instruction cache.
+//   keys  [kKeys] of each lane
+// REQUIRES: all lanes call it.
+template <unsigned kKeys>
+__device__ __forceinline__ void SortWarp(Key (&keys)[kKeys]) {
+  const unsigned first = threadIdx.x % 32 * kKeys;
+#pragma unroll 1
+  for (unsigned width = 2; width <= 32 * kKeys; width *= 2) {
+#pragma unroll 1
+    for (unsigned step = width / 2; step >= kKeys; step /= 2) {
+      const bool takes_greater = ((first & step) == 0) == ((first & width) == 0);
+#pragma unroll
+      for (unsigned i = 0; i < kKeys; ++i) {
+        const Key other = __shfl_xor_sync(~0U, keys[i], static_cast<int>(step / kKeys));
+        if ((other > keys[i]) == takes_greater) keys[i] = other;
+      }
     }
-  }
-  return low;
-}
-
-// Sorts keys[0, length) in place, descending.
-//   run  [kRunKeys] in shared memory
-// REQUIRES: length <= kRunKeys. Ends with a barrier.
-__device__ __forceinline__ void SortRun(Key* keys, unsigned length, Key* run) {
-  unsigned size = 1;
-  while (size < length) size *= 2;
-  for (unsigned i = threadIdx.x; i < size; i += blockDim.x) run[i] = i < length ? keys[i] : 0;
-  __syncthreads();
-  for (unsigned width = 2; width <= size; width *= 2) {
-    for (unsigned step = width / 2; step != 0; step /= 2) {
-      for (unsigned pair = threadIdx.x; pair < size / 2; pair += blockDim.x) {
-        const unsigned i = (pair & ~(step - 1)) * 2 + (pair & (step - 1)), j = i + step;
-        const Key a = run[i], b = run[j];
-        if ((a < b) == ((i & width) == 0)) {
-          run[i] = b;
-          run[j] = a;
+#pragma unroll
+    for (unsigned step = kKeys / 2; step != 0; step /= 2) {
+      if (step >= width) continue;
+#pragma unroll
+      for (unsigned i = 0; i < kKeys; ++i) {
+        if ((i & step) != 0) continue;
+        const Key a = keys[i], b = keys[i + step];
+        if ((a < b) == (((first + i) & width) == 0)) {
+          keys[i] = b;
+          keys[i + step] = a;
         }
       }
-      __syncthreads();
     }
   }
-  for (unsigned i = threadIdx.x; i < length; i += blockDim.x) keys[i] = run[i];
-  __syncthreads();
 }
 
-// Merges neighbouring runs of `width` keys; the first k keys of each merged run are valid.
-__device__ __forceinline__ void MergeRuns(const Key* from, Key* to, unsigned count, unsigned width,
-                                          unsigned k) {
-  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
-    const unsigned start = i / (2 * width) * (2 * width);
-    const unsigned middle = min(start + width, count), end = min(start + 2 * width, count);
-    const bool left = i < middle;
-    const unsigned mine = i - (left ? start : middle);
-    if (mine >= k) continue;
-    const Key key = from[i];
-    const unsigned others = left ? RankIn(from + middle, min(end - middle, k), key)
-                                 : RankIn(from + start, min(middle - start, k), key);
-    if (mine + others < k) to[start + mine + others] = key;
+// Sorts each part of 32 * kKeys keys. Ends with a barrier.
+//   keys  [length]
+//   run   [kRunKeys] in shared memory, the result
+// REQUIRES: length <= kSelectThreads * kKeys.
+template <unsigned kKeys>
+__device__ __forceinline__ void SortParts(const Key* keys, unsigned length, Key* run) {
+  const unsigned lane = threadIdx.x % 32, first = (threadIdx.x - lane) * kKeys;
+  if (first < length) {  // the same in all lanes
+    Key mine[kKeys];
+#pragma unroll
+    for (unsigned i = 0; i < kKeys; ++i) {
+      const unsigned at = first + i * 32 + lane;
+      mine[i] = at < length ? keys[at] : 0;
+    }
+    SortWarp(mine);
+#pragma unroll
+    for (unsigned i = 0; i < kKeys; ++i) run[first + lane * kKeys + i] = mine[i];
   }
   __syncthreads();
 }
 
-// Moves the k greatest of keys[0, count) to the front, in order; the others are lost. Returns the
-// array that holds them: keys or scratch.
+inline constexpr unsigned kNoPlace = ~0U;
+
+// Where keys belong once neighbouring parts of `width` keys are merged.
+//   keys    [count] parts of which the first k keys are in order, descending
+//   first   index of the first of kKeys keys; the others follow in steps of kSelectThreads
+//   width   a power of two
+//   mine    these keys
+//   places  their places; kNoPlace: not among the first k keys of the merged part, or no key
+// The searches of all keys go step by step together, so that their loads are in flight together.
+template <unsigned kKeys>
+__device__ __forceinline__ void FindPlaces(const Key* keys, unsigned first, unsigned count,
+                                           unsigned width, unsigned k, Key (&mine)[kKeys],
+                                           unsigned (&places)[kKeys]) {
+  unsigned partners[kKeys], lengths[kKeys], greater[kKeys] = {};
+#pragma unroll
+  for (unsigned j = 0; j < kKeys; ++j) {
+    const unsigned i = first + j * kSelectThreads, start = i & ~(2 * width - 1);
+    const unsigned middle = min(start + width, count), end = min(start + 2 * width, count);
+    const bool is_left = i < middle;
+    places[j] = i - (is_left ? start : middle);  // in its own part
+    if (i >= count) places[j] = kNoPlace;
+    if (places[j] >= k) places[j] = kNoPlace;
+    partners[j] = is_left ? middle : start;
+    lengths[j] = places[j] == kNoPlace ? 0 : min(is_left ? end - middle : middle - start, k);
+    mine[j] = places[j] == kNoPlace ? 0 : keys[i];
+  }
+#pragma unroll 1
+  for (unsigned step = width; step != 0; step /= 2) {
+#pragma unroll
+    for (unsigned j = 0; j < kKeys; ++j) {
+      const unsigned next = greater[j] + step;
+      if (next <= lengths[j] && keys[partners[j] + next - 1] > mine[j]) greater[j] = next;
+    }
+  }
+#pragma unroll
+  for (unsigned j = 0; j < kKeys; ++j) {
+    if (places[j] == kNoPlace) continue;
+    const unsigned i = first + j * kSelectThreads, start = i & ~(2 * width - 1);
+    const unsigned rank = places[j] + greater[j];
+    places[j] = rank < k ? start + rank : kNoPlace;
+  }
+}
+
+// Merges neighbouring parts of `width` keys in place, as FindPlaces says. Ends with a barrier.
+//   run  [count] in shared memory
+// REQUIRES: count <= kSelectThreads * kKeys, and a barrier since the parts were written.
+template <unsigned kKeys>
+__device__ __forceinline__ void MergeParts(Key* run, unsigned count, unsigned width, unsigned k) {
+  constexpr unsigned kAtOnce = kKeys < 4 ? kKeys : 4;  // eight need more than 64 registers
+  Key keys[kKeys / kAtOnce][kAtOnce];
+  unsigned places[kKeys / kAtOnce][kAtOnce];
+#pragma unroll
+  for (unsigned i = 0; i < kKeys / kAtOnce; ++i) {
+    const unsigned first = threadIdx.x + i * kAtOnce * kSelectThreads;
+    FindPlaces(run, first, count, width, k, keys[i], places[i]);
+  }
+  __syncthreads();
+#pragma unroll
+  for (unsigned i = 0; i < kKeys; ++i) {
+    const unsigned place = places[i / kAtOnce][i % kAtOnce];
+    if (place != kNoPlace) run[place] = keys[i / kAtOnce][i % kAtOnce];
+  }
+  __syncthreads();
+}
+
+// Writes the min(length, k) greatest of keys[0, length) to the run, in order. Sorts parts of
+// 32 * kKeys keys and merges them. Ends with a barrier.
+// REQUIRES: length <= kSelectThreads * kKeys.
+template <unsigned kKeys>
+__device__ __forceinline__ void SortByParts(const Key* keys, unsigned length, unsigned k,
+                                            Key* run) {
+  SortParts<kKeys>(keys, length, run);
+#pragma unroll 1
+  for (unsigned width = 32 * kKeys; width < length; width *= 2) {
+    MergeParts<kKeys>(run, length, width, k);
+  }
+}
+
+// The same for any length up to kRunKeys. Short lists are sorted by as many warps as possible.
+__device__ __forceinline__ void SortRun(const Key* keys, unsigned length, unsigned k, Key* run) {
+  if (length <= kSelectThreads) {
+    SortByParts<1>(keys, length, k, run);
+  } else {
+    SortByParts<kRunKeys / kSelectThreads>(keys, length, k, run);
+  }
+}
+
+// Merges neighbouring runs of `width` keys in global memory. Ends with a barrier.
+__device__ __forceinline__ void MergeRuns(const Key* from, Key* to, unsigned count, unsigned width,
+                                          unsigned k) {
+  for (unsigned i = threadIdx.x; i < count; i += kSelectThreads) {
+    Key key[1];
+    unsigned place[1];
+    FindPlaces(from, i, count, width, k, key, place);
+    if (place[0] != kNoPlace) to[place[0]] = key[0];
+  }
+  __syncthreads();
+}
+
+// The k greatest of keys[0, count), in order: returns the array that begins with them, which is
+// run, keys or scratch. The other keys are lost.
 //   scratch  as large as keys
 //   run      [kRunKeys] in shared memory
-// REQUIRES: a barrier since the keys were written. Ends with a barrier.
+// REQUIRES: a block of kSelectThreads, and a barrier since the keys were written. Ends with a
+// barrier.
 __device__ __forceinline__ Key* SelectBest(Key* keys, Key* scratch, unsigned count, unsigned k,
                                            Key* run) {
+#pragma unroll 1
   for (unsigned base = 0; base < count; base += kRunKeys) {
-    SortRun(keys + base, min(kRunKeys, count - base), run);
+    const unsigned length = min(kRunKeys, count - base);
+    SortRun(keys + base, length, k, run);
+    if (count <= kRunKeys) return run;
+    for (unsigned i = threadIdx.x; i < min(length, k); i += kSelectThreads) {
+      keys[base + i] = run[i];
+    }
+    __syncthreads();
   }
   Key* from = keys;
   Key* to = scratch;
+#pragma unroll 1
   for (unsigned width = kRunKeys; width < count; width *= 2) {
     MergeRuns(from, to, count, width, k);
     Key* const merged = to;

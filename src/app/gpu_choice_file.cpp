@@ -35,7 +35,7 @@ Json PassJson(const GpuPassChoice& pass) {
   return {{"queries_max", pass.queries_max},
           {"hits_max", pass.hits_max},
           {"variant", pass.variant},
-          {"finishes_in_one_launch", pass.finishes_in_one_launch},
+          {"finish", backend::FinishText(pass.finish)},
           {"is_mapped", pass.is_mapped},
           {"second_gate_share", pass.second_gate_share},
           {"tile_factor", pass.tile_factor},
@@ -66,6 +66,13 @@ class Members {
   std::string Text(const char* name) {
     const Json* const found = Find(name, [](const Json& value) { return value.is_string(); });
     return found != nullptr ? found->get<std::string>() : "";
+  }
+  backend::FinishForm Finish() {
+    const auto found =
+        std::ranges::find(backend::kFinishForms, Text("finish"), &backend::FinishText);
+    if (found != backend::kFinishForms.end()) return *found;
+    ok_ = false;
+    return {};
   }
   const Json* Array(const char* name) {
     return Find(name, [](const Json& value) { return value.is_array(); });
@@ -98,10 +105,9 @@ std::optional<GpuChoices> Parse(const Json& entry) {
   for (const Json& each : *passes) {
     Members pass(each);
     choices.passes.push_back({pass.Number("queries_max"), pass.Number("hits_max"),
-                              pass.Text("variant"), pass.Bool("finishes_in_one_launch"),
-                              pass.Bool("is_mapped"), pass.Number("second_gate_share"),
-                              pass.Real("tile_factor"), pass.Real("seconds"),
-                              pass.Real("rules_seconds")});
+                              pass.Text("variant"), pass.Finish(), pass.Bool("is_mapped"),
+                              pass.Number("second_gate_share"), pass.Real("tile_factor"),
+                              pass.Real("seconds"), pass.Real("rules_seconds")});
     if (!pass.ok()) return std::nullopt;
   }
   return choices;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace simile::backend {
@@ -8,12 +11,33 @@ namespace simile::backend {
 // What a card measured about its own passes over a collection when it was loaded, and what keeps it
 // between loads. Speed depends on it, and no answer.
 
+// How a pass turns its hits into answers (kernels/finish.h).
+enum class FinishForm : std::uint8_t {
+  kOneLaunch,        // a block for each query
+  kSteps,            // many blocks share the canonical scores of one query
+  kStepsInRowOrder,  // the same, and the queries read the rows in one order
+};
+inline constexpr std::array kFinishForms{FinishForm::kOneLaunch, FinishForm::kSteps,
+                                         FinishForm::kStepsInRowOrder};
+// As `simile tune` and the tuning file have it.
+constexpr std::string_view FinishText(FinishForm form) {
+  switch (form) {
+    case FinishForm::kOneLaunch:
+      return "one launch";
+    case FinishForm::kSteps:
+      return "steps";
+    case FinishForm::kStepsInRowOrder:
+      break;
+  }
+  return "steps in row order";
+}
+
 // The pass for one class of batches.
 struct GpuPassChoice {
   unsigned queries_max = 0;  // the class: at most this many queries
   unsigned hits_max = 0;     // and at most this many hits for each
   std::string variant;       // "int8_scan_kept"; empty where the rules' pass is the fastest
-  bool finishes_in_one_launch = false;
+  FinishForm finish = FinishForm::kSteps;
   bool is_mapped = false;
   unsigned second_gate_share = 0;
   double tile_factor = 1;

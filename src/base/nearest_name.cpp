@@ -26,6 +26,12 @@ bool Continues(std::string_view beginning, std::string_view name) {
          EqualsIgnoringCase(beginning, name.substr(0, beginning.size()));
 }
 
+// "677" of "000677"; empty for a text that is no whole number.
+std::string_view WithoutLeadingZeros(std::string_view text) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  return text.substr(std::min(text.find_first_not_of('0'), text.size() - 1));
+}
+
 }  // namespace
 
 std::size_t NameDistance::Between(std::string_view left, std::string_view right, std::size_t most) {
@@ -67,6 +73,7 @@ std::size_t NameDistance::Between(std::string_view left, std::string_view right,
 
 NearestSearch::NearestSearch(std::string_view wanted)
     : wanted_(wanted),
+      number_(WithoutLeadingZeros(wanted)),
       long_enough_to_continue_(CharacterCount(wanted) >= kContinuedCharactersMin) {}
 
 void NearestSearch::Consider(std::string_view name) {
@@ -97,11 +104,15 @@ absl::Status NearestSearch::ConsiderText(std::string_view text, LongWork& work) 
 }
 
 void NearestSearch::ConsiderContinuation(std::string_view name) {
+  if (!number_.empty() && !same_number_ && WithoutLeadingZeros(name) == number_) {
+    same_number_ = name;
+  }
   if (!long_enough_to_continue_ || (continuation_ && name.size() >= continuation_->size())) return;
   if (Continues(wanted_, name)) continuation_ = name;
 }
 
 std::string_view NearestSearch::found() const {
+  if (same_number_) return *same_number_;
   return near_ ? *near_ : continuation_.value_or(std::string_view());
 }
 

@@ -28,10 +28,11 @@ class NameDistance {
   std::vector<std::size_t> now_;
 };
 
-// Finds the name that a mistyped one was probably meant to be: the one at the smallest distance, at
-// most a third of the longer name; where no name is that near, the shortest one that begins with
-// the mistyped name ("toy-story-1995" for "toy-story"), if that has three characters or more. The
-// first considered wins a tie. Borrows the names until the search is over.
+// Finds the name that a mistyped one was probably meant to be. A number with more or fewer leading
+// zeros ("000677" for "677") comes first, then the name at the smallest distance, at most a third
+// of the longer name. Where no name is that near, it is the shortest one that begins with the
+// mistyped name ("toy-story-1995" for "toy-story"), if that has three characters or more. The first
+// considered wins a tie. Borrows the names until the search is over.
 class NearestSearch {
  public:
   explicit NearestSearch(std::string_view wanted);
@@ -43,15 +44,17 @@ class NearestSearch {
   // Errors: work's, before it looks.
   absl::Status ConsiderText(std::string_view text, LongWork& work);
   static constexpr std::size_t kTextBytesMax = 128;
-  // By the second rule alone, for lists too long to measure distances. Cost: O(length of wanted).
+  // Measures no distance, for lists that are too long for that. Cost: O(length of wanted).
   void ConsiderContinuation(std::string_view name);
   // Empty when no name came near.
   std::string_view found() const;
 
  private:
   std::string_view wanted_;
+  std::string_view number_;  // the wanted one without leading zeros; empty for another text
   bool long_enough_to_continue_;
   NameDistance distances_;
+  std::optional<std::string_view> same_number_;
   std::optional<std::string_view> near_;
   std::size_t near_distance_ = 0;
   std::optional<std::string_view> continuation_;

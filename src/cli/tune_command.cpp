@@ -177,8 +177,8 @@ std::string SearchesTable(const TuneReport& report, bool changed, const Terminal
 // `int8_scan_kept, finish in steps, copied, second gate at 1/8`
 std::string PassText(const backend::GpuPassChoice& pass) {
   if (pass.variant.empty()) return "by the rules";
-  std::string text = pass.variant;
-  text += pass.finishes_in_one_launch ? ", one finish" : ", finish in steps";
+  std::string text =
+      fmt::format("{}, finish in {}", pass.variant, backend::FinishText(pass.finish));
   text += pass.is_mapped ? ", mapped" : ", copied";
   if (pass.second_gate_share > 0) {
     text += fmt::format(", second gate at 1/{}", pass.second_gate_share);

@@ -14,6 +14,7 @@
 namespace simile::app {
 namespace {
 
+using backend::FinishForm;
 using backend::GpuChoices;
 using backend::GpuSegmentKey;
 using ::testing::HasSubstr;
@@ -23,9 +24,10 @@ const GpuSegmentKey kFilms{"NVIDIA H200", 5'120, 384, true};
 
 GpuChoices Choices() {
   GpuChoices choices;
-  choices.passes = {{1, 32, "int8_scan_kept", true, true, 0, 1, 25.6e-6, 28.4e-6},
-                    {32, 32, "", false, false, 0, 1, 41e-6, 41e-6},
-                    {1'024, 32, "gemm_topk_fp16", true, false, 0, 4, 205e-6, 210e-6}};
+  choices.passes = {
+      {1, 32, "int8_scan_kept", FinishForm::kStepsInRowOrder, true, 0, 1, 25.6e-6, 28.4e-6},
+      {32, 32, "", FinishForm::kSteps, false, 0, 1, 41e-6, 41e-6},
+      {1'024, 32, "gemm_topk_fp16", FinishForm::kOneLaunch, false, 0, 4, 205e-6, 210e-6}};
   choices.gather_share = 64;
   choices.sufficient_batch = 256;
   return choices;
@@ -104,6 +106,7 @@ TEST_F(GpuChoiceFileTest, AnEntryThatIsDamagedCountsAsNone) {
   EXPECT_EQ(with("\"queries_max\": 1024", "\"queries_max\": 3e99"), GpuChoices());
   EXPECT_EQ(with("\"is_mapped\": true", "\"is_mapped\": 1"), GpuChoices());
   EXPECT_EQ(with("\"hits_max\": 32,", ""), GpuChoices());
+  EXPECT_EQ(with("\"finish\": \"steps\"", "\"finish\": \"never\""), GpuChoices());
   EXPECT_EQ(with("\"passes\": [", "\"passes\": 5, \"was\": ["), GpuChoices());
   EXPECT_EQ(with("\"gather_share\": 64", "\"gather_share\": 64"), Choices());
 }

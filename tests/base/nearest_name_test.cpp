@@ -71,6 +71,18 @@ TEST(NameDistanceTest, AgreesWithTheWholeTableOnRandomNames) {
   }
 }
 
+TEST(NearestNameTest, OffersANumberWithOtherLeadingZerosFirst) {
+  const std::vector<std::string> known = {"67", "6770", "000677", "678", "00", "x677"};
+  EXPECT_EQ(NearestName("677", known), "000677");
+  EXPECT_EQ(NearestName("0000677", known), "000677");
+  EXPECT_EQ(NearestName("0678", known), "678");
+  EXPECT_EQ(NearestName("0", known), "00");
+  EXPECT_EQ(NearestName("x6777", known), "x677");
+  NearestSearch search("677");
+  for (const std::string& name : known) search.ConsiderContinuation(name);
+  EXPECT_EQ(search.found(), "000677");
+}
+
 TEST(NearestNameTest, FindsTheNearestWithinAThird) {
   const std::vector<std::string> known = {"cast", "genres", "media_id", "title", "year"};
   EXPECT_EQ(NearestName("genre", known), "genres");

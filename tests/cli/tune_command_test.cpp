@@ -102,13 +102,14 @@ TEST(TuneCommandTest, ShowsTheRatesOfAGpuAndThePassesItChose) {
   app::GpuCollectionRates films;
   films.name = "films";
   films.rates = {{1, 40e-6, "int8-scan-kept-sm90"}, {256, 160e-6, "fp16-gemm-sm90"}};
-  films.measured =
-      backend::MeasuredChoices{{"NVIDIA H200", 5'120, 384, true},
-                               {{{1, 32, "int8_scan_kept", false, true, 0, 1, 25.6e-6, 28.4e-6},
-                                 {32, 32, "", false, false, 0, 1, 41e-6, 41e-6},
-                                 {1'024, 32, "gemm_topk_fp16", true, false, 0, 4, 205e-6, 210e-6}},
-                                64,
-                                256}};
+  films.measured = backend::MeasuredChoices{
+      {"NVIDIA H200", 5'120, 384, true},
+      {{{1, 32, "int8_scan_kept", backend::FinishForm::kSteps, true, 0, 1, 25.6e-6, 28.4e-6},
+        {32, 32, "", backend::FinishForm::kSteps, false, 0, 1, 41e-6, 41e-6},
+        {1'024, 32, "gemm_topk_fp16", backend::FinishForm::kOneLaunch, false, 0, 4, 205e-6,
+         210e-6}},
+       64,
+       256}};
   app::GpuCollectionRates songs;
   songs.name = "songs";
   songs.why_not = "the collection takes 9.0 GiB";
@@ -120,13 +121,14 @@ TEST(TuneCommandTest, ShowsTheRatesOfAGpuAndThePassesItChose) {
   EXPECT_THAT(text, HasSubstr("films: passes that are faster than the rules' pass, in 2 of 3 "
                               "classes\n"));
   EXPECT_THAT(text, ContainsRegex("1 +32 +25.6 +28.4 +int8_scan_kept, finish in steps, mapped\n"));
-  EXPECT_THAT(text, ContainsRegex("1,024 +32 +205.0 +210.0 +gemm_topk_fp16, one finish, copied, "
-                                  "tiles 4 times as long\n"));
+  EXPECT_THAT(
+      text, ContainsRegex("1,024 +32 +205.0 +210.0 +gemm_topk_fp16, finish in one launch, copied, "
+                          "tiles 4 times as long\n"));
   EXPECT_THAT(text, HasSubstr("a pass over films takes 256 queries from the next load on\n"));
   EXPECT_THAT(text, HasSubstr("songs is not on the GPU: the collection takes 9.0 GiB\n"));
   const json gpu = json::parse(TuneJson(report, kToCache))["gpu"];
   report.gpu.collections[0].measured->choices.passes = {
-      {32, 32, "", false, false, 0, 1, 41e-6, 41e-6}};
+      {32, 32, "", backend::FinishForm::kSteps, false, 0, 1, 41e-6, 41e-6}};
   EXPECT_THAT(TuneText(report, kToCache, Terminal{}),
               HasSubstr("films: the rules' pass is the fastest in each of 1 classes of batches\n"));
   EXPECT_EQ(gpu["device"], "NVIDIA H200");

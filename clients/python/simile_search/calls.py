@@ -188,6 +188,9 @@ class Explanation(NamedTuple):
     rank: Optional[int]
     message: Any
 
+    def __repr__(self) -> str:
+        return f"Explanation(id={self.id!r}, returned={self.returned}, score={self.score}, rank={self.rank}, text={self.text!r})"
+
 
 def explain(collection: str, query: Any, ids: queries.Ids, exclude_seen: bool, cold_start: Optional[str],
             options: Options) -> Steps[list[Explanation]]:

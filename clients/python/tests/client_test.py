@@ -297,6 +297,8 @@ class ClientTest(unittest.TestCase):
             explanation, = self.collection.explain(query, item, k, **options)
             self.assertEqual(explanation.returned, not explanation.reasons)
             self.assertEqual(explanation.text.startswith("returned"), explanation.returned, explanation.text)
+            self.assertIn(f"returned={explanation.returned}", repr(explanation))
+            self.assertNotIn("\n", repr(explanation))
             return explanation.reasons
 
         near = self.collection.similar("toy-story-1995", k=30).ids[0].tolist()

@@ -112,7 +112,7 @@ class ClassTrials {
       other.*part = value;
       Try(other, best);
     };
-    with(&PassChoice::finishes_in_one_launch, !plain.choice.finishes_in_one_launch);
+    for (const FinishForm form : kFinishForms) with(&PassChoice::finish, form);
     with(&PassChoice::is_mapped, !plain.choice.is_mapped);
     if (IsScan(plain.choice.variant->strategy)) {
       for (const unsigned share : kSecondGates) with(&PassChoice::second_gate_share, share);
@@ -182,8 +182,8 @@ PassChoices::PassChoices(const GpuChoices& kept) : PassChoices() {
     if (!is_of_rules && variant == KernelVariants().end()) continue;
     MeasuredPass measured{std::nullopt, pass.seconds, pass.rules_seconds};
     if (!is_of_rules) {
-      measured.choice = {&*variant, pass.finishes_in_one_launch, pass.is_mapped,
-                         pass.second_gate_share, pass.tile_factor};
+      measured.choice = {&*variant, pass.finish, pass.is_mapped, pass.second_gate_share,
+                         pass.tile_factor};
     }
     Set(static_cast<std::size_t>(of - kClasses.begin()), measured);
   }
@@ -203,7 +203,7 @@ GpuChoices PassChoices::ToKeep() const {
     pass.rules_seconds = measured.rules_seconds;
     if (!measured.choice) continue;
     pass.variant = measured.choice->variant->name;
-    pass.finishes_in_one_launch = measured.choice->finishes_in_one_launch;
+    pass.finish = measured.choice->finish;
     pass.is_mapped = measured.choice->is_mapped;
     pass.second_gate_share = measured.choice->second_gate_share;
     pass.tile_factor = measured.choice->tile_factor;

@@ -149,9 +149,16 @@ const PassChoice* ChoiceFor(const KernelVariant& variant, const PassDemand& dema
   return demand.choice != nullptr && demand.choice->variant == &variant ? demand.choice : nullptr;
 }
 
-bool FinishesInOneLaunch(const PassChoice* choice, const PassDemand& demand) {
-  return demand.hits_max <= kHitsOfOneBlock &&
-         (choice == nullptr || choice->finishes_in_one_launch);
+// A choice that the batch does not admit gives way to the rules' form.
+// REQUIRES: the plan's slots and answers are set.
+FinishForm FinishOf(const PassChoice* choice, const PassDemand& demand, const PassPlan& plan,
+                    unsigned row_count) {
+  const FinishForm chosen = choice != nullptr ? choice->finish : FinishForm::kOneLaunch;
+  if (chosen == FinishForm::kSteps) return chosen;
+  // The order of the rows can help where queries read the same ones.
+  const bool shares_rows = std::size_t{plan.slots} * plan.rows_rescored() > row_count;
+  if (chosen == FinishForm::kStepsInRowOrder && shares_rows) return chosen;
+  return demand.hits_max <= kHitsOfOneBlock ? FinishForm::kOneLaunch : FinishForm::kSteps;
 }
 
 // Whether a warp has at most so many tiles as it can keep the scores of.
@@ -206,7 +213,7 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
        demand.reach_max > kRankShareMax * GroupsWithRows(plan.shape, card, segment))) {
     return std::nullopt;
   }
-  plan.finishes_in_one_launch = FinishesInOneLaunch(choice, demand);
+  plan.finish = FinishOf(choice, demand, plan, segment.row_count);
   plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max &&
                    (choice == nullptr || choice->is_mapped);
   plan.lends_answers = LendsAnswers(tuning, plan);
@@ -283,7 +290,6 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
   PassPlan plan;
   const PassChoice* const choice = ChoiceFor(variant, demand);
   plan.variant = &variant;
-  plan.finishes_in_one_launch = FinishesInOneLaunch(choice, demand);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.capacity = demand.reach_max;  // a lower bound, replaced below
   unsigned slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
@@ -299,6 +305,7 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
                                 segment.row_count);
     plan.slots = slots;
     if (SlotsThatFit(workspace, plan, slots) == slots) {
+      plan.finish = FinishOf(choice, demand, plan, segment.row_count);
       plan.lends_answers = LendsAnswers(tuning, plan);
       return plan;
     }
@@ -346,7 +353,7 @@ GateRanks PassPlan::RanksOf(std::size_t reach) const {
 }
 
 PassChoice ChoiceOf(const PassPlan& plan) {
-  return {plan.variant, plan.finishes_in_one_launch, plan.is_mapped, plan.second_gate_share, 1};
+  return {plan.variant, plan.finish, plan.is_mapped, plan.second_gate_share, 1};
 }
 
 std::optional<PassPlan> WithSecondGate(PassPlan plan, unsigned row_count, unsigned one_row_in) {

@@ -27,8 +27,7 @@ struct PassPlan {
   unsigned capacity = 0;     // hits per query
   unsigned best_stride = 0;  // hits per answer
   double sample_share = 0;   // of the rows, which set the gates
-  // Else in three launches; after an int8 scan five.
-  bool finishes_in_one_launch = false;
+  FinishForm finish = FinishForm::kSteps;
   bool is_mapped = false;      // queries and answers in host memory that kernels use; else copied
   bool lends_answers = false;  // in pinned memory, if a block is free; else they are copied
   // The fused scan
@@ -54,7 +53,7 @@ struct PassPlan {
 // The plan departs from a part that the batch or the workspace does not admit.
 struct PassChoice {
   const KernelVariant* variant = nullptr;
-  bool finishes_in_one_launch = false;
+  FinishForm finish = FinishForm::kSteps;
   bool is_mapped = false;
   unsigned second_gate_share = 0;  // as PassPlan's
   double tile_factor = 1;          // of the rules' tile

@@ -312,10 +312,12 @@ kernels::RowScanArguments PassRunner::ScanArguments(const PassPlan& plan, const 
 void PassRunner::EnqueueFinish(const PassPlan& plan, const Pass& pass) {
   const ProfilerRange range("finish");
   const cudaStream_t stream = workspace_.stream(0);
-  device_.Check(plan.finishes_in_one_launch
-                    ? kernels::LaunchFinish(pass, stream)
-                    : kernels::LaunchFinishInSteps(pass, plan.rows_rescored(), stream),
-                "finish");
+  const bool in_row_order = plan.finish == FinishForm::kStepsInRowOrder;
+  device_.Check(
+      plan.finish == FinishForm::kOneLaunch
+          ? kernels::LaunchFinish(pass, stream)
+          : kernels::LaunchFinishInSteps(pass, plan.rows_rescored(), in_row_order, stream),
+      "finish");
 }
 
 void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {

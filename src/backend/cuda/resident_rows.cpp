@@ -194,18 +194,9 @@ double ResidentRows::int8_margin() const {
 
 PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned query_block,
                                  unsigned answer_block) {
-  const GraphKey key{plan.variant,
-                     plan.slots,
-                     plan.capacity,
-                     plan.best_stride,
-                     plan.finishes_in_one_launch,
-                     plan.is_mapped,
-                     query_block,
-                     answer_block,
-                     plan.sample_groups,
-                     plan.second_tiles,
-                     plan.tile_rows,
-                     plan.sample_rows,
+  const GraphKey key{plan.variant,       plan.slots,        plan.capacity,  plan.best_stride,
+                     plan.finish,        plan.is_mapped,    query_block,    answer_block,
+                     plan.sample_groups, plan.second_tiles, plan.tile_rows, plan.sample_rows,
                      plan.sample_group};
   if (graphs_.size() >= kGraphsMax && !graphs_.contains(key)) {
     graphs_.erase(std::ranges::min_element(graphs_, {},

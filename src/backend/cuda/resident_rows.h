@@ -30,7 +30,7 @@ struct GraphKey {
   unsigned slots;
   unsigned capacity;
   unsigned best_stride;
-  bool finishes_in_one_launch;
+  FinishForm finish;
   bool is_mapped;
   unsigned query_block;   // on the host, whose address the graph holds
   unsigned answer_block;  // likewise

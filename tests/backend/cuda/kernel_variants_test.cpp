@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,24 @@ class VariantBench {
     return DemandOf(resident_, specs_.size(), k, k + 3, true);
   }
   const SegmentSize& size() const { return resident_.size(); }
+
+  // Whether the last pass had the candidates of every query in the order of 256 ranges of rows, as
+  // far as they are ordered.
+  bool ScoresInRowOrder(const PassPlan& plan) const {
+    constexpr std::size_t kOrderedMax = 2'048;
+    std::vector<unsigned> rows(plan.capacity);
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      const std::size_t kept = std::min<std::size_t>(runner_.ProofOf(i).kept, kOrderedMax);
+      EXPECT_EQ(cudaMemcpy(rows.data(), runner_.workspace().kept_rows() + i * plan.capacity,
+                           kept * sizeof(unsigned), cudaMemcpyDeviceToHost),
+                cudaSuccess);
+      const auto range_of = [&](unsigned row) {
+        return row / (std::bit_ceil(size().row_count) / 256);
+      };
+      if (!std::ranges::is_sorted(std::span(rows).first(kept), {}, range_of)) return false;
+    }
+    return true;
+  }
 
   // Runs the plan twice, expects the scan's answers of all that it proves, and returns how many it
   // does not. Gates, and so hits, do not depend on the order of blocks, which differs each time.
@@ -141,7 +161,7 @@ void AddSecondGate(const VariantCase& tried, PassPlan& plan) {
   plan.second_share = 0.5;
 }
 
-class KernelVariantTest : public ::testing::TestWithParam<std::size_t> {
+class PassFixture : public ::testing::Test {
  protected:
   void Open(const GpuOptions& options, std::uint64_t seed) {
     workspace_.reset();
@@ -156,6 +176,9 @@ class KernelVariantTest : public ::testing::TestWithParam<std::size_t> {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Workspace> workspace_;
 };
+
+class FinishTest : public PassFixture {};
+class KernelVariantTest : public PassFixture, public ::testing::WithParamInterface<std::size_t> {};
 
 // Rows of an odd number of chunks, too, whole tiles of them, and as many as warps can keep the
 // scores of.
@@ -201,6 +224,28 @@ TEST_P(KernelVariantTest, ProvesAnswersAmongNearlyEqualRows) {
   if (!IsScan(variant.strategy) || variant.form == kernels::ScanForm::kKept) return;
   AddSecondGate(tried, *plan);
   EXPECT_EQ(bench.Expect(*plan, "two gates"), 0U);
+}
+
+// Lists of candidates that a warp, a block and several runs sort.
+TEST_F(FinishTest, EachFinishAnswersAsTheScanDoes) {
+  const auto gemm =
+      std::ranges::find(KernelVariants(), PassStrategy::kGemm, &KernelVariant::strategy);
+  for (const VariantCase& tried :
+       {VariantCase{700, 32, 5, 3}, VariantCase{2'000, 64, 90, 20}, VariantCase{2'000, 32, 7, 230},
+        VariantCase{9'000, 32, 3, 700}, VariantCase{9'000, 32, 2, 2'100}}) {
+    Open(tests::EmulatedOptions(), tried.k);
+    VariantBench bench(*device_, *workspace_, tried);
+    auto plan = PlanVariant(*gemm, device_->traits(), GpuTuning{}, workspace_->size(), bench.size(),
+                            bench.Demand());
+    ASSERT_TRUE(plan.has_value()) << "k " << tried.k;
+    for (const FinishForm form : kFinishForms) {
+      plan->finish = form;
+      const std::string what =
+          "k " + std::to_string(tried.k) + ", finish in " + std::string(FinishText(form));
+      EXPECT_EQ(bench.Expect(*plan, what), 0U) << what;
+      EXPECT_EQ(bench.ScoresInRowOrder(*plan), form == FinishForm::kStepsInRowOrder) << what;
+    }
+  }
 }
 
 // Code for sm_75 that a later card made its own of: no kernel of it copies in the background.

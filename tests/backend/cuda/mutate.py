@@ -29,7 +29,7 @@ from typing import Iterator
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "kernels"
 # The tests that mutants run with: program, TEST_ROTATION, filter.
-TESTS = (("gpu_test", "all", "*KernelVariant*:*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*:Int8Bound*:"
+TESTS = (("gpu_test", "all", "*KernelVariant*:FinishTest.*:*GpuStrategyTest*_on_H200:*GpuStrategyTest*scan*_on_T4:*GpuFilter*:GpuEngine*:Int8Bound*:"
           "SampleGate*:TopkFp16*"),
          ("gpu_conformance_test", "0", "*"))
 # A mutant's tests run in groups of at least these seconds, shortest first, so that starting programs costs little.
@@ -76,11 +76,14 @@ OPERATORS = (
     ("end of the list", re.compile(r"place >= end"), "false"),
     ("end of the list", re.compile(r"i \+ 1 < (listed|count)"), "true"),
     ("end of the list", re.compile(r"min\(i \+ 1, (listed|count) - 1\)"), "i + 1"),
+    ("end of the list", re.compile(r"if \(i >= listed\) continue;"), ""),
     ("end of the list", re.compile(r"min\(step\.first \+ step\.count, limit\)"), "step.first + step.count"),
     ("end of the run", re.compile(r"min\(kRunKeys, count - base\)"), "kRunKeys"),
-    ("end of the run", re.compile(r"i < length \? keys\[i\] : 0"), "keys[i]"),
-    ("end of the run", re.compile(r"if \(mine >= k\) continue;"), ""),
-    ("end of the run", re.compile(r"mine \+ others < k"), "true"),
+    ("end of the run", re.compile(r"at < length \? keys\[at\] : 0"), "keys[at]"),
+    ("end of the run", re.compile(r"if \(i >= count\) places\[j\] = kNoPlace;"), ""),
+    ("end of the run", re.compile(r"places\[j\] >= k"), "false"),
+    ("end of the run", re.compile(r"next <= lengths\[j\](?= &&)"), "true"),
+    ("end of the run", re.compile(r"rank < k(?= \?)"), "true"),
     ("end of the values", re.compile(r"at < count \? LoadFromL2\(values \+ at\) : 2 \* kLowestScore"),
      "LoadFromL2(values + at)"),
     ("end of the hits", re.compile(r"i < count(?= \? Bits<Hit>| && IsExcluded)"), "true"),
@@ -119,9 +122,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "a filter's place holds the words of the last block",
     ("scan_frame.cuh", "__syncwarp();"):
         "reconverges the lanes of a card for the next product; emulated lanes meet there anyway",
-    ("select.cuh", "if (mine + others < k) to[start + mine + others] = key;"):
+    ("select.cuh", "places[j] = rank < k ? start + rank : kNoPlace;"):
         "saves work: places from k on are distinct and never read",
-    ("select.cuh", "if (mine >= k) continue;"):
+    ("select.cuh", "if (places[j] >= k) places[j] = kNoPlace;"):
         "saves work: such a key has k greater ones in its own run and finds no place among the first k",
     ("finish.cu", "if (lane == 1 && i + 1 < listed) pass.keys[first + i + 1] = MakeKey(scores.second, b);"):
         "capacities are even, and nothing after the last key is read",

@@ -38,7 +38,7 @@ class TimeTable {
       return at->second;
     };
     constexpr double kOfForm = 0.06;
-    return 1e-4 * factor(0.8, 0, 0) * factor(kOfForm, 1, plan.finishes_in_one_launch ? 1 : 0) *
+    return 1e-4 * factor(0.8, 0, 0) * factor(kOfForm, 1, static_cast<unsigned>(plan.finish)) *
            factor(kOfForm, 2, plan.is_mapped ? 1 : 0) * factor(kOfForm, 3, plan.second_gate_share) *
            factor(kOfForm, 4, plan.tile_rows);
   }
@@ -72,11 +72,11 @@ class Chooser {
       PassDemand demand = DemandOf(of);
       const auto plain = PlanVariant(variant, card_, tuning_, workspace_, segment_, demand);
       if (!plain) continue;
-      for (const bool one_launch : {false, true}) {
+      for (const FinishForm finish : kFinishForms) {
         for (const bool mapped : {false, true}) {
           for (const unsigned share : {0U, 4U, 8U, 16U}) {
             for (const double tile_factor : {0.5, 1.0, 2.0, 4.0}) {
-              const PassChoice choice{&variant, one_launch, mapped, share, tile_factor};
+              const PassChoice choice{&variant, finish, mapped, share, tile_factor};
               demand.choice = &choice;
               const auto plan = PlanVariant(variant, card_, tuning_, workspace_, segment_, demand);
               if (plan && plan->slots >= demand.queries) plans.push_back(*plan);
@@ -207,8 +207,9 @@ TEST(PassChoicesTest, ABatchHasTheChoiceOfItsClass) {
   PassChoices choices;
   EXPECT_EQ(choices.Find(1, 10), nullptr);
   for (std::size_t i = 0; i < PassClasses().size(); ++i) {
-    choices.Set(i,
-                {PassChoice{&KernelVariants()[0], false, false, 0, static_cast<double>(i)}, 1, 1});
+    choices.Set(
+        i, {PassChoice{&KernelVariants()[0], FinishForm::kSteps, false, 0, static_cast<double>(i)},
+            1, 1});
   }
   const auto class_of = [&](unsigned queries, unsigned hits) {
     return PassClasses()[static_cast<std::size_t>(choices.Find(queries, hits)->tile_factor)];
@@ -224,13 +225,13 @@ TEST(PassChoicesTest, ABatchHasTheChoiceOfItsClass) {
 
 TEST(PassChoicesTest, WhatAnotherReleaseKeptIsLeftOutWhereItIsUnknown) {
   GpuChoices kept;
-  kept.passes = {{1, 32, "a_variant_that_is_gone", true, true, 0, 1, 1, 1},
-                 {7, 32, "row_scan_ring", true, true, 0, 1, 1, 1},
-                 {16, 32, "row_scan_ring", true, true, 3, 1, 1, 1},
-                 {32, 32, "gemm_topk_fp16", true, true, 0, 0.3, 1, 1},
-                 {8, 32, "row_scan_ring", true, true, 8, 1, 1, 2},
-                 {64, 32, "", false, false, 0, 1, 1, 1},
-                 {128, 32, "gemm_topk_fp16", false, false, 0, 4, 1, 2}};
+  kept.passes = {{1, 32, "a_variant_that_is_gone", FinishForm::kOneLaunch, true, 0, 1, 1, 1},
+                 {7, 32, "row_scan_ring", FinishForm::kOneLaunch, true, 0, 1, 1, 1},
+                 {16, 32, "row_scan_ring", FinishForm::kOneLaunch, true, 3, 1, 1, 1},
+                 {32, 32, "gemm_topk_fp16", FinishForm::kOneLaunch, true, 0, 0.3, 1, 1},
+                 {8, 32, "row_scan_ring", FinishForm::kOneLaunch, true, 8, 1, 1, 2},
+                 {64, 32, "", FinishForm::kSteps, false, 0, 1, 1, 1},
+                 {128, 32, "gemm_topk_fp16", FinishForm::kSteps, false, 0, 4, 1, 2}};
   kept.gather_share = 64;
   kept.sufficient_batch = 256;
   const PassChoices choices(kept);
@@ -374,13 +375,13 @@ TEST_F(LoadTest, AnswersAreEqualWhateverIsChosen) {
   store_.known = {kCard, 2'048, 96, true};
   std::map<std::string, unsigned> engines;
   for (const KernelVariant& variant : KernelVariants()) {
-    for (const bool one_launch : {false, true}) {
+    for (const FinishForm finish : kFinishForms) {
       for (const bool mapped : {false, true}) {
         store_.choices = {};
         for (const PassClass& of : PassClasses()) {
           store_.choices.passes.push_back({of.queries_max, of.hits_max, std::string(variant.name),
-                                           one_launch, mapped, mapped ? 4U : 0U,
-                                           one_launch ? 0.5 : 2.0, 1, 2});
+                                           finish, mapped, mapped ? 4U : 0U,
+                                           finish == FinishForm::kOneLaunch ? 0.5 : 2.0, 1, 2});
         }
         store_.choices.gather_share = 64;
         const auto index = Load();
@@ -389,12 +390,12 @@ TEST_F(LoadTest, AnswersAreEqualWhateverIsChosen) {
       }
     }
   }
-  EXPECT_EQ(engines, (std::map<std::string, unsigned>{{"int8-scan-sm90", 4},
-                                                      {"int8-scan-kept-sm90", 4},
-                                                      {"fp16-scan-sm90", 4},
-                                                      {"fp16-scan-registers-sm90", 4},
-                                                      {"fp16-scan-kept-sm90", 4},
-                                                      {"fp16-gemm-sm90", 4}}));
+  EXPECT_EQ(engines, (std::map<std::string, unsigned>{{"int8-scan-sm90", 6},
+                                                      {"int8-scan-kept-sm90", 6},
+                                                      {"fp16-scan-sm90", 6},
+                                                      {"fp16-scan-registers-sm90", 6},
+                                                      {"fp16-scan-kept-sm90", 6},
+                                                      {"fp16-gemm-sm90", 6}}));
 }
 
 // With an hour to measure, the load ends as soon as a search of another collection waits.
@@ -403,7 +404,7 @@ TEST_F(LoadTest, SearchesComeFirst) {
   store_.known = {kCard, 2'048, 96, true};
   for (const PassClass& of : PassClasses()) {
     store_.choices.passes.push_back(
-        {of.queries_max, of.hits_max, "row_scan_ring", true, true, 0, 1, 1, 2});
+        {of.queries_max, of.hits_max, "row_scan_ring", FinishForm::kOneLaunch, true, 0, 1, 1, 2});
   }
   store_.choices.gather_share = 64;
   const auto served = Load();

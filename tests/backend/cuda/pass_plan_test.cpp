@@ -194,9 +194,26 @@ TEST(PassPlanTest, MapsTheBlocksOfFewQueriesWithShortAnswers) {
 
 TEST(PassPlanTest, FinishesShortAnswersInOneLaunch) {
   for (const unsigned queries : {1U, 100U}) {
-    EXPECT_TRUE(PlanOnH200(kSentences, Demand(queries, 32))->finishes_in_one_launch);
-    EXPECT_FALSE(PlanOnH200(kSentences, Demand(queries, 33))->finishes_in_one_launch);
+    EXPECT_EQ(PlanOnH200(kSentences, Demand(queries, 32))->finish, FinishForm::kOneLaunch);
+    EXPECT_EQ(PlanOnH200(kSentences, Demand(queries, 33))->finish, FinishForm::kSteps);
   }
+}
+
+TEST(PassPlanTest, FinishesInRowOrderWhereItIsChosenAndQueriesReadTheSameRows) {
+  const auto finish = [](unsigned queries, unsigned hits, FinishForm chosen) {
+    PassDemand demand = Demand(queries, hits);
+    const PassChoice choice{PlanOnH200(kSentences, demand)->variant, chosen, false, 0, 1};
+    demand.choice = &choice;
+    return PlanOnH200(kSentences, demand)->finish;
+  };
+  constexpr auto kRowOrder = FinishForm::kStepsInRowOrder;
+  EXPECT_EQ(finish(1'000, 1'000, kRowOrder), kRowOrder);
+  EXPECT_EQ(finish(64, 1'000, kRowOrder), kRowOrder);
+  EXPECT_EQ(finish(1'000, 1'000, FinishForm::kOneLaunch), FinishForm::kSteps);
+  EXPECT_EQ(finish(1'000, 10, FinishForm::kSteps), FinishForm::kSteps);
+  // Fewer rows are rescored than there are: the rules' form.
+  EXPECT_EQ(finish(1, 1'000, kRowOrder), FinishForm::kSteps);
+  EXPECT_EQ(finish(1'000, 10, kRowOrder), FinishForm::kOneLaunch);
 }
 
 TEST(PassPlanTest, MultipliesWhenTheScansSampleIsTooSmallForTheAnswer) {
