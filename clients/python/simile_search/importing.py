@@ -31,8 +31,10 @@ ID_BYTES_MAX = 512  # of an id in metadata.jsonl
 LINE_BYTES_MAX = 65_536  # of a row in metadata.jsonl
 _LIST_IN_PAYLOAD_MAX = 32  # longer lists of numbers that are not chosen as vectors are left out
 _DIMENSIONS_IN_PAYLOAD_MAX = 64  # more columns that are dimensions are left out of the payload
-# Names of columns that identify a row, the likeliest first; then any name that ends with "id".
+# Names of columns that identify a row, the likeliest first. Then names whose last word is "id", and those of integers or texts that
+# end with it: movieid, but no column of acids.
 _ID_NAMES = ("id", "media_id", "item_id", "uuid", "guid", "key", "sku", "asin", "isbn", "isbn13", "slug", "code", "iso", "iso3")
+_ID_WORD = re.compile("(?:^|[^A-Za-z])[Ii][Dd]$|[a-z0-9]I[Dd]$")  # item_id, itemId
 _USER_NAMES = ("user_id", "userid", "user", "customer_id", "customerid", "reviewer_id", "reviewerid", "account_id")
 _VECTOR_NAMES = re.compile(r"vector|embedding|emb\b|_emb|\bvec\b|_vec|feature", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*?)[._-]?([0-9]+)\Z")
@@ -261,7 +263,7 @@ def _vectors_of(tables: list[Table], wanted: Sequence[str]) -> tuple[_Vectors, T
         for column in table.columns:
             if problem := _why_no_vectors(column):
                 raise ImportFailed(f"{table.file}: {column.name} holds no vectors: {problem}")
-    measured = [column.name for table in tables for column in _numbers_in(table) if not _is_id_name(column.name)]
+    measured = [column.name for table in tables for column in _numbers_in(table) if not _is_named_as_id(column)]
     raise ImportFailed(f"{tables[0].file} has no vectors: no column holds lists of numbers of one length. Name a file of vectors (.npy) too"
                        + (f", or columns of numbers: --vector {shlex.quote(','.join(measured))}" if len(measured) >= SHORTEST_VECTOR else ""))
 
@@ -306,9 +308,11 @@ def _joined(columns: list[Column], why: str) -> Column:
     return Column(name, np.stack(dimensions, axis=1), "vector", why)
 
 
-def _is_id_name(name: str) -> bool:
-    lowered = name.lower()
-    return lowered in _ID_NAMES or lowered.endswith("id")
+def _is_named_as_id(column: Column) -> bool:
+    lowered = column.name.lower()
+    if lowered in _ID_NAMES or _ID_WORD.search(column.name):
+        return True
+    return lowered.endswith("id") and column.kind in ("integer", "text")
 
 
 def _id_of(tables: list[Table], wanted: Optional[str], left_out: Sequence[Column]) -> tuple[Optional[Column], str, str]:
@@ -322,7 +326,7 @@ def _id_of(tables: list[Table], wanted: Optional[str], left_out: Sequence[Column
             raise ImportFailed(f"{table.file}: {wanted} cannot hold the ids: {problem}")
         return column, table.file, "asked for"
     candidates = [(table, column) for table in tables for column in table.columns
-                  if _is_id_name(column.name) and not any(column is other for other in left_out)]
+                  if _is_named_as_id(column) and not any(column is other for other in left_out)]
     order = {name: rank for rank, name in enumerate(_ID_NAMES)}
     candidates.sort(key=lambda each: order.get(each[1].name.lower(), len(order)))
     problems = []

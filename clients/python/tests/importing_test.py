@@ -99,6 +99,18 @@ class ImportTest(unittest.TestCase):
             importing.import_tables([bad], self.place / "other")
         self.assertEqual(self.chosen(importing.import_tables(bad, self.place / "other", id="-"))["-"], "ids are row numbers")
 
+    def test_a_name_that_only_ends_like_an_id_is_one_for_integers_and_texts(self):
+        table = self.write("wine.csv", "malic_acid,x_0,x_1\n1.71,0.1,0.2\n1.78,0.3,0.4\n")
+        report = importing.import_tables([table], self.folder)
+        self.assertEqual(self.chosen(report)["malic_acid"], "number")
+        self.assertNotIn("ids", self.chosen(report).values())
+        for name in ("movieid", "movie-id", "movieId", "ID"):
+            table = self.write("a.csv", f"{name},x_0,x_1\n7,0.1,0.2\n8,0.3,0.4\n")
+            self.assertEqual(self.chosen(importing.import_tables([table], self.place / name))[name], "ids")
+        table = self.write("b.csv", "wine_id,x_0,x_1\n1.5,0.1,0.2\n2.5,0.3,0.4\n")
+        with self.assertRaisesRegex(importing.ImportFailed, "wine_id: it holds number"):
+            importing.import_tables([table], self.place / "b")
+
     def test_arrays_tables_users_and_interactions_are_one_folder(self):
         rng = np.random.default_rng(5)
         np.save(self.place / "v.npy", rng.random((40, 8)))
