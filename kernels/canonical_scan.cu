@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads)
   const unsigned count = min(pass.hit_counts[query], pass.capacity);
   Key* const keys = pass.keys + first;
   Key* const scratch = reinterpret_cast<Key*>(pass.hits + first);
-  const Key* best = SelectBest(keys, scratch, count, wanted, run.data());
+  const Key* best = SelectBest<kKeysOfLane>(keys, scratch, count, wanted, run.data());
   const unsigned kept = min(count, wanted);
   const unsigned found = WriteAnswer(pass, query, best, kept, sum[0]);
   if (best != keys) {

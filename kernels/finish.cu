@@ -183,7 +183,7 @@ __device__ __forceinline__ Candidates Prune(const Pass& pass, unsigned query,
 // REQUIRES: a barrier since the rows were listed. Ends without a barrier.
 __device__ __forceinline__ void OrderByRow(const Pass& pass, unsigned query, unsigned listed,
                                            FinishShared& shared) {
-  constexpr unsigned kRowsOfThread = kRunKeys / kSelectThreads;
+  constexpr unsigned kRowsOfThread = kKeysOfLane;
   static_assert(kBins == kSelectThreads, "SumBefore needs a thread for each range");
   unsigned* const list = pass.kept_rows + static_cast<std::size_t>(query) * pass.capacity;
   unsigned shift = 0;  // of a row, to its range
@@ -270,12 +270,14 @@ __device__ __forceinline__ ProofFlag Certify(const Pass& pass, unsigned query, u
 }
 
 // Orders the keys and writes the answer with its proof. Overwrites the query's hits.
+//   kKeys  as SelectBest's
+template <unsigned kKeys>
 __device__ __forceinline__ void Conclude(const Pass& pass, unsigned query, unsigned kept,
                                          FinishShared& shared) {
   const unsigned wanted = pass.terms[query].wanted;
   const std::size_t first = static_cast<std::size_t>(query) * pass.capacity;
   Key* scratch = reinterpret_cast<Key*>(pass.hits + first);
-  const Key* best = SelectBest(pass.keys + first, scratch, kept, wanted, shared.run);
+  const Key* best = SelectBest<kKeys>(pass.keys + first, scratch, kept, wanted, shared.run);
   const unsigned count = min(kept, wanted);
   // WriteAnswer ends with a barrier: the answer is complete before its flag.
   const unsigned found = WriteAnswer(pass, query, best, count, shared.eligible);
@@ -303,11 +305,13 @@ __device__ __forceinline__ void FinishQuery(const Pass& pass, unsigned query,
     Rescore(pass, query, candidates.scored, candidates.listed, warp, warps);
     __syncthreads();
   }
-  Conclude(pass, query, candidates.listed, shared);
+  Conclude<1>(pass, query, candidates.listed, shared);
 }
 
 constexpr unsigned kThreads = kSelectThreads;
 constexpr unsigned kWarps = kThreads / 32;
+// Leaves 80 registers a thread, for eight keys and their places.
+constexpr unsigned kSortingBlocksAtOnce = 3;
 
 __device__ __forceinline__ FinishShared& Shared() {
   return *reinterpret_cast<FinishShared*>(DynamicShared());
@@ -346,9 +350,9 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
           parts * kWarps);
 }
 
-__global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
+__global__ void __launch_bounds__(kThreads, kSortingBlocksAtOnce)
     ConcludeKernel(const SIMILE_GRID_CONSTANT Pass pass) {
-  Conclude(pass, blockIdx.x, pass.candidates[blockIdx.x].listed, Shared());
+  Conclude<kKeysOfLane>(pass, blockIdx.x, pass.candidates[blockIdx.x].listed, Shared());
 }
 
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream) {

@@ -4,16 +4,17 @@
 #include "kernels/pass.h"
 #include "kernels/rank_keys.h"
 
-// The k greatest of a list of keys, in order, by one block of kSelectThreads. Up to kRunKeys keys
-// are a run: each warp sorts a part of it in registers (bitonic), and parts are merged in pairs in
-// shared memory. Keys are distinct, so a key's place is its own index plus its rank in the partner
-// part. Longer lists are several runs, merged likewise in global memory. Only the first k keys of a
-// part or run take part in the next merge.
+// The k greatest of a list of keys, in order, by one block of kSelectThreads. As many keys as its
+// threads hold in registers are a run: each warp sorts a part of it (bitonic), and parts are merged
+// in pairs in shared memory. Keys are distinct, so a key's place is its own index plus its rank in
+// the partner part. Longer lists are several runs, merged likewise in global memory. Only the first
+// k keys of a part or run take part in the next merge.
 
 namespace simile::kernels {
 
 inline constexpr unsigned kSelectThreads = 256;
-inline constexpr unsigned kRunKeys = 2048;
+inline constexpr unsigned kKeysOfLane = 8;  // of long lists
+inline constexpr unsigned kRunKeys = kSelectThreads * kKeysOfLane;
 
 // Sorts the keys of a warp, descending: those of lane 0, then those of lane 1, and so on. Loops
 // over lanes are not unrolled: the code of all steps would not stay in the instruction cache.
@@ -51,7 +52,7 @@ __device__ __forceinline__ void SortWarp(Key (&keys)[kKeys]) {
 
 // Sorts each part of 32 * kKeys keys. Ends with a barrier.
 //   keys  [length]
-//   run   [kRunKeys] in shared memory, the result
+//   run   [kSelectThreads * kKeys] in shared memory, the result
 // REQUIRES: length <= kSelectThreads * kKeys.
 template <unsigned kKeys>
 __device__ __forceinline__ void SortParts(const Key* keys, unsigned length, Key* run) {
@@ -118,7 +119,7 @@ __device__ __forceinline__ void FindPlaces(const Key* keys, unsigned first, unsi
 // REQUIRES: count <= kSelectThreads * kKeys, and a barrier since the parts were written.
 template <unsigned kKeys>
 __device__ __forceinline__ void MergeParts(Key* run, unsigned count, unsigned width, unsigned k) {
-  constexpr unsigned kAtOnce = kKeys < 4 ? kKeys : 4;  // eight need more than 64 registers
+  constexpr unsigned kAtOnce = kKeys < 2 ? kKeys : 2;  // more would not fit 80 registers
   Key keys[kKeys / kAtOnce][kAtOnce];
   unsigned places[kKeys / kAtOnce][kAtOnce];
 #pragma unroll
@@ -148,12 +149,13 @@ __device__ __forceinline__ void SortByParts(const Key* keys, unsigned length, un
   }
 }
 
-// The same for any length up to kRunKeys. Short lists are sorted by as many warps as possible.
+// The same; short lists are sorted by as many warps as possible.
+template <unsigned kKeys>
 __device__ __forceinline__ void SortRun(const Key* keys, unsigned length, unsigned k, Key* run) {
-  if (length <= kSelectThreads) {
-    SortByParts<1>(keys, length, k, run);
+  if (kKeys == 1 || length > kSelectThreads) {
+    SortByParts<kKeys>(keys, length, k, run);
   } else {
-    SortByParts<kRunKeys / kSelectThreads>(keys, length, k, run);
+    SortByParts<1>(keys, length, k, run);
   }
 }
 
@@ -171,17 +173,20 @@ __device__ __forceinline__ void MergeRuns(const Key* from, Key* to, unsigned cou
 
 // The k greatest of keys[0, count), in order: returns the array that begins with them, which is
 // run, keys or scratch. The other keys are lost.
+//   kKeys    in the registers of a thread: 1 for short lists, else kKeysOfLane
 //   scratch  as large as keys
-//   run      [kRunKeys] in shared memory
+//   run      [kSelectThreads * kKeys] in shared memory
 // REQUIRES: a block of kSelectThreads, and a barrier since the keys were written. Ends with a
 // barrier.
+template <unsigned kKeys>
 __device__ __forceinline__ Key* SelectBest(Key* keys, Key* scratch, unsigned count, unsigned k,
                                            Key* run) {
+  constexpr unsigned kRun = kSelectThreads * kKeys;
 #pragma unroll 1
-  for (unsigned base = 0; base < count; base += kRunKeys) {
-    const unsigned length = min(kRunKeys, count - base);
-    SortRun(keys + base, length, k, run);
-    if (count <= kRunKeys) return run;
+  for (unsigned base = 0; base < count; base += kRun) {
+    const unsigned length = min(kRun, count - base);
+    SortRun<kKeys>(keys + base, length, k, run);
+    if (count <= kRun) return run;
     for (unsigned i = threadIdx.x; i < min(length, k); i += kSelectThreads) {
       keys[base + i] = run[i];
     }
@@ -190,7 +195,7 @@ __device__ __forceinline__ Key* SelectBest(Key* keys, Key* scratch, unsigned cou
   Key* from = keys;
   Key* to = scratch;
 #pragma unroll 1
-  for (unsigned width = kRunKeys; width < count; width *= 2) {
+  for (unsigned width = kRun; width < count; width *= 2) {
     MergeRuns(from, to, count, width, k);
     Key* const merged = to;
     to = from;

@@ -88,7 +88,11 @@ class Answer:
         return self.hits(query)
 
     def __repr__(self) -> str:
-        return f"<Answer: {len(self):,} queries, {len(self.hit_scores):,} hits>"
+        text = f"{len(self):,} queries, {len(self.hit_scores):,} hits"
+        first, *others = dict.fromkeys([*self.notes, *(note for notes in self.query_notes for note in notes)]) or [""]
+        if first:
+            text += f"; note: {first}" + (f" (and {len(others):,} more)" if others else "")
+        return f"<Answer: {text}>"
 
     def __reduce__(self) -> Any:
         kinds = [type(response).DESCRIPTOR.name for response in self._responses]

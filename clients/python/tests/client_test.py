@@ -90,7 +90,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(answer.payload["genres"], [self.films[row]["genres"] for row in rows])
         titles = {film["media_id"]: film["title"] for film in self.films[:3]}
         self.assertEqual([hit.payload["title"] for hits in answer for hit in hits], [titles[hit.id] for hits in answer for hit in hits])
-        self.assertEqual(repr(answer), "<Answer: 2 queries, 6 hits>")
+        self.assertEqual(repr(answer), "<Answer: 2 queries, 6 hits; note: 3 hits, not 5: no other row is in options.allow_ids>")
         answer = self.collection.search(self.vectors[:2], k=5, score_threshold=0.999)
         self.assertEqual(answer.counts.tolist(), [1, 1])
         two = self.collection.similar(["toy-story-1995", "heat-1995"], k=3, filter='title = "Toy Story 2" OR title = "Heat"')
@@ -291,6 +291,11 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual("filter" in item.reasons, not passes[row], item)
                 self.assertEqual("rank" in item.reasons, item.rank > k, item)
                 self.assertEqual([clause.passes for clause in item.message.clauses], [passes[row]])
+
+    def test_shows_the_first_note(self):
+        self.assertEqual(repr(self.collection.similar("heat-1995", k=3)), "<Answer: 1 queries, 3 hits>")
+        mistyped = self.collection.similar(["heat-1995", "alien-1979"], filter='genres:"Dramma"')
+        self.assertRegex(repr(mistyped), r"<Answer: 2 queries, 0 hits; note: no row has genres .*did you mean .*>")
 
     def test_explains_each_kind_of_reason(self):
         def reasons(query, item, k=10, **options):

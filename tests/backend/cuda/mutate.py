@@ -78,7 +78,7 @@ OPERATORS = (
     ("end of the list", re.compile(r"min\(i \+ 1, (listed|count) - 1\)"), "i + 1"),
     ("end of the list", re.compile(r"if \(i >= listed\) continue;"), ""),
     ("end of the list", re.compile(r"min\(step\.first \+ step\.count, limit\)"), "step.first + step.count"),
-    ("end of the run", re.compile(r"min\(kRunKeys, count - base\)"), "kRunKeys"),
+    ("end of the run", re.compile(r"min\(kRun, count - base\)"), "kRun"),
     ("end of the run", re.compile(r"at < length \? keys\[at\] : 0"), "keys[at]"),
     ("end of the run", re.compile(r"if \(i >= count\) places\[j\] = kNoPlace;"), ""),
     ("end of the run", re.compile(r"places\[j\] >= k"), "false"),
