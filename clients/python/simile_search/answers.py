@@ -256,12 +256,22 @@ def _restored(kinds: list[str], responses: list[bytes], k: int) -> Answer:
 def _texts_of(column: Any) -> Array:
     offsets, utf8 = np.frombuffer(column.offsets, "<u4").astype(np.int64), column.utf8
     if len(offsets) > 1 and b"\0" not in utf8:  # one split of all texts takes less than half the time of a slice each
-        texts = np.insert(np.frombuffer(utf8, np.uint8), offsets[1:-1], 0).tobytes().decode().split("\0")
+        texts = _separated(np.frombuffer(utf8, np.uint8), offsets).tobytes().decode().split("\0")
     else:
         texts = [utf8[begin:end].decode() for begin, end in zip(offsets, offsets[1:])]
     array = np.empty(len(texts), object)
     array[:] = texts
     return array[np.frombuffer(column.places, "<u4")] if column.places else array
+
+
+def _separated(utf8: Array, offsets: Array) -> Array:
+    """The texts with a zero between each two."""
+    length = offsets[1]
+    if (np.diff(offsets) != length).any():
+        return np.insert(utf8, offsets[1:-1], 0)
+    padded = np.zeros((len(offsets) - 1, length + 1), np.uint8)  # texts of one length: a fifth of the time
+    padded[:, :length] = utf8.reshape(len(padded), length)
+    return padded.reshape(-1)[:-1]
 
 
 def _values_of(column: Any, count: int) -> list[Any]:
