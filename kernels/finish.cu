@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
   if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
 }
 
-// A block has a part of one query's list. Blocks start in the order of their x: where that is the
+// A block has a part of one query's list. Blocks start in the order of blockIdx.x. Where it is the
 // query, blocks that run at the same time have the same part of each list.
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass, bool in_row_order) {

@@ -13,7 +13,7 @@ struct BinPlace {
   unsigned rank;  // within the bin, from 1
 };
 
-// The sum of the lane's value and those of the lanes before it. For a whole warp.
+// The sum of the values of this lane and of all lanes before it. For a whole warp.
 __device__ __forceinline__ unsigned SumUpTo(unsigned value) {
 #pragma unroll
   for (unsigned step = 1; step < 32; step *= 2) {

@@ -4,11 +4,11 @@
 #include "kernels/pass.h"
 #include "kernels/rank_keys.h"
 
-// The k greatest of a list of keys, in order, by one block of kSelectThreads. As many keys as its
-// threads hold in registers are a run: each warp sorts a part of it (bitonic), and parts are merged
-// in pairs in shared memory. Keys are distinct, so a key's place is its own index plus its rank in
-// the partner part. Longer lists are several runs, merged likewise in global memory. Only the first
-// k keys of a part or run take part in the next merge.
+// The k greatest of a list of keys, in order, by one block of kSelectThreads. A run has as many
+// keys as the block's threads hold in registers. Each warp sorts a part of a run (bitonic), and
+// parts are merged in pairs in shared memory. Keys are distinct, so a key's place is its own index
+// plus its rank in the partner part. Longer lists are several runs, merged likewise in global
+// memory. Only the first k keys of a part or run take part in the next merge.
 
 namespace simile::kernels {
 
@@ -16,7 +16,7 @@ inline constexpr unsigned kSelectThreads = 256;
 inline constexpr unsigned kKeysOfLane = 8;  // of long lists
 inline constexpr unsigned kRunKeys = kSelectThreads * kKeysOfLane;
 
-// Sorts the keys of a warp, descending: those of lane 0, then those of lane 1, and so on. Loops
+// Sorts the keys of a warp, descending: lane 0 gets the greatest kKeys, lane 1 the next. Loops
 // over lanes are not unrolled: the code of all steps would not stay in the instruction cache.
 //   keys  [kKeys] of each lane
 // REQUIRES: all lanes call it.
@@ -74,11 +74,11 @@ __device__ __forceinline__ void SortParts(const Key* keys, unsigned length, Key*
 inline constexpr unsigned kNoPlace = ~0U;
 
 // Where keys belong once neighbouring parts of `width` keys are merged.
-//   keys    [count] parts of which the first k keys are in order, descending
-//   first   index of the first of kKeys keys; the others follow in steps of kSelectThreads
+//   keys    [count], in parts; the first k keys of each part are in order, descending
+//   first   index of the first of kKeys keys, which lie kSelectThreads apart
 //   width   a power of two
-//   mine    these keys
-//   places  their places; kNoPlace: not among the first k keys of the merged part, or no key
+//   mine    the keys at first, first + kSelectThreads, ...
+//   places  of the keys; kNoPlace: not among the first k keys of the merged part, or no key
 // The searches of all keys go step by step together, so that their loads are in flight together.
 template <unsigned kKeys>
 __device__ __forceinline__ void FindPlaces(const Key* keys, unsigned first, unsigned count,
@@ -149,7 +149,7 @@ __device__ __forceinline__ void SortByParts(const Key* keys, unsigned length, un
   }
 }
 
-// The same; short lists are sorted by as many warps as possible.
+// Does the work of SortByParts. Sorts a short list with one key a lane, so that more warps sort.
 template <unsigned kKeys>
 __device__ __forceinline__ void SortRun(const Key* keys, unsigned length, unsigned k, Key* run) {
   if (kKeys == 1 || length > kSelectThreads) {

@@ -15,11 +15,11 @@ namespace simile::backend {
 enum class FinishForm : std::uint8_t {
   kOneLaunch,        // a block for each query
   kSteps,            // many blocks share the canonical scores of one query
-  kStepsInRowOrder,  // the same, and the queries read the rows in one order
+  kStepsInRowOrder,  // like kSteps; the scores of all queries start with the first rows
 };
 inline constexpr std::array kFinishForms{FinishForm::kOneLaunch, FinishForm::kSteps,
                                          FinishForm::kStepsInRowOrder};
-// As `simile tune` and the tuning file have it.
+// The name of the form in `simile tune` and in the tuning file.
 constexpr std::string_view FinishText(FinishForm form) {
   switch (form) {
     case FinishForm::kOneLaunch:

@@ -30,7 +30,7 @@ class NameDistance {
 
 // Finds the name that a mistyped one was probably meant to be. A number with more or fewer leading
 // zeros ("000677" for "677") comes first, then the name at the smallest distance, at most a third
-// of the longer name. Where no name is that near, it is the shortest one that begins with the
+// of the longer name. Where no name is that near, it is the shortest name that begins with the
 // mistyped name ("toy-story-1995" for "toy-story"), if that has three characters or more. The first
 // considered wins a tie. Borrows the names until the search is over.
 class NearestSearch {
@@ -44,7 +44,7 @@ class NearestSearch {
   // Errors: work's, before it looks.
   absl::Status ConsiderText(std::string_view text, LongWork& work);
   static constexpr std::size_t kTextBytesMax = 128;
-  // Measures no distance, for lists that are too long for that. Cost: O(length of wanted).
+  // Measures no distance, for lists that are too long for that. Cost: O(length of the name).
   void ConsiderContinuation(std::string_view name);
   // Empty when no name came near.
   std::string_view found() const;

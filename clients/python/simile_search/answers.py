@@ -265,7 +265,7 @@ def _texts_of(column: Any) -> Array:
 
 
 def _separated(utf8: Array, offsets: Array) -> Array:
-    """The texts with a zero between each two."""
+    """The bytes of all texts, with a zero byte between two texts."""
     length = offsets[1]
     if (np.diff(offsets) != length).any():
         return np.insert(utf8, offsets[1:-1], 0)

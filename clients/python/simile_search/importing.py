@@ -31,8 +31,8 @@ ID_BYTES_MAX = 512  # of an id in metadata.jsonl
 LINE_BYTES_MAX = 65_536  # of a row in metadata.jsonl
 _LIST_IN_PAYLOAD_MAX = 32  # longer lists of numbers that are not chosen as vectors are left out
 _DIMENSIONS_IN_PAYLOAD_MAX = 64  # more columns that are dimensions are left out of the payload
-# Names of columns that identify a row, the likeliest first. Then names whose last word is "id", and those of integers or texts that
-# end with it: movieid, but no column of acids.
+# Names of columns that identify a row, the likeliest first. Other names count if their last word is "id". A name that only ends with
+# "id" counts if its column holds integers or texts: movieid, but not malic_acid.
 _ID_NAMES = ("id", "media_id", "item_id", "uuid", "guid", "key", "sku", "asin", "isbn", "isbn13", "slug", "code", "iso", "iso3")
 _ID_WORD = re.compile("(?:^|[^A-Za-z])[Ii][Dd]$|[a-z0-9]I[Dd]$")  # item_id, itemId
 _USER_NAMES = ("user_id", "userid", "user", "customer_id", "customerid", "reviewer_id", "reviewerid", "account_id")

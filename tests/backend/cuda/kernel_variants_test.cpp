@@ -64,8 +64,8 @@ class VariantBench {
   }
   const SegmentSize& size() const { return resident_.size(); }
 
-  // Whether the last pass had the candidates of every query in the order of 256 ranges of rows, as
-  // far as they are ordered.
+  // Whether the first kOrderedMax candidates of each query of the last pass were in the order of
+  // 256 ranges of rows.
   bool ScoresInRowOrder(const PassPlan& plan) const {
     constexpr std::size_t kOrderedMax = 2'048;
     std::vector<unsigned> rows(plan.capacity);
