@@ -29,6 +29,7 @@ LICENSES = {
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "glibc": "LGPL-2.1-or-later",
     "grpc": "Apache-2.0",
+    "nghttp2": "MIT",
     "nlohmann-json3": "MIT",
     "openssl": "Apache-2.0",
     "prometheus-cpp": "MIT",

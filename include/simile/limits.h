@@ -55,18 +55,22 @@ struct Limits {
   // Connections
   std::uint32_t connections_max = 1'024;
   std::uint32_t connections_per_peer_max = 64;
+  std::uint32_t half_open_connections_max = 256;  // that have not spoken HTTP/2 yet
   std::uint32_t ipv6_peer_bits = 64;  // addresses that share so many first bits are one peer
   std::uint32_t streams_per_connection_max = 100;
-  // Of requests that an address has begun to send, where connections are guarded.
+  // Of requests that an address has begun to send, or that wait for their handlers.
   std::uint64_t unfinished_bytes_per_peer_max = 128U << 20;
+  std::uint64_t session_bytes_max = 4U << 20;  // of HTTP/2's state, of a connection
+  // Of an address, in the long run; the first may be twice as many, and each answer allows one.
+  std::uint32_t resets_per_second_max = 1'000;
+  // Of an address, in the long run; the first may be ten times as many.
+  std::uint32_t empty_frames_per_second_max = 100;
   std::chrono::milliseconds handshake_timeout{5'000};
   std::chrono::milliseconds keepalive_time{20'000};
   std::chrono::milliseconds keepalive_timeout{10'000};
-  std::chrono::milliseconds ping_interval_min{10'000};
   std::chrono::milliseconds connection_idle_max{300'000};
   std::chrono::milliseconds connection_age_max{0};  // 0: a connection may get as old as it likes
   std::chrono::milliseconds connection_age_grace{30'000};  // for calls of one that is too old
-  std::uint64_t network_bytes_max = 256U << 20;  // of gRPC, requests being received included
 
   // Time
   std::chrono::milliseconds search_deadline_default{2'000};

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "backend/registry.h"
-#include "net/frame_guard_when.h"
 #include "net/tls_files.h"
 #include "observe/log.h"
 #include "simile/limits.h"
@@ -43,7 +43,7 @@ struct Config {
   // Exists while every configured collection serves (readiness.h); empty: none.
   std::filesystem::path ready_file;
   bool die_with_parent = false;  // drain when the process that started this one ends
-  net::FrameGuardWhen frame_guard = net::FrameGuardWhen::kAuto;
+  std::size_t io_threads = 0;    // that carry connections; 0: by the processors
   bool reflection = false;
   bool admin_allowed = false;  // whether clients may GetStats and Diagnose
 

@@ -201,6 +201,11 @@ absl::Status UnknownSetting(std::string_view name, const std::vector<std::string
         "{} is called {} since {} (from {})", name,
         is_variable ? VariableOf(renamed.key) : std::string(renamed.key), renamed.since, origin));
   }
+  for (const EndedSetting& ended : EndedSettings()) {
+    if (name != ended.key && name != VariableOf(ended.key)) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("{} is no setting any more: {} (from {})", name, ended.instead, origin));
+  }
   const std::string offer = base::DidYouMean(NearSetting(name, known));
   return absl::InvalidArgumentError(
       fmt::format("no setting \"{}\" (from {}){}", name, origin,

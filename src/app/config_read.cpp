@@ -161,8 +161,6 @@ std::string WhyBudgetTooSmall(const Limits& limits) {
     std::string_view why;
   };
   const Budget budgets[] = {
-      {"limits.network_bytes_max", limits.network_bytes_max, 2,
-       "so large a request could not be received"},
       {"limits.unfinished_bytes_per_peer_max", limits.unfinished_bytes_per_peer_max, 2,
        "so large a request could not be received"},
       {"limits.queue_bytes_max", limits.queue_bytes_max, 1,

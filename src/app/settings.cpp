@@ -14,7 +14,6 @@ using backend::GpuOptions;
 using backend::Preference;
 using backend::RegistryOptions;
 using backend::WhenFull;
-using net::FrameGuardWhen;
 
 constexpr std::uint64_t kKiB = 1U << 10;
 constexpr std::uint64_t kMiB = 1U << 20;
@@ -36,13 +35,10 @@ std::vector<Setting> MakeSettings() {
       Switch({"server.die_with_parent", "--die-with-parent", "",
               "Stop as on SIGTERM when the process that started the server ends."},
              "true", &Config::die_with_parent),
-      Choice({"server.frame_guard", "", "",
-              "Whether connections are cut whose peers flood the server with HTTP/2 frames or "
-              "unfinished requests: auto does so unless server.listen is a loopback address."},
-             Values<FrameGuardWhen>{{"auto", FrameGuardWhen::kAuto},
-                                    {"on", FrameGuardWhen::kOn},
-                                    {"off", FrameGuardWhen::kOff}},
-             &Config::frame_guard),
+      WholeNumber({"server.io_threads", "", "threads",
+                   "Threads that carry the connections; 0 is one for up to 3 processors, else a "
+                   "quarter of them, at most 8."},
+                  0, 64, &Config::io_threads),
       Switch({"server.reflection", "--reflection", "",
               "Describe the services to anyone who asks (gRPC server reflection)."},
              "true", &Config::reflection),
@@ -243,10 +239,26 @@ std::vector<Setting> MakeSettings() {
       WholeNumber(
           {"limits.streams_per_connection_max", "", "calls", "Calls one connection may have open."},
           1, 65'536, &Limits::streams_per_connection_max),
-      WholeNumber({"limits.unfinished_bytes_per_peer_max", "", "bytes",
-                   "What the requests may take that one address has begun to send, where "
-                   "server.frame_guard applies; beyond it calls get RESOURCE_EXHAUSTED."},
-                  kMiB, 65'536 * kMiB, &Limits::unfinished_bytes_per_peer_max),
+      WholeNumber(
+          {"limits.unfinished_bytes_per_peer_max", "", "bytes",
+           "Bytes of the requests that one address has begun to send. Further requests wait; one "
+           "fails with RESOURCE_EXHAUSTED once those that wait have received half as many."},
+          kMiB, 65'536 * kMiB, &Limits::unfinished_bytes_per_peer_max),
+      WholeNumber({"limits.half_open_connections_max", "", "connections",
+                   "Connections that have not spoken HTTP/2 yet; more are closed as they arrive."},
+                  1, 65'536, &Limits::half_open_connections_max),
+      WholeNumber({"limits.session_bytes_max", "", "bytes",
+                   "Memory of HTTP/2's state that one connection may make the server hold; beyond "
+                   "it the connection is cut."},
+                  256 * kKiB, 1'024 * kMiB, &Limits::session_bytes_max),
+      WholeNumber({"limits.resets_per_second_max", "", "resets a second",
+                   "Calls that one address may begin and reset without an answer, twice as many at "
+                   "first; beyond it the connection is cut."},
+                  1, 1'000'000, &Limits::resets_per_second_max),
+      WholeNumber({"limits.empty_frames_per_second_max", "", "frames a second",
+                   "Empty DATA frames that one address may send, ten times as many at first; "
+                   "beyond it the connection is cut."},
+                  1, 1'000'000, &Limits::empty_frames_per_second_max),
       WholeNumber({"limits.handshake_timeout", "", "ms",
                    "How long a new connection may take to speak HTTP/2."},
                   100, 600'000, &Limits::handshake_timeout),
@@ -256,12 +268,11 @@ std::vector<Setting> MakeSettings() {
       WholeNumber(
           {"limits.keepalive_timeout", "", "ms",
            "A connection that does not answer the ping, or takes nothing of what it is sent, "
-           "for this long is closed. gRPC's own clients may take 5 s to answer while they make no "
+           "for this long is closed. A request of which nothing arrives for so long fails when "
+           "others "
+           "wait for its space. gRPC's own clients may take 5 s to answer while they make no "
            "call."},
           1'000, 600'000, &Limits::keepalive_timeout),
-      WholeNumber(
-          {"limits.ping_interval_min", "", "ms", "Clients that ping more often are disconnected."},
-          0, 600'000, &Limits::ping_interval_min),
       WholeNumber({"limits.connection_idle_max", "", "ms",
                    "A connection without calls for this long is closed."},
                   1'000, kDayMs, &Limits::connection_idle_max),
@@ -273,10 +284,6 @@ std::vector<Setting> MakeSettings() {
       WholeNumber({"limits.connection_age_grace", "", "ms",
                    "How long calls of a connection that is too old may still take."},
                   0, kDayMs, &Limits::connection_age_grace),
-      WholeNumber({"limits.network_bytes_max", "", "bytes",
-                   "Memory of gRPC, requests being received included; beyond it connections are "
-                   "slowed down and closed."},
-                  64 * kMiB, 65'536 * kMiB, &Limits::network_bytes_max),
       WholeNumber({"limits.unsent_bytes_max", "", "bytes",
                    "Memory of replies that are made and not yet sent; beyond it calls get "
                    "RESOURCE_EXHAUSTED."},
@@ -330,6 +337,17 @@ std::string VariableOf(std::string_view key) {
 std::span<const RenamedSetting> RenamedSettings() {
   static constexpr RenamedSetting kRenamed[] = {{"backend.nibbles", "backend.int4", "0.1"}};
   return kRenamed;
+}
+
+std::span<const EndedSetting> EndedSettings() {
+  static constexpr EndedSetting kEnded[] = {
+      {"server.frame_guard", "connections are always guarded, by bounds that need no setting"},
+      {"limits.ping_interval_min", "clients may send 100 PING frames a second"},
+      {"limits.network_bytes_max",
+       "limits.unfinished_bytes_per_peer_max bounds requests that are being received, "
+       "limits.unsent_bytes_max replies, and limits.session_bytes_max the rest of a connection"},
+  };
+  return kEnded;
 }
 
 const std::vector<Setting>& Settings() {

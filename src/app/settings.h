@@ -61,6 +61,13 @@ struct RenamedSetting {
 };
 std::span<const RenamedSetting> RenamedSettings();
 
+// A setting that is refused with what took its place.
+struct EndedSetting {
+  std::string_view key;
+  std::string_view instead;  // a sentence's end: "connections are always guarded"
+};
+std::span<const EndedSetting> EndedSettings();
+
 // A name that other servers of this kind use for one of our settings, in the file or environment.
 struct FamiliarName {
   std::string name;  // "USE_GPU"

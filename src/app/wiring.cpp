@@ -92,6 +92,14 @@ void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
 // so a few are enough on any machine.
 unsigned CompleterCount() { return std::clamp(base::UsableCpuCount() / 4, 1U, 4U); }
 
+// A loop carries the calls of several processors that search.
+std::size_t IoThreads(std::size_t configured) {
+  constexpr unsigned kMost = 8;
+  if (configured > 0) return configured;
+  const unsigned cpus = base::UsableCpuCount();
+  return cpus <= 3 ? 1 : std::clamp(cpus / 4, 1U, kMost);
+}
+
 IdleMemory::Reading ReadProcess(const Clock& clock) {
   const observe::ProcessStat stat = observe::ReadProcessStat().value_or(observe::ProcessStat());
   return {clock.Now(), std::chrono::duration_cast<Clock::Duration>(observe::CpuTime(stat)),
@@ -214,7 +222,7 @@ App::App(std::unique_ptr<BaseServices> base, backend::Chosen chosen, std::shared
       access_reload_(config_.access_file, tls_, access_, clock_, log_, base_->audit),
       services_({clock_, log_, base_->failure_lines, base_->audit, metrics_, store_, executor_,
                  changes_, serving_backend_, admin_, health_, config_.limits, access_,
-                 config_.log_requests}) {
+                 config_.log_requests, config_.reflection}) {
   metrics_.SetQueueCapacity(config_.limits.queue_queries_max);
   metrics_.SetGpuRequested(config_.backend.preference != backend::Preference::kCpu);
   metrics_.SetBackendActive(backend_->info().name);
@@ -245,10 +253,9 @@ absl::Status App::Start() {
                                  {" for metrics", "--metrics-listen", "--metrics-port"});
   }
   const absl::Status metrics_bound = metrics_socket ? metrics_socket->status() : absl::OkStatus();
-  const std::vector<net::QueuedService*> services = services_.services();
-  auto server = net::Server::Start({config_.listen, config_.port, config_.reflection, tls_,
-                                    [this] { return executor_.RunHere(); }, config_.frame_guard},
-                                   config_.limits, {services, clock_, metrics_, log_});
+  auto server = net::Server::Start({config_.listen, config_.port, IoThreads(config_.io_threads),
+                                    tls_, [this] { return executor_.RunHere(); }},
+                                   config_.limits, {services_.methods(), clock_, metrics_, log_});
   if (!server.ok() && !metrics_bound.ok()) {
     return base::WithMessage(server.status(),
                              fmt::format("{}; also {}", std::string(server.status().message()),

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <nghttp2/nghttp2.h>
 #include <openssl/crypto.h>
 #include <utf8proc.h>
 #include <nlohmann/json.hpp>
@@ -64,6 +65,7 @@ struct KnownLibrary {
 constexpr KnownLibrary kLibraries[] = {
     {"gRPC", "libgrpc++. libgrpc libgpr. libupb. libaddress_sorting.",
      [] { return grpc::Version(); }},
+    {"nghttp2", "libnghttp2.", [] { return std::string(nghttp2_version(0)->version_str); }},
     {"OpenSSL", "libssl. libcrypto.",
      [] { return std::string(OpenSSL_version(OPENSSL_VERSION_STRING)); }},
     {"protobuf", "libprotobuf."},

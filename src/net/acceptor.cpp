@@ -49,11 +49,34 @@ void Reset(base::FileDescriptor connection, std::string_view status, std::string
   static_cast<void>(setsockopt(connection.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now));
 }
 
+// How many connections there may be, and by which setting.
+std::string TextOf(Admission admission, const ConnectionTable::Options& options) {
+  switch (admission) {
+    case Admission::kPeerFull:
+      return fmt::format("{} from one address (limits.connections_per_peer_max)",
+                         base::Grouped(options.per_peer_max));
+    case Admission::kHalfOpenFull:
+      return fmt::format("{} that have not spoken HTTP/2 yet (limits.half_open_connections_max)",
+                         base::Grouped(options.half_open_max));
+    default:
+      return fmt::format("{} (limits.connections_max)", base::Grouped(options.connections_max));
+  }
+}
+
 std::string AddressOf(const sockaddr_storage& peer) {
   std::array<char, NI_MAXHOST> host{};
   const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&peer), sizeof peer, host.data(),
                                  host.size(), nullptr, 0, NI_NUMERICHOST);
   return failed == 0 ? host.data() : "";
+}
+
+std::string AddressText(const sockaddr_storage& peer) {
+  const bool is_v6 = peer.ss_family == AF_INET6;
+  const in_port_t port = is_v6 ? reinterpret_cast<const sockaddr_in6&>(peer).sin6_port
+                               : reinterpret_cast<const sockaddr_in&>(peer).sin_port;
+  const std::string host = AddressOf(peer);
+  return is_v6 ? fmt::format("ipv6:[{}]:{}", host, ntohs(port))
+               : fmt::format("ipv4:{}:{}", host, ntohs(port));
 }
 
 base::FileDescriptor AcceptFrom(int listener, sockaddr_storage& peer) {
@@ -64,17 +87,17 @@ base::FileDescriptor AcceptFrom(int listener, sockaddr_storage& peer) {
 
 }  // namespace
 
-Acceptor::Acceptor(ListenSocket socket, Options options, HandOver hand_over, const Clock& clock,
-                   observe::Metrics& metrics, const observe::Logger& log)
+Acceptor::Acceptor(ListenSocket socket, Options options, ConnectionTable& table, HandOver hand_over,
+                   const Clock& clock, observe::Metrics& metrics, const observe::Logger& log)
     : socket_(std::move(socket)),
       options_(options),
+      table_(table),
       hand_over_(std::move(hand_over)),
       clock_(clock),
       metrics_(metrics),
       log_(log),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      spare_(OpenSpare()),
-      table_(options.connections_max, options.per_peer_max, clock) {}
+      spare_(OpenSpare()) {}
 
 Acceptor::~Acceptor() { Stop(); }
 
@@ -90,26 +113,15 @@ void Acceptor::Stop() {
   socket_.fd.Close();
 }
 
-std::size_t Acceptor::CountOpen() {
-  const std::lock_guard lock(table_mutex_);
-  return table_.CountOpen();
-}
-
 void Acceptor::Loop() {
   base::NameThread("simile-accept");
   Step step = Step::kWait;
   while (true) {
-    pollfd watched[] = {{stop_event_.get(), POLLIN, 0},
-                        {table_.peer_closes_fd(), POLLIN, 0},
-                        {socket_.fd.get(), POLLIN, 0}};
+    pollfd watched[] = {{stop_event_.get(), POLLIN, 0}, {socket_.fd.get(), POLLIN, 0}};
     const bool backing_off = step == Step::kBackOff;
-    poll(watched, backing_off ? 2 : 3, backing_off ? kBackOffMs : -1);
+    poll(watched, backing_off ? 1 : 2, backing_off ? kBackOffMs : -1);
     if (watched[0].revents != 0) return;
     try {
-      if (watched[1].revents != 0) {
-        const std::lock_guard lock(table_mutex_);
-        table_.LearnOfClosedPeers();
-      }
       do {
         step = AcceptOne();
       } while (step == Step::kAgain);
@@ -150,39 +162,33 @@ Acceptor::Step Acceptor::AcceptOne() {
 }
 
 void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& peer) {
-  Admission admission = Admission::kFull;
-  const PeerKey key = PeerKey::Of(peer, options_.ipv6_peer_bits);
-  {
-    const std::lock_guard lock(table_mutex_);
-    admission = table_.Admit(connection.get(), key);
-  }
+  Accepted accepted;
+  accepted.peer = PeerKey::Of(peer, options_.ipv6_peer_bits);
+  const Admission admission = table_.Admit(accepted.peer, accepted.place);
   if (admission != Admission::kAdmitted) return Refuse(std::move(connection), peer, admission);
   // An answer is one small write: waiting to fill a packet would delay it.
   const int no_delay = 1;
   static_cast<void>(
       setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay));
-  // Bounds what waits in the kernel for a peer that does not read. gRPC may also lose it when it
-  // closes the connection.
+  // Bounds what waits in the kernel for a peer that does not read.
   constexpr int kUnsentBytesMax = 128 << 10;
   static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytesMax,
                                sizeof kUnsentBytesMax));
-  // gRPC's own watch over a connection waits behind a write that is stuck.
   const auto untaken_max_ms = static_cast<unsigned>(options_.untaken_max.count());
   static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_max_ms,
                                sizeof untaken_max_ms));
-  hand_over_(connection.Release(), key);
+  accepted.address = AddressText(peer);
+  accepted.fd = std::move(connection);
+  hand_over_(std::move(accepted));
 }
 
 void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& peer,
                       Admission admission) {
-  const bool is_full = admission == Admission::kFull;
-  metrics_.CountRejected(is_full ? observe::Rejection::kConnections
-                                 : observe::Rejection::kConnectionsPerPeer);
-  const std::string most =
-      is_full ? fmt::format("{} (limits.connections_max)", base::Grouped(options_.connections_max))
-              : fmt::format("{} from one address (limits.connections_per_peer_max)",
-                            base::Grouped(options_.per_peer_max));
-  Reset(std::move(connection), is_full ? "503 Service Unavailable" : "429 Too Many Requests",
+  const bool is_of_peer = admission == Admission::kPeerFull;
+  metrics_.CountRejected(is_of_peer ? observe::Rejection::kConnectionsPerPeer
+                                    : observe::Rejection::kConnections);
+  const std::string most = TextOf(admission, table_.options());
+  Reset(std::move(connection), is_of_peer ? "429 Too Many Requests" : "503 Service Unavailable",
         fmt::format("too many connections: this server holds at most {}", most));
   const Clock::TimePoint now = clock_.Now();
   if (now < next_refusal_log_) {

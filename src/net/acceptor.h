@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
+#include <string>
 #include <thread>
 
 #include "base/file_descriptor.h"
@@ -16,33 +16,34 @@
 
 namespace simile::net {
 
-// Accepts connections for gRPC, which has no limit on them, on a thread of its own: hands over at
-// most connections_max connections, at most per_peer_max of one address, and resets the others at
-// once. When file descriptors run out, it closes a spare one to accept and reset the newcomer;
-// otherwise the connection would stay in the backlog and the loop would spin.
+// Accepts connections on a thread of its own: hands over those that a table admits, and resets the
+// others at once. When file descriptors run out, it closes a spare one to accept and reset the
+// newcomer; otherwise the connection would stay in the backlog and the loop would spin.
 class Acceptor {
  public:
   struct Options {
-    std::size_t connections_max = 1'024;
-    std::size_t per_peer_max = 64;
     unsigned ipv6_peer_bits = 64;  // Limits::ipv6_peer_bits
     // A peer that takes nothing of what it is sent for so long is disconnected.
     std::chrono::milliseconds untaken_max{10'000};
   };
-  // Takes over a connected, non-blocking socket.
-  using HandOver = std::function<void(int fd, const PeerKey& peer)>;
+  // A connected, non-blocking socket.
+  struct Accepted {
+    base::FileDescriptor fd;
+    PeerKey peer;
+    std::string address;  // as gRPC writes it: "ipv4:10.0.0.7:51234", "ipv6:[2001:db8::7]:80"
+    ConnectionTable::Place place;
+  };
+  using HandOver = std::function<void(Accepted accepted)>;  // may throw bad_alloc
 
-  // clock, metrics and log are borrowed for the acceptor's life.
-  Acceptor(ListenSocket socket, Options options, HandOver hand_over, const Clock& clock,
-           observe::Metrics& metrics, const observe::Logger& log);
+  // table, clock, metrics and log are borrowed for the acceptor's life.
+  Acceptor(ListenSocket socket, Options options, ConnectionTable& table, HandOver hand_over,
+           const Clock& clock, observe::Metrics& metrics, const observe::Logger& log);
   ~Acceptor();  // stops as Stop()
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
   // Starts the accept loop. Called once.
   void Start();
-  // Connections open now: see ConnectionTable::CountOpen.
-  std::size_t CountOpen();
   // Closes the listening socket; connections handed over stay. Idempotent.
   void Stop();
 
@@ -59,14 +60,13 @@ class Acceptor {
 
   ListenSocket socket_;
   const Options options_;
+  ConnectionTable& table_;
   const HandOver hand_over_;
   const Clock& clock_;
   observe::Metrics& metrics_;
   const observe::Logger& log_;
   base::FileDescriptor stop_event_;
   base::FileDescriptor spare_;
-  std::mutex table_mutex_;  // guards table_
-  ConnectionTable table_;
   // Of the loop's thread.
   bool was_shedding_ = false;  // logs once until a connection is accepted again
   Clock::TimePoint next_refusal_log_;

@@ -1,82 +1,73 @@
 #pragma once
 
-#include <sys/socket.h>
-
-#include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <string_view>
+#include <mutex>
+#include <utility>
 
-#include "base/file_descriptor.h"
 #include "net/peer_key.h"
-#include "simile/clock.h"
 
 namespace simile::net {
 
-enum class Admission : std::uint8_t { kAdmitted, kFull, kPeerFull };
+enum class Admission : std::uint8_t { kAdmitted, kFull, kPeerFull, kHalfOpenFull };
 
-// Counts the open connections, in all and by peer. gRPC owns the descriptors and reports no close,
-// so each entry keeps the identity of its socket (the inode number, which the kernel does not soon
-// reuse): a connection is open while fstat still finds that socket behind the descriptor. The
-// kernel tells which peers have closed theirs, and those are looked at first. As gRPC may also
-// close a connection, which nothing tells, each refusal looks at a few others, and one a second at
-// all. So an attempt costs a few system calls however many connections there are. Not thread-safe.
+// Counts the open connections: in all, by peer, and those that have not spoken HTTP/2 yet. Safe to
+// use from any thread.
 class ConnectionTable {
  public:
-  // clock  borrowed
-  ConnectionTable(std::size_t connections_max, std::size_t per_peer_max, const Clock& clock);
+  struct Options {
+    std::size_t connections_max = 1'024;
+    std::size_t per_peer_max = 64;
+    std::size_t half_open_max = 256;
+  };
 
-  // Counts an accepted connection, unless that would exceed a limit. May throw bad_alloc; then it
-  // is not counted.
-  Admission Admit(int fd, const PeerKey& peer);
-  // Readable while LearnOfClosedPeers has something to learn. That should be soon, since the kernel
-  // forgets it when gRPC closes the connection too.
-  int peer_closes_fd() const { return peer_closes_.get(); }
-  void LearnOfClosedPeers();
-  // Connections open now, but for those that gRPC closed within the last second.
-  std::size_t CountOpen();
-  // How often a descriptor was looked at, since the start.
-  std::uint64_t looks() const { return looks_; }
+  // A connection is counted as long as this exists. The table must outlive it.
+  class Place {
+   public:
+    Place() = default;
+    Place(Place&& other) noexcept
+        : table_(std::exchange(other.table_, nullptr)),
+          peer_(other.peer_),
+          is_half_open_(other.is_half_open_) {}
+    Place& operator=(Place&& other) noexcept {
+      std::swap(table_, other.table_);
+      std::swap(peer_, other.peer_);
+      std::swap(is_half_open_, other.is_half_open_);
+      return *this;
+    }
+    ~Place() {
+      if (table_ != nullptr) table_->Leave(peer_, is_half_open_);
+    }
+    // The peer has spoken HTTP/2.
+    void Open() {
+      if (table_ != nullptr && std::exchange(is_half_open_, false)) table_->Open();
+    }
+
+   private:
+    friend class ConnectionTable;
+    ConnectionTable* table_ = nullptr;
+    PeerKey peer_;
+    bool is_half_open_ = true;
+  };
+
+  explicit ConnectionTable(const Options& options) : options_(options) {}
+
+  // Counts a connection, unless that would exceed a limit. May throw bad_alloc; then it is not
+  // counted.
+  Admission Admit(const PeerKey& peer, Place& place);
+  std::size_t CountOpen() const;
+  const Options& options() const { return options_; }
 
  private:
-  struct Connection {
-    std::uint64_t socket_identity = 0;
-    PeerKey peer;
-  };
-  using Connections = std::map<int, Connection>;  // by descriptor
-  // A connection whose peer has closed it; gRPC will.
-  struct Closing {
-    int fd = -1;
-    std::uint64_t socket_identity = 0;
-  };
+  void Open();
+  void Leave(const PeerKey& peer, bool is_half_open);
 
-  bool IsFull(const PeerKey& peer) const;
-  std::size_t PeerCount(const PeerKey& peer) const;
-  // Forgets those whose peers have closed them, and gRPC then too.
-  void ForgetClosed();
-  // Forgets those of the others that are found to have closed.
-  void LookAtOthers();
-  void LookAtSome();
-  void LookAtAll();
-  // Forgets the connection unless it is open. Returns the next one.
-  Connections::iterator Look(Connections::iterator connection);
-  void Forget(Connections::iterator connection);
-
-  const std::size_t connections_max_;
-  const std::size_t per_peer_max_;
-  const Clock& clock_;
-  // Of all open connections: reports each once when its peer closes it. A descriptor leaves it by
-  // being closed.
-  const base::FileDescriptor peer_closes_;
-  Connections open_;
+  const Options options_;
+  mutable std::mutex mutex_;  // guards the members below
+  std::size_t open_ = 0;
+  std::size_t half_open_ = 0;
   std::map<PeerKey, std::size_t> by_peer_;
-  std::deque<Closing> closing_;
-  int next_look_ = 0;  // the descriptor from which LookAtSome goes on
-  Clock::TimePoint next_look_at_all_;
-  std::uint64_t looks_ = 0;
 };
 
 }  // namespace simile::net

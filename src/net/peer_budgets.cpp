@@ -5,54 +5,104 @@
 namespace simile::net {
 namespace {
 
-// A stream that is begun and reset keeps about 20 KB in gRPC until its call has ended there, so a
-// peer may leave some 40 MB of them; the server ends several thousand such calls a second. Clients
-// whose deadlines pass reset their calls, too.
-constexpr Pace kResets{2'000, 1'000};
-
 constexpr std::size_t kFirstSweep = 1'024;
 
 }  // namespace
 
-PeerBudget::PeerBudget(std::uint64_t unfinished_bytes_max, const Clock& clock)
-    : unfinished_bytes_max_(unfinished_bytes_max), clock_(clock), resets_(kResets, clock.Now()) {}
+void PeerBudget::Part::Release(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  bytes_ -= bytes;
+  of_->Release(bytes, kind_);
+}
 
-bool PeerBudget::Hold(std::uint64_t bytes, Bytes kind) {
-  const std::uint64_t reserve = kind == Bytes::kDeclared ? unfinished_bytes_max_ / 8 : 0;
-  const std::uint64_t held_max = unfinished_bytes_max_ - reserve;
-  std::uint64_t held = held_.load(std::memory_order_relaxed);
+// A call that is begun and reset costs this server some 10 us. Clients whose deadlines pass reset
+// their calls, too.
+PeerBudget::PeerBudget(const Limits& limits, const Clock& clock)
+    : bytes_max_(limits.unfinished_bytes_per_peer_max),
+      clock_(clock),
+      resets_({2.0 * limits.resets_per_second_max, 1.0 * limits.resets_per_second_max},
+              clock.Now()),
+      empty_frames_(
+          {10.0 * limits.empty_frames_per_second_max, 1.0 * limits.empty_frames_per_second_max},
+          clock.Now()) {}
+
+bool PeerBudget::Hold(std::uint64_t bytes, Kind kind, Part& part, const EventLoop::Task* task) {
+  if (kind == Kind::kMessages && is_awaited_ && HasOtherWaiters(task)) return false;
+  // Waiting calls have windows of their own, which fill without anybody's doing.
+  const std::uint64_t held_max = kind == Kind::kMessages ? bytes_max_ : bytes_max_ / 2;
+  std::atomic<std::uint64_t>& held_of_kind = HeldOf(kind);
+  std::uint64_t held = held_of_kind.load();
   do {
     if (held > held_max || bytes > held_max - held) return false;
-  } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+  } while (!held_of_kind.compare_exchange_weak(held, held + bytes));
+  if (part.of_ == nullptr) part.of_ = shared_from_this();
+  part.kind_ = kind;
+  part.bytes_ += bytes;
   return true;
+}
+
+bool PeerBudget::HasOtherWaiters(const EventLoop::Task* task) {
+  const std::lock_guard lock(mutex_);
+  return !waiters_.empty() && waiters_.front().task != task;
+}
+
+void PeerBudget::Release(std::uint64_t bytes, Kind kind) {
+  HeldOf(kind).fetch_sub(bytes);
+  if (kind == Kind::kWaiting || !is_awaited_) return;
+  const std::lock_guard lock(mutex_);
+  NotifyFirst();
+}
+
+void PeerBudget::NotifyFirst() {
+  if (!waiters_.empty()) waiters_.front().loop->Post(*waiters_.front().task);
+}
+
+void PeerBudget::Await(EventLoop& loop, EventLoop::Task& task) {
+  const std::lock_guard lock(mutex_);
+  waiters_.push_back({&loop, &task});
+  is_awaited_ = true;
+}
+
+void PeerBudget::StopAwaiting(const EventLoop::Task& task) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(waiters_, [&](const Waiter& waiter) { return waiter.task == &task; });
+  is_awaited_ = !waiters_.empty();
+  NotifyFirst();
 }
 
 bool PeerBudget::CountReset() {
   const std::lock_guard lock(mutex_);
+  has_resets_ = true;
   return resets_.Spend(clock_);
 }
 
+bool PeerBudget::CountEmptyFrame() {
+  const std::lock_guard lock(mutex_);
+  return empty_frames_.Spend(clock_);
+}
+
 void PeerBudget::CountAnswer() {
+  if (!has_resets_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
   resets_.Give(1);
+  has_resets_ = !resets_.full();
 }
 
 bool PeerBudget::IsUnused() {
   const std::lock_guard lock(mutex_);
   resets_.Fill(clock_.Now());
-  return resets_.full() && held() == 0;
+  empty_frames_.Fill(clock_.Now());
+  return resets_.full() && empty_frames_.full() && held_ == 0 && held_waiting_ == 0;
 }
 
-PeerBudgets::PeerBudgets(std::uint64_t unfinished_bytes_max, const Clock& clock)
-    : unfinished_bytes_max_(unfinished_bytes_max), clock_(clock), next_sweep_(kFirstSweep) {}
+PeerBudgets::PeerBudgets(const Limits& limits, const Clock& clock)
+    : limits_(limits), clock_(clock), next_sweep_(kFirstSweep) {}
 
 std::shared_ptr<PeerBudget> PeerBudgets::Of(const PeerKey& peer) {
   const std::lock_guard lock(mutex_);
   if (budgets_.size() >= next_sweep_) ForgetUnused();
   std::shared_ptr<PeerBudget>& budget = budgets_[peer];
-  if (budget == nullptr) {
-    budget = std::make_shared<PeerBudget>(unfinished_bytes_max_, clock_);
-  }
+  if (budget == nullptr) budget = std::make_shared<PeerBudget>(limits_, clock_);
   return budget;
 }
 

@@ -6,57 +6,119 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
+#include "net/event_loop.h"
 #include "net/peer_key.h"
 #include "net/token_bucket.h"
 #include "simile/clock.h"
+#include "simile/limits.h"
 
 namespace simile::net {
 
-// What the connections of one peer share, so that it gains nothing by opening more of them. All
-// methods may be called from any thread.
-class PeerBudget {
+// What the connections of one peer share, so that it gains nothing by opening more of them. Safe to
+// use from any thread.
+//
+// Two budgets hold what a peer has begun to send. kMessages: messages that arrive or wait for their
+// handler, by their declared length. When it is full, a message waits for space: its window does
+// not grow, and what arrives of it all the same counts in kWaiting. A call is refused when that is
+// full, too.
+class PeerBudget : public std::enable_shared_from_this<PeerBudget> {
  public:
-  //   clock  borrowed
-  PeerBudget(std::uint64_t unfinished_bytes_max, const Clock& clock);
+  enum class Kind : std::uint8_t { kMessages, kWaiting };
 
-  // Counts bytes of messages that have not arrived as a whole. False, and counts nothing, when the
-  // budget does not hold so many more: of those that may come (kDeclared), which can be refused, up
-  // to seven eighths of it, so that something is left for those that have come (kArrived).
-  enum class Bytes : std::uint8_t { kDeclared, kArrived };
-  bool Hold(std::uint64_t bytes, Bytes kind);
-  void Release(std::uint64_t bytes) { held_.fetch_sub(bytes, std::memory_order_relaxed); }
-  std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
-  std::uint64_t unfinished_bytes_max() const { return unfinished_bytes_max_; }
+  // Bytes that are counted as long as this exists.
+  class Part {
+   public:
+    Part() = default;
+    Part(Part&& other) noexcept
+        : of_(std::move(other.of_)), kind_(other.kind_), bytes_(std::exchange(other.bytes_, 0)) {}
+    Part& operator=(Part&& other) noexcept {
+      Release();
+      of_ = std::move(other.of_);
+      kind_ = other.kind_;
+      bytes_ = std::exchange(other.bytes_, 0);
+      return *this;
+    }
+    ~Part() { Release(); }
+    void Release() { Release(bytes_); }
+    // REQUIRES: no more than it counts
+    void Release(std::uint64_t bytes);
+    std::uint64_t bytes() const { return bytes_; }
+
+   private:
+    friend class PeerBudget;
+    std::shared_ptr<PeerBudget> of_;
+    Kind kind_ = Kind::kMessages;
+    std::uint64_t bytes_ = 0;
+  };
+
+  //   clock  borrowed
+  PeerBudget(const Limits& limits, const Clock& clock);
+
+  // Counts bytes in the part as well. False, and counts nothing, when the budget does not hold
+  // them. kMessages holds nothing while other calls wait for it, unless the task is the first of
+  // them.
+  //   task  that waits; null for none
+  bool Hold(std::uint64_t bytes, Kind kind, Part& part, const EventLoop::Task* task = nullptr);
+
+  // Posts the task when kMessages may have space for it: the first of those that wait. Hold must be
+  // tried once more after that. May throw bad_alloc.
+  void Await(EventLoop& loop, EventLoop::Task& task);
+  void StopAwaiting(const EventLoop::Task& task);
+  // Whether any call waits for space.
+  bool is_awaited() const { return is_awaited_.load(std::memory_order_relaxed); }
 
   // A call that was begun is reset. False when the peer does that too often.
   bool CountReset();
+  // A DATA frame that carries nothing. False when the peer sends them too often.
+  bool CountEmptyFrame();
   // A call was answered: one more may be reset.
   void CountAnswer();
   // Whether it is as at the start.
   bool IsUnused();
 
  private:
-  const std::uint64_t unfinished_bytes_max_;
+  struct Waiter {
+    EventLoop* loop;
+    EventLoop::Task* task;
+  };
+
+  std::atomic<std::uint64_t>& HeldOf(Kind kind) {
+    return kind == Kind::kMessages ? held_ : held_waiting_;
+  }
+  bool HasOtherWaiters(const EventLoop::Task* task);
+  void Release(std::uint64_t bytes, Kind kind);
+  void NotifyFirst();  // REQUIRES: mutex_ is held
+
+  const std::uint64_t bytes_max_;
   const Clock& clock_;
   std::atomic<std::uint64_t> held_ = 0;
-  std::mutex mutex_;  // guards resets_
+  std::atomic<std::uint64_t> held_waiting_ = 0;
+  std::atomic<bool> is_awaited_ = false;
+  std::atomic<bool> has_resets_ = false;  // resets_ is not full
+  std::mutex mutex_;                      // guards the members below
+  std::vector<Waiter> waiters_;           // in the order in which they came
   TokenBucket resets_;
+  TokenBucket empty_frames_;
 };
 
-// The budgets of all peers. One without connections is kept for as long as it is not as at the
-// start: else a peer would get a new one by connecting again. Safe to use from any thread.
+// The budgets of all peers. A peer's budget is kept after its last connection until it is full
+// again: otherwise a peer would get a fresh budget by reconnecting. Safe to use from any thread.
 class PeerBudgets {
  public:
-  PeerBudgets(std::uint64_t unfinished_bytes_max, const Clock& clock);
+  //   limits, clock  borrowed
+  PeerBudgets(const Limits& limits, const Clock& clock);
 
+  // May throw bad_alloc.
   std::shared_ptr<PeerBudget> Of(const PeerKey& peer);
   std::size_t size();
 
  private:
   void ForgetUnused();
 
-  const std::uint64_t unfinished_bytes_max_;
+  const Limits& limits_;
   const Clock& clock_;
   std::mutex mutex_;  // guards what follows
   std::map<PeerKey, std::shared_ptr<PeerBudget>> budgets_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -7,57 +8,47 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "net/acceptor.h"
-#include "net/frame_guard_when.h"
-#include "net/guarded_connections.h"
+#include "net/http2_connection.h"
 #include "net/listen_socket.h"
+#include "net/peer_budgets.h"
+#include "net/rpc_call.h"
+#include "net/tls.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 
-// gRPC's own headers are heavy.
-namespace grpc {
-class CompletionQueue;
-class Server;
-namespace experimental {
-class ExternalConnectionAcceptor;
-}
-}  // namespace grpc
-
 namespace simile::net {
 
-class IoThread;
-class Tls;
-class QueuedService;
-
-// The gRPC server: the given services and, if enabled, reflection, behind an Acceptor. All calls
-// come out of one completion queue, whose thread carries the I/O. Owned by wiring; all methods may
-// be called from any thread.
+// The gRPC server: an Acceptor, and loops that carry its connections. A connection stays with its
+// loop. Owned by wiring. Any thread may call its methods, Drain one at a time.
 class Server {
  public:
   struct Options {
     std::string listen = "127.0.0.1";
     std::uint16_t port = 0;  // 0 chooses a free one
-    bool reflection = false;
+    std::size_t io_threads = 1;
     std::shared_ptr<Tls> tls;  // null: connections are not encrypted
-    // See IoThread::BeforeWait.
-    std::function<bool()> before_wait;
-    FrameGuardWhen frame_guard = FrameGuardWhen::kAuto;
+    // See EventLoop::BeforeWait; called by each loop.
+    EventLoop::BeforeWait before_wait;
   };
   // What is borrowed for the server's life.
   struct Parts {
-    std::span<QueuedService* const> services;
+    std::span<RpcMethod* const> methods;
     const Clock& clock;
     observe::Metrics& metrics;
     const observe::Logger& log;
   };
 
   // Listens, but accepts no connection before Accept.
-  // Errors: those of Listen; kInternal when gRPC does not start.
+  // Errors: those of Listen; kUnavailable without a descriptor or a thread.
   static absl::StatusOr<std::unique_ptr<Server>> Start(Options options, const Limits& limits,
                                                        const Parts& parts);
   ~Server();  // stops at once: cuts the calls in flight and waits for them
@@ -67,32 +58,30 @@ class Server {
 
   std::uint16_t port() const { return port_; }
   const std::string& address() const { return address_; }  // "127.0.0.1:50051"
-  std::size_t CountConnections() { return acceptor_.CountOpen(); }
+  std::size_t CountConnections() const { return table_.CountOpen(); }
 
-  // Stops gracefully: no connection is accepted, clients get GOAWAY, no new call is
-  // taken, and calls in flight finish; those that are still running after `timeout` are cut. False
-  // when there were any. Idempotent.
+  // Stops gracefully: no connection is accepted, clients get GOAWAY, and calls in flight finish;
+  // those that are still running after `timeout` are cut. False when there were any. Idempotent.
   bool Drain(std::chrono::milliseconds timeout);
 
  private:
-  Server(ListenSocket socket, std::unique_ptr<GuardedConnections> guarded, const Limits& limits,
-         const Parts& parts);
-  absl::Status BuildServer(Options options, const Limits& limits, const Parts& parts);
-  void HandOver(int fd, const PeerKey& peer);
-  void BeginShutdown();
-  // After GOAWAY: waits a moment until the connections are closed, so that no client sends a call
-  // into one that the end of the process breaks.
-  void AwaitConnectionsClosed();
+  class LoopGroup;
+
+  Server(ListenSocket socket, Options options, const Limits& limits, const Parts& parts);
+  void HandOver(Acceptor::Accepted accepted);
+  bool AwaitNoCalls(Clock::TimePoint end);
+  void AwaitNoConnections(std::chrono::milliseconds most) const;
 
   const std::uint16_t port_;
   const std::string address_;
-  const std::unique_ptr<GuardedConnections> guarded_;  // null: connections are not guarded
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
-  std::unique_ptr<grpc::CompletionQueue>
-      shutdown_queue_;  // made at the start: a stop takes no memory
-  bool shutdown_begun_ = false;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<IoThread> io_;
+  const Options options_;
+  const Clock& clock_;
+  std::unordered_map<std::string_view, RpcMethod*> methods_;  // by path
+  PeerBudgets budgets_;
+  CutReports cut_reports_;
+  std::atomic<bool> stops_ = false;
+  ConnectionTable table_;
+  std::vector<std::unique_ptr<LoopGroup>> groups_;
   Acceptor acceptor_;  // last: its thread uses the members above
 };
 

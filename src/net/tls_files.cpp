@@ -9,13 +9,10 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include "base/atomic_file.h"
+#include "net/pem.h"
 
 namespace simile::net {
 namespace {
@@ -23,15 +20,6 @@ namespace {
 using WallTime = std::chrono::system_clock::time_point;
 
 constexpr std::size_t kFileBytesMax = 1 << 20;
-
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Bio = std::unique_ptr<BIO, Free>;
-using Certificate = std::unique_ptr<X509, Free>;
-using Key = std::unique_ptr<EVP_PKEY, Free>;
 
 absl::Status Refuse(const std::filesystem::path& file, std::string_view why) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", file.string(), why));
@@ -42,17 +30,6 @@ absl::StatusOr<std::string> ReadText(const std::filesystem::path& file) {
   if (!text.ok()) return Refuse(file, std::string(text.status().message()));
   if (text->empty()) return Refuse(file, "no such file, or an empty one");
   return text;
-}
-
-Bio BioOf(std::string_view text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// A passphrase is never asked for: the server may have no terminal.
-int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*data*/) { return -1; }
-
-Certificate NextCertificate(BIO* bio) {
-  return Certificate(PEM_read_bio_X509(bio, nullptr, NoPassphrase, nullptr));
 }
 
 // How many certificates there are; -1 when one is damaged.
@@ -114,7 +91,7 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files, WallTime now) {
     return Refuse(files.certificate,
                   "no PEM certificate; it begins with -----BEGIN CERTIFICATE-----");
   }
-  const Key key(PEM_read_bio_PrivateKey(BioOf(content.key).get(), nullptr, NoPassphrase, nullptr));
+  const Key key = KeyOf(content.key);
   if (key == nullptr) {
     ERR_clear_error();
     return Refuse(files.key,

@@ -49,7 +49,7 @@ class AnyCall {
   // The caller's deadline; nothing when it set none.
   virtual std::optional<Clock::TimePoint> deadline() const = 0;
   // Is requested to stop when the caller cancels or disconnects. May be kept after the end. Its
-  // callbacks run on an I/O thread and must be short.
+  // callbacks run on a loop and must be short.
   virtual std::stop_token cancelled() const = 0;
 
   // Says what the request asks for, for its line in the log. May throw.

@@ -12,6 +12,7 @@
 #include "service/grpc/export_stream.h"
 #include "service/grpc/method.h"
 #include "service/grpc/progress_stream.h"
+#include "service/grpc/reflection.h"
 #include "service/grpc/search_stream.h"
 #include "service/grpc/unary_call.h"
 #include "service/lookup_handlers.h"
@@ -29,16 +30,13 @@ namespace {
 
 using Methods = std::vector<std::unique_ptr<Method>>;
 
-// Calls that gRPC can hand out at once of a method that is called often.
-constexpr std::size_t kPostedOften = 64;
-
 std::uint64_t RandomSeed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
 }
 
-// As many at the same time as there are processors, two at least: not all work asks for turns. And
-// so many more under way, of which one caller gets half, that its long ones keep no other waiting.
+// One running worker a processor, at least two: not all work asks for turns. kPausedMax more calls
+// may be begun and paused. One caller may hold half of these, so its long calls delay nobody else.
 ResolveWorkers::Options WorkerOptions(const Limits& limits) {
   constexpr std::size_t kPausedMax = 32;
   ResolveWorkers::Options options;
@@ -60,18 +58,16 @@ Methods SearchMethods(RpcEnvironment& environment, const ServedSnapshots& snapsh
                       const SearchPipeline& pipeline) {
   return TableOf(
       Unary<v1::SearchRequest>(
-          environment,
-          {"/simile.v1.SearchService/Search", Role::kRead, Runs::kOnIoThread, kPostedOften},
+          environment, {"/simile.v1.SearchService/Search", Role::kRead, Runs::kOnLoop},
           [&](Call& call, const auto& request) { HandleSearch(pipeline, call, request); }),
       Unary<v1::RecommendRequest>(
-          environment,
-          {"/simile.v1.SearchService/Recommend", Role::kRead, Runs::kOnIoThread, kPostedOften},
+          environment, {"/simile.v1.SearchService/Recommend", Role::kRead, Runs::kOnLoop},
           [&](Call& call, const auto& request) { HandleRecommend(pipeline, call, request); }),
       SearchStreamMethod(environment,
-                         {"/simile.v1.SearchService/SearchStream", Role::kRead, Runs::kOnIoThread},
+                         {"/simile.v1.SearchService/SearchStream", Role::kRead, Runs::kOnLoop},
                          pipeline),
       Unary<v1::ExplainRequest>(
-          environment, {"/simile.v1.SearchService/Explain", Role::kRead, Runs::kOnIoThread},
+          environment, {"/simile.v1.SearchService/Explain", Role::kRead, Runs::kOnLoop},
           [&](Call& call, const auto& request) { HandleExplain(pipeline, call, request); }),
       ExportMethod(environment, {"/simile.v1.SearchService/Export", Role::kRead},
                    {snapshots, pipeline}));
@@ -111,15 +107,12 @@ Methods CollectionMethods(RpcEnvironment& environment, const CollectionParts& pa
 }
 
 Methods LookupMethods(RpcEnvironment& environment, const LookupParts& parts) {
-  return TableOf(
-      Unary<v1::FetchRequest>(
-          environment,
-          {"/simile.v1.LookupService/Fetch", Role::kRead, Runs::kOnWorker, kPostedOften},
-          [&](Call& call, const auto& request) { HandleFetch(parts, call, request); }),
-      Unary<v1::LookupRequest>(
-          environment,
-          {"/simile.v1.LookupService/Lookup", Role::kRead, Runs::kOnWorker, kPostedOften},
-          [&](Call& call, const auto& request) { HandleLookup(parts, call, request); }));
+  return TableOf(Unary<v1::FetchRequest>(
+                     environment, {"/simile.v1.LookupService/Fetch", Role::kRead, Runs::kOnWorker},
+                     [&](Call& call, const auto& request) { HandleFetch(parts, call, request); }),
+                 Unary<v1::LookupRequest>(
+                     environment, {"/simile.v1.LookupService/Lookup", Role::kRead, Runs::kOnWorker},
+                     [&](Call& call, const auto& request) { HandleLookup(parts, call, request); }));
 }
 
 Methods AdminMethods(RpcEnvironment& environment, const AdminParts& parts) {
@@ -144,9 +137,9 @@ Methods AdminMethods(RpcEnvironment& environment, const AdminParts& parts) {
 // written about them.
 Methods HealthMethods(RpcEnvironment& environment, Health& health) {
   MethodRow check{
-      .path = "/grpc.health.v1.Health/Check", .role = Role::kNone, .runs = Runs::kOnIoThread};
+      .path = "/grpc.health.v1.Health/Check", .role = Role::kNone, .runs = Runs::kOnLoop};
   MethodRow watch{
-      .path = "/grpc.health.v1.Health/Watch", .role = Role::kNone, .runs = Runs::kOnIoThread};
+      .path = "/grpc.health.v1.Health/Watch", .role = Role::kNone, .runs = Runs::kOnLoop};
   check.is_recorded = watch.is_recorded = false;
   return TableOf(Unary<Health::Request, Health::Response>(
                      environment, check,
@@ -184,7 +177,14 @@ class RpcServices::Impl {
         collections(CollectionMethods(environment, collection_parts)),
         lookup(LookupMethods(environment, lookup_parts)),
         admin(AdminMethods(environment, admin_parts)),
-        health(HealthMethods(environment, parts.health)) {}
+        health(HealthMethods(environment, parts.health)) {
+    for (const Methods* const methods : {&search, &collections, &lookup, &admin, &health}) {
+      for (const std::unique_ptr<Method>& method : *methods) all.push_back(method.get());
+    }
+    if (!parts.reflection) return;
+    reflection = ReflectionMethods(all);
+    for (const auto& method : reflection) all.push_back(method.get());
+  }
 
   RpcEnvironment environment;
   const ServedCollections served;
@@ -192,11 +192,13 @@ class RpcServices::Impl {
   const CollectionParts collection_parts;
   const LookupParts lookup_parts;
   const AdminParts admin_parts;
-  MethodService search;
-  MethodService collections;
-  MethodService lookup;
-  MethodService admin;
-  MethodService health;
+  const Methods search;
+  const Methods collections;
+  const Methods lookup;
+  const Methods admin;
+  const Methods health;
+  std::vector<std::unique_ptr<net::RpcMethod>> reflection;
+  std::vector<net::RpcMethod*> all;
 };
 
 RpcServices::RpcServices(const Parts& parts) : impl_(std::make_unique<Impl>(parts)) {}
@@ -206,8 +208,6 @@ RpcServices::Counts RpcServices::counts() const {
   return {impl_->environment.unsent_replies->bytes(), impl_->environment.workers.counts()};
 }
 
-std::vector<net::QueuedService*> RpcServices::services() {
-  return {&impl_->search, &impl_->collections, &impl_->lookup, &impl_->admin, &impl_->health};
-}
+std::span<net::RpcMethod* const> RpcServices::methods() const { return impl_->all; }
 
 }  // namespace simile::service

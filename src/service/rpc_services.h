@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "engine/queue/executor.h"
 #include "engine/snapshots/snapshot_store.h"
@@ -20,7 +20,7 @@
 #include "simile/limits.h"
 
 namespace simile::net {
-class QueuedService;
+class RpcMethod;
 }
 
 namespace simile::service {
@@ -45,11 +45,12 @@ class RpcServices {
     const Limits& limits;
     AccessControl& access;
     bool log_requests = false;
+    bool reflection = false;  // describes the services to anyone
   };
   explicit RpcServices(const Parts& parts);
   ~RpcServices();
 
-  std::vector<net::QueuedService*> services();
+  std::span<net::RpcMethod* const> methods() const;
 
   // What is held outside of the executor's queue, for metrics.
   struct Counts {

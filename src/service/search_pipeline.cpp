@@ -17,7 +17,7 @@
 #include "base/message_text.h"
 #include "filter/near_values.h"
 #include "google/rpc/status.pb.h"
-#include "net/queued_service.h"
+#include "net/event_loop.h"
 #include "service/answer_notes.h"
 #include "service/call_work.h"
 #include "service/error_encoding.h"
@@ -266,7 +266,7 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
 absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
                                             const std::shared_ptr<Pending>& pending) const {
   const ValidSearch& search = pending->search;
-  const bool on_io_thread = net::OnIoThread();
+  const bool on_io_thread = net::OnLoopThread();
   auto pinned = Pin(pending->collection, search);
   if (!pinned.ok()) return pinned.status();
   pending->pinned = *std::move(pinned);
@@ -320,7 +320,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     SendAnswer(call, answer, *pending);
   };
-  // An I/O thread looks for work itself before it waits, so that what comes together runs together.
+  // A loop looks for work itself before it waits, so that what comes together runs together.
   const auto wake = on_io_thread ? engine::Executor::Wake::kLater : engine::Executor::Wake::kNow;
   absl::Status submitted = parts_.executor.Submit(std::move(task), wake);
   if (!submitted.ok()) return submitted;

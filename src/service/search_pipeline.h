@@ -41,7 +41,7 @@ class SearchPipeline {
   enum class Method : std::uint8_t { kSearch, kRecommend };
 
   // Finishes the call: at once with an error, or later where the executor completes its task. What
-  // is too long for an I/O thread goes to a worker.
+  // is too long for a loop goes to a worker.
   void Run(Call& call, PermittedCollection collection, ValidSearch search, Method method) const;
 
   const Limits& limits() const { return parts_.limits; }
@@ -57,7 +57,7 @@ class SearchPipeline {
   // The same of all of them, with why the call may not use one, or why it has no content.
   // Errors: those of a content that the page token names.
   absl::StatusOr<query::OtherCollections> PinItemCollections(Call& call, Pending& pending) const;
-  // False when that takes longer than an I/O thread may: to be called again on a worker.
+  // False when that takes longer than a loop may: to be called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
   // Sends what the executor has found, or its error.
   void SendAnswer(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer,

@@ -357,7 +357,7 @@ TEST_F(ConfigReadTest, RefusesAMaximumThatAnotherCannotBeReachedWith) {
                         "limits.receive_bytes_max, 44739243: so large a request may take more "
                         "while it is parsed; give 134217729 or more"));
   EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "134217729"),
-              HasSubstr("limits.network_bytes_max: 268435456 is too little for "
+              HasSubstr("limits.unfinished_bytes_per_peer_max: 134217728 is too little for "
                         "limits.receive_bytes_max, 134217729: so large a request could not be "
                         "received; give 268435458 or more"));
   EXPECT_THAT(

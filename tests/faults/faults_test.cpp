@@ -261,7 +261,7 @@ Outcome Connect(FaultRig& rig, std::string& served) {
   return outcome;
 }
 
-// The guard logs ten cut connections a second: waits until the next one has its line.
+// The server logs ten cut connections a second: waits until the next one has its line.
 void AwaitQuietLog(FaultRig& rig, const std::string& /*served*/ = {}) {
   const auto end = std::chrono::steady_clock::now() + kAnsweredWithin;
   while (rig.server().AwaitMore(std::chrono::milliseconds(110))) {
@@ -272,15 +272,14 @@ void AwaitQuietLog(FaultRig& rig, const std::string& /*served*/ = {}) {
   }
 }
 
-// Is a peer that the guard cuts, for headers without end.
+// Is a peer that is cut for frames of an unknown type, whose reading takes no memory.
 void SendUntilCut(FaultRig& rig) {
-  using net::Frame;
-  using net::FrameType;
+  constexpr std::uint8_t kUnknownType = 0xee;
   integration::RawPeer peer(rig.port(), "127.0.0.9");
-  bool goes_on = peer.Send(net::kHttp2Preface + net::Settings() +
-                           Frame(FrameType::kHeaders, 0, 1, net::CallHeaders("/")));
-  const std::string more = Frame(FrameType::kContinuation, 0, 1, std::string(16'000, '\0'));
-  for (int i = 0; i < 1'000 && goes_on; ++i) goes_on = peer.Send(more);
+  bool goes_on = peer.Send(net::kHttp2Preface + net::Settings());
+  std::string frames;
+  for (int i = 0; i < 50; ++i) frames += net::Frame(kUnknownType, 0, 0, "?");
+  for (int i = 0; i < 1'000 && goes_on; ++i) goes_on = peer.Send(frames);
   EXPECT_TRUE(peer.AwaitClosed());
 }
 
@@ -388,9 +387,7 @@ FaultRig::Start StartWithTokens(FaultRig& rig) {
 }
 
 // As on any address but loopback.
-FaultRig::Start StartGuarded(FaultRig& /*rig*/) {
-  return {.variables = {"SIMILE_SERVER_FRAME_GUARD=on"}};
-}
+FaultRig::Start StartGuarded(FaultRig& /*rig*/) { return {}; }
 
 FaultRig::Start StartEncrypted(FaultRig& rig) {
   const FileVersions& versions = VersionsOfCertificates();

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 // What libFuzzer would call, renamed by the build.
-extern "C" int FuzzFrameGuard(const std::uint8_t* data, std::size_t size);
+extern "C" int FuzzConnection(const std::uint8_t* data, std::size_t size);
 extern "C" int FuzzReply(const std::uint8_t* data, std::size_t size);
 extern "C" int FuzzRequest(const std::uint8_t* data, std::size_t size);
 
@@ -38,7 +38,7 @@ TEST_P(FuzzCorpusTest, KeepsThePromisesOfItsTarget) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpusTest,
-                         testing::Values(FuzzTarget{"frame_guard", FuzzFrameGuard},
+                         testing::Values(FuzzTarget{"connection", FuzzConnection},
                                          FuzzTarget{"reply", FuzzReply},
                                          FuzzTarget{"request", FuzzRequest}),
                          [](const auto& target) { return target.param.kind; });

@@ -40,20 +40,18 @@ std::string QueryField(std::string_view content) {
 
 }  // namespace
 
-// The input: byte 0 sets the size of the slices. Bit 0 of byte 1: the other bytes are the content
-// of a query, else fields of the request. Bit 1: they come after the plain queries, else before
-// them.
+// The input: byte 0 says nothing. Bit 0 of byte 1: the other bytes are the content of a query, else
+// fields of the request. Bit 1: they come after the plain queries, else before them.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const google::protobuf::LogSilencer silencer;  // of lines about texts that are not UTF-8
   if (size < 2) return 0;
-  const std::size_t slice_bytes = 16 + data[0] * std::size_t{67};
   std::string bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   if ((data[1] & 1) != 0) bytes = QueryField(bytes);
   bytes = (data[1] & 2) != 0 ? PlainQueries() + bytes : bytes + PlainQueries();
-  const simile::service::ReadOutcome read = simile::service::ReadRequest(bytes, slice_bytes);
+  const simile::service::ReadOutcome read = simile::service::ReadRequest(bytes);
   const std::string expected = simile::service::ParseByLibrary(bytes);
-  if (read.released && read.message_or_error == expected) return 0;
-  std::fprintf(stderr, "%zu bytes in slices of %zu\nreader: %.300s\nlibrary: %.300s\n",
-               bytes.size(), slice_bytes, read.message_or_error.c_str(), expected.c_str());
+  if (read.message_or_error == expected) return 0;
+  std::fprintf(stderr, "%zu bytes\nreader: %.300s\nlibrary: %.300s\n", bytes.size(),
+               read.message_or_error.c_str(), expected.c_str());
   std::abort();
 }

@@ -53,5 +53,5 @@ run_pair npy safetensors
 run_pair jsonl ids
 run_pair interactions collection_json
 run_pair filter reply
-run_pair frame_guard request
+run_pair connection request
 exit "$failed"

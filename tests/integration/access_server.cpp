@@ -17,7 +17,6 @@ AccessServer::AccessServer(const std::vector<std::string>& principals, Encryptio
   WriteCertificate(authority_.Issue());
   WriteClientAuthorities(authority_.certificate());
   films_ = std::make_unique<FilmsServer>([&](app::Config& config) {
-    config.frame_guard = net::FrameGuardWhen::kOn;  // sees what TLS carries, too
     config.access_file = folder_.path() / "access.json";
     if (encryption != Encryption::kNone) {
       config.tls.certificate = folder_.path() / "server.pem";

@@ -98,6 +98,7 @@ TEST_F(ErrorDetailsTest, SayHowManyBytesAnAnswerNeeds) {
   v1::SearchRequest request = ToyStory();
   RawCall call(server_->app().address(), kSearchMethod);
   call.Send(request.SerializeAsString());
+  call.HalfClose();
   const auto answer = call.Read();
   ASSERT_TRUE(answer.has_value());
   EXPECT_TRUE(call.AwaitEnd().ok());

@@ -53,7 +53,8 @@ TEST(ExportTest, CallersMayLeaveAtAnyTime) {
         // The last where the deadline is too near for what waits.
         EXPECT_THAT(outcome.code, testing::AnyOf(absl::StatusCode::kCancelled,
                                                  absl::StatusCode::kDeadlineExceeded,
-                                                 absl::StatusCode::kResourceExhausted));
+                                                 absl::StatusCode::kResourceExhausted))
+            << testing::PrintToString(outcome);
         ++left;
       }
     });

@@ -245,10 +245,10 @@ std::vector<HostilePeer> HostilePeers() {
       {"SendsAShortPing", Reaction::kCut, Flood(Frame(FrameType::kPing, 0, 0, "1234"))},
       {"SendsAShortReset", Reaction::kCut,
        Flood(Headers(1) + Frame(FrameType::kRstStream, 0, 1, "1"))},
-      {"SendsDataOnAnIdleStream", Reaction::kIgnored, Flood(Data(99, "data"))},
-      {"ResetsAnIdleStream", Reaction::kIgnored,
+      {"SendsDataOnAnIdleStream", Reaction::kCut, Flood(Data(99, "data"))},
+      {"ResetsAnIdleStream", Reaction::kCut,
        Flood(Frame(FrameType::kRstStream, 0, 99, BigEndian(8, 4)))},
-      {"BeginsAStreamOfTheServer", Reaction::kIgnored, Flood(Headers(2))},
+      {"BeginsAStreamOfTheServer", Reaction::kCut, Flood(Headers(2))},
       {"BeginsAnEarlierStream", Reaction::kIgnored, Flood(Headers(kLastStream) + Headers(1))},
       {"SendsTrailersWithoutEnd", Reaction::kCut, Flood(Headers(1) + Headers(1))},
       {"SendsAnUnknownCompression", Reaction::kRefused,
@@ -261,7 +261,8 @@ std::vector<HostilePeer> HostilePeers() {
        Flood(Headers(1) + Data(1, std::string("\x07\x00\x00\x00\x03xyz", 8), kEndStream))},
       {"NestsDeeply", Reaction::kRefused, Flood(Nested(5'000))},
       {"DeclaresTheLargestMessage", Reaction::kRefused, LeaveUnfinished(~0U, 0)},
-      {"DeclaresMoreThanItsBudget", Reaction::kRefused, LeaveUnfinished(19U << 20, 0), 199},
+      // Those beyond it wait.
+      {"DeclaresMoreThanItsBudget", Reaction::kIgnored, LeaveUnfinished(19U << 20, 0)},
       {"SendsItsCallByteByByte", Reaction::kServed,
        ByteByByte(Opening() + Headers(1) + Data(1, MessageFrame(ToyStory()), kEndStream))},
       // gRPC ends the connection only if the calls overtake the windows that it opens meanwhile.
@@ -324,7 +325,6 @@ class HostilePeersTest : public testing::TestWithParam<HostilePeer> {
  protected:
   static void SetUpTestSuite() {
     server_ = std::make_unique<FilmsServer>([](app::Config& config) {
-      config.frame_guard = net::FrameGuardWhen::kOn;
       config.limits.handshake_timeout = std::chrono::milliseconds(500);
     });
   }
@@ -522,16 +522,18 @@ TEST(SlowPeerTest, IsCutWhenItsConnectionIsTooOld) {
   std::printf("slow peer: %s\n", SearchTimesText(honest.End()).c_str());
 }
 
-// One address begins requests of 128 MiB in all, and leaves each without its last byte.
-TEST(UnfinishedBodiesTest, TakeNoMoreThanTheBudgetOfTheirAddress) {
+// One address begins requests of 128 MiB in all, and leaves each without its last byte. What the
+// budget holds is received; as much again as half of it waits; the others are refused.
+TEST(UnfinishedBodiesTest, TakeNoMoreThanTheBudgetsOfTheirAddress) {
   constexpr std::uint64_t kMiB = 1U << 20;
   constexpr std::uint64_t kBudget = 16 * kMiB;
   constexpr std::uint64_t kOverhead = 32 * kMiB;
+  constexpr std::size_t kFrameBytes = 16'384;
   constexpr int kConnections = 8;
   constexpr int kCalls = 16;  // a connection
   FilmsServer server([](app::Config& config) {
-    config.frame_guard = net::FrameGuardWhen::kOn;
     config.limits.unfinished_bytes_per_peer_max = kBudget;
+    config.limits.keepalive_timeout = std::chrono::minutes(10);  // no body counts as stuck
     config.limits.search_deadline_default = config.limits.search_deadline_max;  // outlasts the test
   });
   WatchedClient honest(server.NewClient());
@@ -542,7 +544,9 @@ TEST(UnfinishedBodiesTest, TakeNoMoreThanTheBudgetOfTheirAddress) {
     EXPECT_TRUE(peer.Send(Opening()));
     for (std::uint32_t stream = 1; stream < 2 * kCalls; stream += 2) {
       EXPECT_TRUE(peer.Send(Headers(stream)));
-      EXPECT_TRUE(peer.SendData(stream, body) || peer.AwaitCallEnd(stream));
+      for (std::size_t at = 0; at < body.size(); at += kFrameBytes) {
+        EXPECT_TRUE(peer.Send(Data(stream, body.substr(at, kFrameBytes))));
+      }
     }
     EXPECT_TRUE(peer.AnswersPing());
   }
@@ -550,20 +554,34 @@ TEST(UnfinishedBodiesTest, TakeNoMoreThanTheBudgetOfTheirAddress) {
   const double refused = Rejected(server, "unfinished_bodies");
   std::printf("of %d unfinished bodies of 1 MiB %.0f refused: %.1f MiB taken, of a budget of 16\n",
               kConnections * kCalls, refused, static_cast<double>(honest.BytesTaken()) / kMiB);
-  // Seven eighths of the budget are for what is declared, and each declares a byte more.
-  EXPECT_EQ(refused, kConnections * kCalls - (kBudget / kMiB * 7 / 8 - 1));
-  EXPECT_LT(honest.BytesTaken(), kBudget + kOverhead + kFreedMax);
+  // Each declares a byte more, and a little is counted besides.
+  EXPECT_EQ(refused, kConnections * kCalls - (kBudget / kMiB - 1) - kBudget / kMiB / 2);
+  EXPECT_LT(honest.BytesTaken(), kBudget + kBudget / 2 + kOverhead + kFreedMax);
 }
 
-// The choice of server.frame_guard. Frames of unknown types are what gRPC ignores, however many.
-TEST(FrameGuardTest, CutsWhereItIsOn) {
-  using enum net::FrameGuardWhen;
-  for (const net::FrameGuardWhen when : {kAuto, kOn, kOff}) {
-    const auto app = StartWithoutLoading([&](app::Config& config) { config.frame_guard = when; });
-    RawPeer peer(app->port(), "127.0.0.9");
-    Flood(Repeated(Frame(std::uint8_t{0xee}, 0, 0, "?"), 1'000))(peer);
-    EXPECT_EQ(peer.AnswersPing(), when != kOn) << "auto: not on loopback";
+// A peer leaves bodies unfinished that take its whole budget. Requests of the same address wait,
+// and are served once the bodies that do not move are reset.
+TEST(UnfinishedBodiesTest, AreResetWhenOthersWaitForTheirSpace) {
+  FilmsServer server([](app::Config& config) {
+    config.limits.unfinished_bytes_per_peer_max = 40U << 20;
+    config.limits.keepalive_timeout = std::chrono::seconds(1);
+  });
+  RawPeer peer(server.app().port(), "127.0.0.1");
+  EXPECT_TRUE(peer.Send(Opening()));
+  for (const std::uint32_t stream : {1U, 3U}) {
+    EXPECT_TRUE(peer.Send(Headers(stream) + Data(stream, MessagePrefix(19U << 20) + "begin")));
   }
+  EXPECT_TRUE(peer.AnswersPing());
+  v1::SearchRequest request = ToyStory();
+  request.mutable_options()->add_exclude_ids(std::string(400, 'x'));
+  for (int i = 0; i < 9'000; ++i) {
+    request.mutable_options()->add_exclude_ids(std::string(400, 'x'));
+  }
+  v1::SearchResponse response;
+  const Outcome outcome = server.NewClient().Search(request, response);
+  EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
+  EXPECT_TRUE(peer.AwaitCallEnd(1));
+  EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

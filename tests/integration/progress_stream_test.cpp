@@ -34,8 +34,9 @@ constexpr char kLoad[] = "/simile.v1.CollectionService/LoadCollection";
 class ProgressStreamTest : public testing::Test {
  protected:
   ProgressStreamTest() {
-    net::QueuedService* const services[] = {&service_};
-    auto server = net::Server::Start({}, limits_, {services, clock_, metrics_, log_});
+    std::vector<net::RpcMethod*> served;
+    for (const auto& method : methods_) served.push_back(method.get());
+    auto server = net::Server::Start({}, limits_, {served, clock_, metrics_, log_});
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     server_->Accept();
@@ -84,7 +85,7 @@ class ProgressStreamTest : public testing::Test {
                                        service::RequestIds(1),
                                        service::ResolveWorkers({}, clock_)};
   std::promise<ProgressCall*> arrived_;
-  service::MethodService service_{Methods()};
+  const std::vector<std::unique_ptr<service::Method>> methods_ = Methods();
   std::unique_ptr<net::Server> server_;
 };
 

@@ -12,7 +12,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iterator>
+#include <memory>
 #include <span>
+#include <utility>
+
+#include <nghttp2/nghttp2.h>
 
 #include "net/http2_frames.h"
 
@@ -33,6 +37,27 @@ std::int64_t Number(std::string_view big_endian) {
   std::int64_t number = 0;
   for (const char byte : big_endian) number = (number << 8) | static_cast<std::uint8_t>(byte);
   return number;
+}
+
+std::vector<std::pair<std::string, std::string>> HeadersIn(const std::string& block,
+                                                           nghttp2_hd_inflater* inflater) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(block.data());
+  for (std::size_t left = block.size();;) {
+    nghttp2_nv header{};
+    int flags = 0;
+    const ssize_t taken = nghttp2_hd_inflate_hd2(inflater, &header, &flags, bytes, left, 1);
+    if (taken < 0) std::abort();
+    bytes += taken;
+    left -= static_cast<std::size_t>(taken);
+    if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
+      headers.emplace_back(std::string(reinterpret_cast<char*>(header.name), header.namelen),
+                           std::string(reinterpret_cast<char*>(header.value), header.valuelen));
+    }
+    if ((flags & NGHTTP2_HD_INFLATE_FINAL) != 0) break;
+  }
+  nghttp2_hd_inflate_end_headers(inflater);
+  return headers;
 }
 
 }  // namespace
@@ -126,18 +151,19 @@ std::string RawPeer::DataOf(std::uint32_t stream) const {
 }
 
 std::optional<absl::StatusCode> RawPeer::StatusOf(std::uint32_t stream) const {
-  const auto last = std::ranges::find_if(frames_, [stream](const ReceivedFrame& frame) {
-    return frame.header.type == net::FrameType::kHeaders && frame.EndsCall(stream);
-  });
-  if (last == frames_.end()) return std::nullopt;
-  for (const char digits : {'\1', '\2'}) {  // the length of the value, before it
-    const std::string field = std::string("grpc-status") + digits;
-    const std::size_t at = last->payload.find(field);
-    if (at == std::string::npos) continue;
-    return static_cast<absl::StatusCode>(
-        std::stoi(last->payload.substr(at + field.size(), static_cast<std::size_t>(digits))));
+  nghttp2_hd_inflater* made = nullptr;
+  if (nghttp2_hd_inflate_new(&made) != 0) std::abort();
+  const std::unique_ptr<nghttp2_hd_inflater, decltype(&nghttp2_hd_inflate_del)> inflater(
+      made, &nghttp2_hd_inflate_del);
+  std::optional<absl::StatusCode> status;
+  for (const ReceivedFrame& frame : frames_) {  // all of them: each may change the table
+    if (frame.header.type != net::FrameType::kHeaders || !frame.IsWhole()) continue;
+    for (const auto& [name, value] : HeadersIn(frame.payload, inflater.get())) {
+      if (frame.header.stream != stream || name != "grpc-status") continue;
+      status = static_cast<absl::StatusCode>(std::stoi(value));
+    }
   }
-  return std::nullopt;
+  return status;
 }
 
 bool RawPeer::AnswersPing() {

@@ -41,8 +41,7 @@ class RawPeer {
   bool AwaitCallEnd(std::uint32_t stream);
   // What has come of the call's messages, each after its prefix of five bytes.
   std::string DataOf(std::uint32_t stream) const;
-  // The status that ended the first call of the connection, which gRPC spells out. None after a
-  // reset.
+  // The status that ended the call. None after a reset.
   std::optional<absl::StatusCode> StatusOf(std::uint32_t stream) const;
   // Whether the server still answers a ping.
   bool AnswersPing();

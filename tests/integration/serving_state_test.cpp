@@ -78,7 +78,8 @@ TEST(ServingStateTest, OffersReflectionOnlyWhenEnabled) {
   EXPECT_THAT(services, testing::UnorderedElementsAre(
                             "simile.v1.SearchService", "simile.v1.LookupService",
                             "simile.v1.CollectionService", "simile.v1.AdminService",
-                            "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"));
+                            "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+                            "grpc.reflection.v1alpha.ServerReflection"));
 }
 
 TEST(ServingStateTest, DrainFinishesCallsInFlightAndRefusesNewOnes) {

@@ -25,19 +25,20 @@ using ::testing::StartsWith;
 // An acceptor on a free port that keeps the connections it hands over.
 class AcceptorTest : public testing::Test {
  protected:
-  void Start(Acceptor::Options options) {
+  void Start(const ConnectionTable::Options& options) {
     auto socket = Listen("127.0.0.1", 0);
     ASSERT_TRUE(socket.ok()) << socket.status();
     port_ = socket->port;
+    table_.emplace(options);
     acceptor_.emplace(
-        *std::move(socket), options, [this](int fd, const PeerKey& /*peer*/) { Keep(fd); }, clock_,
-        metrics_, log_);
+        *std::move(socket), Acceptor::Options(), *table_,
+        [this](Acceptor::Accepted accepted) { Keep(std::move(accepted)); }, clock_, metrics_, log_);
     acceptor_->Start();
   }
 
-  void Keep(int fd) {
+  void Keep(Acceptor::Accepted accepted) {
     const std::lock_guard lock(mutex_);
-    handed_over_.emplace_back(fd);
+    handed_over_.push_back(std::move(accepted));
     changed_.notify_all();
   }
   void AwaitHandedOver(std::size_t count) {
@@ -57,7 +58,8 @@ class AcceptorTest : public testing::Test {
   observe::Metrics metrics_{observe::BuildInfo{}};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<base::FileDescriptor> handed_over_;
+  std::optional<ConnectionTable> table_;
+  std::vector<Acceptor::Accepted> handed_over_;
   std::uint16_t port_ = 0;
   std::optional<Acceptor> acceptor_;  // last: its thread uses the members above
 };
@@ -71,7 +73,7 @@ TEST_F(AcceptorTest, HandsOverUpToThePeersLimitAndResetsTheRest) {
   }
   AwaitHandedOver(64);
   for (std::size_t index = 64; index < 70; ++index) AwaitClosed(clients[index]);
-  EXPECT_EQ(acceptor_->CountOpen(), 64U);
+  EXPECT_EQ(table_->CountOpen(), 64U);
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"connections_per_peer\"} 6\n"));
 }
 
@@ -82,7 +84,7 @@ TEST_F(AcceptorTest, ResetsConnectionsBeyondTheTotal) {
   for (int index = 0; index < 5; ++index) clients.push_back(ConnectTo(port_));
   AwaitClosed(clients[3]);
   AwaitClosed(clients[4]);
-  EXPECT_EQ(acceptor_->CountOpen(), 3U);
+  EXPECT_EQ(table_->CountOpen(), 3U);
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"connections\"} 2\n"));
 }
 
@@ -112,16 +114,33 @@ TEST_F(AcceptorTest, TellsARefusedPeerThatTheServerIsFull) {
   EXPECT_THAT(reply, HasSubstr("this server holds at most 1 (limits.connections_max)\n"));
 }
 
+TEST_F(AcceptorTest, RefusesConnectionsWhileTooManyHaveNotSpoken) {
+  Start({.connections_max = 10, .per_peer_max = 10, .half_open_max = 1});
+  const base::FileDescriptor first = ConnectTo(port_);
+  AwaitHandedOver(1);
+  EXPECT_THAT(ReadAll(ConnectTo(port_)), HasSubstr("(limits.half_open_connections_max)\n"));
+  handed_over_.front().place.Open();
+  const base::FileDescriptor second = ConnectTo(port_);
+  AwaitHandedOver(2);
+}
+
+TEST_F(AcceptorTest, SaysWhoseConnectionItIs) {
+  Start({});
+  const base::FileDescriptor first = ConnectTo(port_);
+  AwaitHandedOver(1);
+  EXPECT_THAT(handed_over_.front().address, StartsWith("ipv4:127.0.0.1:"));
+}
+
 TEST_F(AcceptorTest, AcceptsNewConnectionsWhenOldOnesHaveClosed) {
   Start({.connections_max = 2, .per_peer_max = 2});
   const base::FileDescriptor first = ConnectTo(port_);
   const base::FileDescriptor second = ConnectTo(port_);
   AwaitHandedOver(2);
-  CloseHandedOver();  // as gRPC does, without a notification
-  EXPECT_EQ(acceptor_->CountOpen(), 0U);
+  CloseHandedOver();
+  EXPECT_EQ(table_->CountOpen(), 0U);
   const base::FileDescriptor third = ConnectTo(port_);
   AwaitHandedOver(1);
-  EXPECT_EQ(acceptor_->CountOpen(), 1U);
+  EXPECT_EQ(table_->CountOpen(), 1U);
 }
 
 TEST_F(AcceptorTest, SurvivesRunningOutOfDescriptors) {

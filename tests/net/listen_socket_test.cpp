@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/is_guarded.h"
 #include "net/loopback.h"
 
 namespace simile::net {
@@ -53,15 +52,6 @@ TEST(ListenTest, KnowsWhetherOtherMachinesReachIt) {
   const auto socket = Listen("0.0.0.0", 0);
   ASSERT_TRUE(socket.ok()) << socket.status();
   EXPECT_FALSE(socket->is_loopback);
-}
-
-TEST(IsGuardedTest, AutoIsBeyondLoopback) {
-  using enum FrameGuardWhen;
-  for (const bool is_loopback : {false, true}) {
-    EXPECT_TRUE(IsGuarded(kOn, is_loopback));
-    EXPECT_FALSE(IsGuarded(kOff, is_loopback));
-    EXPECT_EQ(IsGuarded(kAuto, is_loopback), !is_loopback);
-  }
 }
 
 TEST(ListenTest, SaysThatThePortIsTaken) {

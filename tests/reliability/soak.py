@@ -390,7 +390,7 @@ def main() -> int:
         flags = ["--collection", f"films={work / 'data' / 'a'}", "--data-root", work / "data", *access.server_flags()]
         keepalive = {f"SIMILE_LIMITS_KEEPALIVE_{name}": f"{1_000 * seconds}"
                      for name, seconds in zip(("TIME", "TIMEOUT"), KEEPALIVE_SECONDS)}
-        with ServerProgram(ARGUMENTS.simile, flags, work, SIMILE_SERVER_FRAME_GUARD="on", **keepalive) as server:
+        with ServerProgram(ARGUMENTS.simile, flags, work, **keepalive) as server:
             server.start_and_await()
             soak = Soak(server, work, access, FilmCalls(ARGUMENTS.films))
             soak.run(60 * ARGUMENTS.minutes)

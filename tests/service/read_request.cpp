@@ -1,24 +1,23 @@
 #include "service/read_request.h"
 
+#include <memory>
+
 #include <absl/status/status.h>
 #include <google/protobuf/arena.h>
-#include <grpcpp/grpcpp.h>
 
 #include "service/grpc/messages.h"
 #include "service/grpc/search_request_reader.h"
-#include "service/sliced_buffer.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 
-ReadOutcome ReadRequest(std::string_view bytes, std::size_t slice_bytes) {
+ReadOutcome ReadRequest(std::string_view bytes) {
   google::protobuf::Arena arena;
   auto& request = *google::protobuf::Arena::CreateMessage<v1::SearchRequest>(&arena);
   SentVectors vectors;
-  grpc::ByteBuffer buffer = BufferOf(bytes, slice_bytes);
-  const absl::Status read = ParseRequest(buffer, request, vectors);
+  const auto owner = std::make_shared<const std::string>(bytes);
+  const absl::Status read = ParseRequest(*owner, owner, request, vectors);
   ReadOutcome result;
-  result.released = buffer.Length() == 0;
   if (!read.ok()) {
     result.message_or_error = read.ToString();
     return result;
@@ -38,8 +37,7 @@ ReadOutcome ReadRequest(std::string_view bytes, std::size_t slice_bytes) {
 std::string ParseByLibrary(std::string_view bytes) {
   google::protobuf::Arena arena;
   auto& request = *google::protobuf::Arena::CreateMessage<v1::SearchRequest>(&arena);
-  grpc::ByteBuffer buffer = BufferOf(bytes, bytes.size());
-  const absl::Status parsed = ParseMessage(buffer, request);
+  const absl::Status parsed = ParseMessage(bytes, request);
   return parsed.ok() ? request.SerializeAsString() : parsed.ToString();
 }
 

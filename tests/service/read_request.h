@@ -10,9 +10,8 @@ namespace simile::service {
 struct ReadOutcome {
   std::string message_or_error;      // the message with its vectors, serialized, or the error
   std::size_t vectors_in_place = 0;  // those that the reader left in the received bytes
-  bool released = false;             // whether the reader let go of the buffer
 };
-ReadOutcome ReadRequest(std::string_view bytes, std::size_t slice_bytes);
+ReadOutcome ReadRequest(std::string_view bytes);
 
 // What the protobuf library makes of them: the message, serialized, or the error as text.
 std::string ParseByLibrary(std::string_view bytes);

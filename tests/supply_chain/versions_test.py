@@ -13,11 +13,11 @@ import unittest
 
 PROGRAM, *PLUGINS = [pathlib.Path(each) for each in sys.argv[1:]]
 # The Debian package that has each library's version; of libstdc++, libgcc and RE2 the file only says the interface's.
-PACKAGES = {"gRPC": "libgrpc++1.51", "OpenSSL": "libssl3", "protobuf": "libprotobuf32", "abseil": "libabsl20220623", "fmt": "libfmt9",
+PACKAGES = {"gRPC": "libgrpc++1.51", "nghttp2": "libnghttp2-14", "OpenSSL": "libssl3", "protobuf": "libprotobuf32", "abseil": "libabsl20220623", "fmt": "libfmt9",
             "spdlog": "libspdlog1.10", "prometheus-cpp": "libprometheus-cpp-core1.0", "nlohmann/json": "nlohmann-json3-dev",
             "utf8proc": "libutf8proc2", "xxHash": "libxxhash0", "CRoaring": "libroaring0", "zlib": "zlib1g", "c-ares": "libc-ares2",
             "glibc": "libc6"}
-SAID_BY_LIBRARY = {"gRPC", "OpenSSL", "utf8proc", "xxHash", "zlib", "c-ares", "glibc"}
+SAID_BY_LIBRARY = {"gRPC", "nghttp2", "OpenSSL", "utf8proc", "xxHash", "zlib", "c-ares", "glibc"}
 
 
 def run(*command: str, **variables: str) -> str:

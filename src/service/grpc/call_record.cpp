@@ -1,10 +1,11 @@
 #include "service/grpc/call_record.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <grpc/grpc_security_constants.h>
 
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
@@ -21,61 +22,44 @@ constexpr std::size_t kLoggedNameBytesMax = 128;  // no collection has a longer 
 constexpr char kRetryAfterKey[] = "retry-after-ms";
 constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
 
-// The value of a metadata entry of the caller; empty for none.
-std::string_view Sent(const grpc::ServerContext& context, const char* key) {
-  const auto& metadata = context.client_metadata();
-  const auto entry = metadata.find(key);
-  if (entry == metadata.end()) return {};
-  return {entry->second.data(), entry->second.size()};
-}
-
-// The names that TLS has verified in the client's certificate.
-std::vector<std::string> CertificateNames(const grpc::ServerContext& context) {
-  std::vector<std::string> names;
-  const auto of_transport = context.auth_context();
-  if (of_transport == nullptr || !of_transport->IsPeerAuthenticated()) return names;
-  for (const char* const property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME}) {
-    for (const grpc::string_ref& value : of_transport->FindPropertyValues(property)) {
-      names.emplace_back(value.data(), value.size());
-    }
-  }
-  return names;
-}
-
-grpc::Status FullStatus(const absl::Status& status, const CallRecord& record,
-                        grpc::ServerContext& context) {
-  context.AddTrailingMetadata(kRequestIdKey, std::string(record.request_id()));
+net::CallEnd FullEnd(const absl::Status& status, const CallRecord& record) {
+  net::CallEnd end;
+  end.trailing.emplace_back(kRequestIdKey, record.request_id());
   if (record.replaces_request_id()) {
-    context.AddTrailingMetadata(kRequestIdReplacedKey, kRequestIdRule);
+    end.trailing.emplace_back(kRequestIdReplacedKey, kRequestIdRule);
   }
-  if (status.ok()) return {};
+  if (status.ok()) return end;
   if (const auto wait = base::RetryAfterOf(status)) {
     const std::string milliseconds = std::to_string(wait->count());
-    context.AddTrailingMetadata(kRetryAfterKey, milliseconds);
-    context.AddTrailingMetadata(kRetryPushbackKey, milliseconds);
+    end.trailing.emplace_back(kRetryAfterKey, milliseconds);
+    end.trailing.emplace_back(kRetryPushbackKey, milliseconds);
   }
-  const google::rpc::Status error = EncodeError(status, record.request_id());
-  return {static_cast<grpc::StatusCode>(error.code()), error.message(), error.SerializeAsString()};
+  google::rpc::Status error = EncodeError(status, record.request_id());
+  end.code = static_cast<absl::StatusCode>(error.code());
+  end.details = error.SerializeAsString();
+  end.message = std::move(*error.mutable_message());
+  return end;
 }
 
 }  // namespace
 
-CallRecord::CallRecord(const Method& method, const grpc::ServerContext& context)
+CallRecord::CallRecord(const Method& method, const net::CallHead& head)
     : method_(&method),
       arrived_at_(environment().clock.Now()),
-      sent_request_id_(Sent(context, kRequestIdKey)),
-      trace_parent_(Sent(context, kTraceParentKey)) {
-  std::string peer = context.peer();
-  const auto certificate_names = [&] { return CertificateNames(context); };
+      sent_request_id_(net::ValueOf(head.metadata, kRequestIdKey)),
+      trace_parent_(net::ValueOf(head.metadata, kTraceParentKey)) {
+  const net::Peer& peer = *head.peer;
   admission_ = environment().access.Admit(
       this->method(), method.row().role,
-      {Sent(context, kAuthorizationKey), context.client_metadata().count(kAuthorizationKey) > 1,
-       certificate_names},
+      {net::ValueOf(head.metadata, kAuthorizationKey),
+       std::ranges::count(head.metadata, std::string_view(kAuthorizationKey),
+                          &net::Metadata::value_type::first) > 1,
+       [&peer] { return peer.certificate_names; }},
       identity_);
-  caller_ = identity_.principal ? CallerKeyOfName(identity_.principal->name)
-                                : CallerKeyOf(peer, environment().limits.ipv6_peer_bits);
+  caller_ =
+      identity_.principal ? CallerKeyOfName(identity_.principal->name) : CallerKeyOf(peer.key);
   may_change_ = method.row().role >= Role::kWrite;
-  if (may_change_ || environment().log_requests) peer_ = std::move(peer);
+  if (may_change_ || environment().log_requests) peer_ = peer.address;
   if (IsUsableRequestId(sent_request_id_)) return;
   own_request_id_ = environment().request_ids.Next();
   replaces_request_id_ = !sent_request_id_.empty();
@@ -156,31 +140,16 @@ void CallRecord::Log(const absl::Status& status, absl::StatusCode sent_code,
       "request failed", fields);
 }
 
-std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
-                                           const grpc::ServerContext& context,
-                                           Clock::TimePoint arrived_at) {
-  const gpr_timespec wall = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
-  if (gpr_time_cmp(wall, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0) return std::nullopt;
-  // A deadline centuries away must not overflow a sum of nanoseconds; no call takes a day.
-  constexpr std::chrono::seconds kLongest = std::chrono::hours{24};
-  const Clock::Duration now = environment.clock.WallNow().time_since_epoch();
-  if (std::chrono::seconds(wall.tv_sec) - kLongest >
-      std::chrono::duration_cast<std::chrono::seconds>(now)) {
-    return arrived_at + kLongest;
-  }
-  return arrived_at +
-         (std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec) - now);
+net::CallEnd OutOfMemoryEnd() noexcept {
+  net::CallEnd end;
+  end.code = absl::StatusCode::kResourceExhausted;
+  end.message = "out of memory";  // so short that it takes no memory
+  return end;
 }
 
-grpc::Status OutOfMemoryEnd() noexcept {
-  // As short as a string may be that needs no memory of its own.
-  return {grpc::StatusCode::RESOURCE_EXHAUSTED, "out of memory"};
-}
-
-grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
-                        grpc::ServerContext& context) noexcept {
-  grpc::Status end = status.ok() ? grpc::Status() : OutOfMemoryEnd();
-  static_cast<void>(Guarded([&] { end = FullStatus(status, record, context); }));
+net::CallEnd EndOf(const absl::Status& status, const CallRecord& record) noexcept {
+  net::CallEnd end = status.ok() ? net::CallEnd() : OutOfMemoryEnd();
+  static_cast<void>(Guarded([&] { end = FullEnd(status, record); }));
   return end;
 }
 

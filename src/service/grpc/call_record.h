@@ -6,9 +6,8 @@
 #include <string_view>
 
 #include <absl/status/status.h>
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/status.h>
 
+#include "net/rpc_call.h"
 #include "service/rpc_environment.h"
 
 namespace simile::service {
@@ -16,12 +15,12 @@ namespace simile::service {
 class Method;
 
 // Who a call is, and what is written about it: its line in the log and its count in the metrics.
-// Borrows the text of its context's metadata, which lives as long as that.
+// Borrows the text of the call's metadata.
 class CallRecord {
  public:
   // Of a call that arrives now: the caller's request id or a new one, the caller's trace, and
   // whether it may call.
-  CallRecord(const Method& method, const grpc::ServerContext& context);
+  CallRecord(const Method& method, const net::CallHead& head);
   // Of the message `number` of this stream, which arrives now: the request id gets `/number`.
   CallRecord OfMessage(std::uint64_t number) const;
 
@@ -68,16 +67,10 @@ class CallRecord {
   std::string_view trace_parent_;  // as the caller sent it
 };
 
-// The deadline that the caller set; nothing for none.
-std::optional<Clock::TimePoint> DeadlineOf(const RpcEnvironment& environment,
-                                           const grpc::ServerContext& context,
-                                           Clock::TimePoint arrived_at);
-
-// The end of a call as gRPC sends it; adds its trailing metadata: the request id, whether it
-// replaces the caller's, and when to try again. Without memory for an error, OutOfMemoryEnd.
-grpc::Status GrpcStatus(const absl::Status& status, const CallRecord& record,
-                        grpc::ServerContext& context) noexcept;
+// The end of a call as it is sent, with its trailing metadata: the request id, whether it replaces
+// the caller's, and when to try again. Without memory for an error, OutOfMemoryEnd.
+net::CallEnd EndOf(const absl::Status& status, const CallRecord& record) noexcept;
 // OUT_OF_MEMORY without its details. Takes no memory.
-grpc::Status OutOfMemoryEnd() noexcept;
+net::CallEnd OutOfMemoryEnd() noexcept;
 
 }  // namespace simile::service

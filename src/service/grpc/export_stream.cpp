@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
 #include <utility>
 
+#include <absl/status/status.h>
 #include <google/protobuf/arena.h>
 
 #include "base/error_detail.h"
+#include "service/export_run.h"
 #include "service/grpc/server_call.h"
+#include "service/grpc/stream_exchange.h"
 #include "service/guarded.h"
 #include "service/search_handlers.h"
 
@@ -33,43 +39,67 @@ bool MayFit(base::ErrorReason reason) {
          reason == base::ErrorReason::kCallerLimit;
 }
 
-class ExportMethodOf final : public Method {
+class ExportStream final : public StreamExchange {
  public:
-  ExportMethodOf(RpcEnvironment& environment, const MethodRow& row, const ExportServices& services)
-      : Method(environment, row, Type::SERVER_STREAMING), services_(services) {}
+  ExportStream(Method& method, const ExportServices& services, net::Http2Stream& stream,
+               net::CallHead head)
+      : StreamExchange(method, stream, std::move(head)),
+        services_(services),
+        run_(services.snapshots, environment().limits),
+        size_(std::min<std::size_t>(kFirstSize, environment().limits.queries_per_call_max)),
+        size_max_(environment().limits.queries_per_call_max) {}
 
  private:
-  void AskForCall() override { ExportStream::Ask(*this, services_); }
+  class Message;
+
+  absl::Status BeginWith(net::ReceivedMessage request) override;
+  void OnStop() override;
+  void Advance() override;
+  // On a worker: makes the next message and has it answered.
+  void Compute();
+  // The message is there, or why not. Any thread.
+  void Complete(absl::StatusOr<ReplyMessage> message, Clock::Duration duration);
+
+  // REQUIRES of these: mutex_ is held.
+  void StartComputing();
+  void FitSize(const absl::Status& status, Clock::Duration duration);
 
   const ExportServices services_;
+  net::ReceivedMessage request_;
+
+  // Of the message under way; used by one thread at a time.
+  ExportRun run_;
+  bool begun_ = false;
+  std::uint64_t message_number_ = 0;
+  UnsentReplies::Part counted_;  // a large request
+
+  // Guarded by mutex_.
+  std::size_t size_;  // sources of the next message
+  std::size_t size_max_;
+  bool computing_ = false;
+  ReplyMessage ready_;     // to be sent next; null for none
+  bool finished_ = false;  // every source is answered
 };
-
-}  // namespace
-
-std::unique_ptr<Method> ExportMethod(RpcEnvironment& environment, const MethodRow& row,
-                                     const ExportServices& services) {
-  return std::make_unique<ExportMethodOf>(environment, row, services);
-}
 
 // One message of the stream: a call of its own. Deletes itself when it finishes.
 class ExportStream::Message final : public ServerCall<Call> {
  public:
   explicit Message(ExportStream& stream)
-      : ServerCall<Call>(stream.environment(), stream.record_->OfMessage(++stream.message_number_),
+      : ServerCall<Call>(stream.environment(), stream.record().OfMessage(++stream.message_number_),
                          stream.cancelled()),
         stream_(stream) {
-    const auto wanted = DeadlineOf(environment(), stream.context(), arrived_at());
+    const auto wanted = stream.head().deadline;
     const Clock::TimePoint latest = arrived_at() + environment().limits.search_deadline_max;
     SetDeadline(wanted ? std::min(*wanted, latest) : latest);
   }
 
   // Begins the export with its first message.
-  absl::Status Begin(grpc::ByteBuffer& bytes) {
-    const std::size_t length = bytes.Length();
+  absl::Status Begin(const net::ReceivedMessage& bytes) {
+    const std::size_t length = bytes.size();
     google::protobuf::Arena arena;  // which bounds what a request takes
     auto& request = *google::protobuf::Arena::CreateMessage<v1::ExportRequest>(&arena);
     absl::Status status = Admit(length);
-    if (status.ok()) status = ParseMessage(bytes, request);
+    if (status.ok()) status = ParseMessage(bytes.text(), request);
     if (status.ok() && length > kParsedAtOnceBytesMax) {
       status = CountUnsent(length + arena.SpaceAllocated(), reply_limit(), stream_.counted_);
     }
@@ -98,17 +128,17 @@ class ExportStream::Message final : public ServerCall<Call> {
   }
   void Finish(const absl::Status& status) override { End(status); }
   void FinishWith(const Reply& reply) override {
-    grpc::ByteBuffer bytes;
+    ReplyMessage message;
     const absl::Status made = Serialize(
-        [&] { return SerializeReply(ExportReply(stream_.run_, reply), reply_limit()); }, bytes);
+        [&] { return SerializeReply(ExportReply(stream_.run_, reply), reply_limit()); }, message);
     if (!made.ok()) return End(made);
     record().Ended(made);
-    End(std::move(bytes));
+    End(std::move(message));
   }
 
  private:
   base::LongWork Work() { return WorkOf(*this, *deadline(), environment().clock, kStep); }
-  void End(absl::StatusOr<grpc::ByteBuffer> message) {
+  void End(absl::StatusOr<ReplyMessage> message) {
     ExportStream& stream = stream_;
     const Clock::Duration duration = environment().clock.Now() - arrived_at();
     delete this;  // its memory first: the message may wait long
@@ -118,138 +148,37 @@ class ExportStream::Message final : public ServerCall<Call> {
   ExportStream& stream_;
 };
 
-void ExportStream::Ask(Method& method, const ExportServices& services) {
-  const std::shared_ptr<ExportStream> stream(new ExportStream(method, services));
-  const Method::Source& source = method.source();
-  grpc::ServerCompletionQueue& queue = source.thread.queue();
-  source.service.RequestAsyncServerStreaming(source.index, &stream->context(), &stream->request_,
-                                             &stream->writer_, &queue, &queue,
-                                             stream->arrived_tag());
-  // Not before: it may throw. The stream cannot arrive before, on the thread that asks for it.
-  stream->self_ = stream;
-}
-
-ExportStream::ExportStream(Method& method, const ExportServices& services)
-    : Exchange(method),
-      services_(services),
-      run_(services.snapshots, environment().limits),
-      size_(std::min<std::size_t>(kFirstSize, environment().limits.queries_per_call_max)),
-      size_max_(environment().limits.queries_per_call_max) {}
-
-absl::Status ExportStream::Begin() {
-  if (!record_->admission().ok()) return record_->admission();
-  if (thread().stopping()) return StoppingError();
+absl::Status ExportStream::BeginWith(net::ReceivedMessage request) {
+  if (!record().admission().ok()) return record().admission();
+  if (is_stopping()) return StoppingError();
+  request_ = std::move(request);
   Advance();
   return absl::OkStatus();
 }
 
-void ExportStream::Reject(const absl::Status& status) {
-  {
-    const std::lock_guard lock(mutex_);
-    EndWith(status);
-  }
-  Advance();
-}
-
-void ExportStream::Release() {
-  const std::shared_ptr<ExportStream> self = std::move(self_);  // perhaps the last of it
-}
-
-void ExportStream::OnCallerGone() {
-  {
-    const std::lock_guard lock(mutex_);
-    broken_ = true;
-  }
-  Advance();
-}
-
-void ExportStream::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
+void ExportStream::OnStop() {
+  Change([&] {
     if (!finished_) EndWith(StoppingError());
-  }
-  Advance();
-}
-
-void ExportStream::OnWritten(bool ok) {
-  ClearTakeDeadline();
-  {
-    const std::lock_guard lock(mutex_);
-    writing_ = false;
-    outgoing_.Clear();
-    broken_ = broken_ || !ok;
-  }
-  Advance();
-  EndOperation();
+  });
 }
 
 void ExportStream::Advance() {
-  // The stream may end on another thread as soon as this one has started something.
-  const std::shared_ptr<ExportStream> self = shared_from_this();
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    const Operation next = NextOperation();
-    lock.unlock();
-    if (next == Operation::kNone) return;
-    Perform(next);
-  }
-}
-
-ExportStream::Operation ExportStream::NextOperation() {
-  if (ended_) return Operation::kNone;
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
   if (broken_) ready_.reset();
-  if (ready_ && !writing_) {
-    outgoing_.Swap(&*ready_);
-    ready_.reset();
-    writing_ = true;
-    AddOperation();
-    return Operation::kWrite;
-  }
-  const bool ending = finished_ || end_.has_value() || broken_;
-  if (!ending && !computing_ && !ready_) {
-    computing_ = true;
-    return Operation::kCompute;
-  }
-  if (ending && !computing_ && !writing_ && !ready_) {
-    ended_ = true;
-    return Operation::kEnd;
-  }
-  return Operation::kNone;
+  if (ready_ && !writing_) SendNow(std::exchange(ready_, nullptr));
+  if (!finished_ && !is_ending() && !computing_ && !ready_) StartComputing();
+  if ((finished_ || is_ending()) && !computing_ && !writing_ && !ready_) FinishNow();
 }
 
-void ExportStream::Perform(Operation operation) {
-  switch (operation) {
-    case Operation::kCompute: {
-      const std::size_t bytes = begun_ ? 0 : request_.Length();
-      const bool is_large = bytes > kParsedAtOnceBytesMax;
-      const absl::Status posted =
-          Post([self = shared_from_this()] { self->Compute(); },
-               {record_->caller(), bytes, is_large ? ParsedBytesMax(bytes) : 0});
-      if (posted.ok()) return;
-      const std::lock_guard lock(mutex_);
-      computing_ = false;
-      return EndWith(posted);
-    }
-    case Operation::kWrite:
-      ExpectTaken(environment().clock.Now());
-      return writer_.Write(outgoing_, written_event_.tag());
-    case Operation::kEnd: {
-      const absl::Status end = end_.value_or(absl::OkStatus());
-      if (!end.ok()) record_->Ended(end);
-      return SendEnd(GrpcStatus(end, *record_, context()));
-    }
-    case Operation::kNone:
-      return;
-  }
-}
-
-void ExportStream::SendEnd(const grpc::Status& status) {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  ExpectTaken(environment().clock.Now());
-  writer_.Finish(status, end_tag());
+void ExportStream::StartComputing() {
+  const std::size_t bytes = begun_ ? 0 : request_.size();
+  const bool is_large = bytes > kParsedAtOnceBytesMax;
+  const absl::Status posted =
+      Post([this, self = shared_from_this()] { Compute(); },
+           {record().caller(), bytes, is_large ? ParsedBytesMax(bytes) : 0});
+  computing_ = posted.ok();
+  if (!posted.ok()) EndWith(posted);
 }
 
 void ExportStream::Compute() {
@@ -262,35 +191,32 @@ void ExportStream::Compute() {
   const absl::Status made = Guarded([&] {
     message = std::make_unique<Message>(*this);
     absl::Status status = begun_ ? absl::OkStatus() : message->Begin(request_);
+    request_ = {};
     begun_ = begun_ || status.ok();
     if (!status.ok() || run_.done()) return status;
     return message->Make(size);
   });
   if (made.ok() && !run_.done()) return Message::Run(std::move(message));
   message.reset();
-  {
-    const std::lock_guard lock(mutex_);
+  Change([&] {
     computing_ = false;
     finished_ = made.ok();
     if (!made.ok()) EndWith(made);
-  }
-  Advance();
+  });
 }
 
-void ExportStream::Complete(absl::StatusOr<grpc::ByteBuffer> message, Clock::Duration duration) {
+void ExportStream::Complete(absl::StatusOr<ReplyMessage> message, Clock::Duration duration) {
   // The stream may end on another thread as soon as nothing is computed.
-  const std::shared_ptr<ExportStream> self = shared_from_this();
-  {
-    const std::lock_guard lock(mutex_);
+  const auto self = shared_from_this();
+  Change([&] {
     computing_ = false;
     FitSize(message.status(), duration);
     if (message.ok()) {
       run_.FinishPart();
       finished_ = run_.done();
-      ready_.emplace().Swap(&*message);
+      ready_ = *std::move(message);
     }
-  }
-  Advance();
+  });
 }
 
 void ExportStream::FitSize(const absl::Status& status, Clock::Duration duration) {
@@ -304,8 +230,12 @@ void ExportStream::FitSize(const absl::Status& status, Clock::Duration duration)
   if (IsTooLarge(reason)) size_max_ = size_;
 }
 
-void ExportStream::EndWith(const absl::Status& status) {
-  if (!end_ && !ended_) end_ = status;
+}  // namespace
+
+std::unique_ptr<Method> ExportMethod(RpcEnvironment& environment, const MethodRow& row,
+                                     const ExportServices& services) {
+  return std::make_unique<StreamMethodOf<ExportStream, ExportServices>>(
+      environment, row, Method::Type::kServerStream, services);
 }
 
 }  // namespace simile::service

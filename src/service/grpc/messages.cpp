@@ -5,16 +5,14 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <vector>
+#include <utility>
 
 #include <fmt/format.h>
 #include <google/protobuf/arena.h>
-#include <grpcpp/support/proto_buffer_reader.h>
-#include <grpcpp/support/slice.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "net/refused_body.h"
 #include "service/grpc/unknown_fields.h"
 #include "service/reply_size.h"
 
@@ -37,24 +35,25 @@ class MessageReply final : public Reply {
   const std::size_t bytes_;
 };
 
-// The memory of a response that is counted until gRPC lets go of it. It is allocated here: gRPC
-// ends the process when its own allocation fails.
-struct CountedBlock {
-  std::unique_ptr<std::uint8_t[]> bytes;
-  UnsentReplies::Part counted;
+// A response that is counted as long as it exists.
+class CountedMessage final : public net::OutgoingMessage {
+ public:
+  CountedMessage(std::size_t bytes, UnsentReplies::Part counted)
+      : OutgoingMessage(bytes), counted_(std::move(counted)) {}
+
+ private:
+  const UnsentReplies::Part counted_;
 };
 
-absl::StatusOr<grpc::Slice> NewSlice(std::size_t bytes, const ReplyLimit& limit) {
-  if (limit.unsent == nullptr || bytes <= kUncountedReplyBytes) return grpc::Slice(bytes);
-  auto block = std::make_unique<CountedBlock>();
-  const absl::Status counted = CountUnsent(bytes, limit, block->counted);
-  if (!counted.ok()) return counted;
-  block->bytes = std::make_unique_for_overwrite<std::uint8_t[]>(bytes);
-  grpc::Slice slice(
-      block->bytes.get(), bytes, [](void* owner) { delete static_cast<CountedBlock*>(owner); },
-      block.get());
-  static_cast<void>(block.release());  // the slice, which may have found no memory, owns it now
-  return slice;
+absl::StatusOr<std::shared_ptr<net::OutgoingMessage>> NewMessage(std::size_t bytes,
+                                                                 const ReplyLimit& limit) {
+  if (limit.unsent == nullptr || bytes <= kUncountedReplyBytes) {
+    return std::make_shared<net::OutgoingMessage>(bytes);
+  }
+  UnsentReplies::Part counted;
+  const absl::Status fits = CountUnsent(bytes, limit, counted);
+  if (!fits.ok()) return fits;
+  return std::make_shared<CountedMessage>(bytes, std::move(counted));
 }
 
 // Writing and sending a large response takes an estimated 2 ms a MiB. A caller would wait past the
@@ -75,31 +74,34 @@ absl::Status CheckTimeToSend(std::size_t bytes, const ReplyLimit& limit) {
           left.count() > 0 ? fmt::format("is in {} ms", left.count()) : "has passed"));
 }
 
+int SizeOf(std::string_view bytes) { return static_cast<int>(bytes.size()); }
+
 // Hands out the bytes of a message in small pieces, and before each asks how much memory what was
 // parsed of it takes by now.
-class BoundedReader final : public grpc::ProtoBufferReader {
+class BoundedReader final : public google::protobuf::io::ZeroCopyInputStream {
  public:
   //   arena  of the message; null: not asked
-  BoundedReader(grpc::ByteBuffer& bytes, const google::protobuf::Arena* arena)
-      : ProtoBufferReader(&bytes), arena_(arena), memory_max_(ParsedBytesMax(bytes.Length())) {}
+  BoundedReader(std::string_view bytes, const google::protobuf::Arena* arena)
+      : in_(bytes.data(), SizeOf(bytes), kPieceBytes),
+        arena_(arena),
+        memory_max_(ParsedBytesMax(bytes.size())) {}
 
   bool Next(const void** data, int* size) override {
-    constexpr int kPieceBytes = 16 << 10;
     takes_too_much_ = arena_ != nullptr && arena_->SpaceAllocated() > memory_max_;
-    if (takes_too_much_ || !ProtoBufferReader::Next(data, size)) return false;
-    rest_ = std::max(0, *size - kPieceBytes);
-    *size -= rest_;
-    if (rest_ > 0) ProtoBufferReader::BackUp(rest_);
-    return true;
+    return !takes_too_much_ && in_.Next(data, size);
   }
-  void BackUp(int count) override { ProtoBufferReader::BackUp(rest_ + count); }
+  void BackUp(int count) override { in_.BackUp(count); }
+  bool Skip(int count) override { return in_.Skip(count); }
+  std::int64_t ByteCount() const override { return in_.ByteCount(); }
 
   bool takes_too_much() const { return takes_too_much_; }
 
  private:
+  static constexpr int kPieceBytes = 16 << 10;
+
+  google::protobuf::io::ArrayInputStream in_;
   const google::protobuf::Arena* const arena_;
   const std::uint64_t memory_max_;
-  int rest_ = 0;  // of the chunk of which a piece was handed out
   bool takes_too_much_ = false;
 };
 
@@ -113,9 +115,8 @@ absl::Status TakesTooMuchError(std::size_t bytes, std::uint64_t memory_max) {
 
 // Whether a large message may be parsed. The memory of unknown fields is counted nowhere, and in a
 // small message they take no more than known fields may. Errors: kRequestNotParsed
-absl::Status CheckUnknownFields(grpc::ByteBuffer& bytes, const google::protobuf::Message& message) {
-  grpc::ProtoBufferReader reader(&bytes);
-  if (!reader.status().ok()) return NotParsedError(message);
+absl::Status CheckUnknownFields(std::string_view bytes, const google::protobuf::Message& message) {
+  google::protobuf::io::ArrayInputStream reader(bytes.data(), SizeOf(bytes));
   const UnknownFields unknown =
       CountUnknownFields(reader, *message.GetDescriptor(), kUnknownFieldsMax);
   if (unknown.count > kUnknownFieldsMax) {
@@ -126,31 +127,6 @@ absl::Status CheckUnknownFields(grpc::ByteBuffer& bytes, const google::protobuf:
                     message.GetTypeName(), base::Grouped(kUnknownFieldsMax)));
   }
   return unknown.is_wire_form ? absl::OkStatus() : NotParsedError(message);
-}
-
-// Errors: what the frame guard has refused of the request.
-absl::Status CheckReceived(const grpc::ByteBuffer& bytes) {
-  if (bytes.Length() != net::kRefusalMarkBytes) return absl::OkStatus();
-  std::vector<grpc::Slice> slices;
-  if (!bytes.Dump(&slices).ok()) return absl::OkStatus();
-  std::vector<std::uint8_t> message;
-  for (const grpc::Slice& slice : slices) message.insert(message.end(), slice.begin(), slice.end());
-  const auto refused = net::ReadMark(message);
-  if (!refused) return absl::OkStatus();
-  if (refused->why == net::RefusedBody::Why::kTooLarge) {
-    return base::Error(base::ErrorReason::kOutOfMemory,
-                       fmt::format("the request of {} bytes is larger than "
-                                   "limits.receive_bytes_max allows; split it into several calls",
-                                   base::Grouped(refused->declared_bytes)));
-  }
-  constexpr std::chrono::seconds kRetryAfter{1};
-  return base::WithRetryAfter(
-      base::Error(base::ErrorReason::kQueueFull,
-                  fmt::format("the request of {} bytes was not received: together with others that "
-                              "the same address has begun to send it would exceed "
-                              "limits.unfinished_bytes_per_peer_max; send fewer at a time",
-                              base::Grouped(refused->declared_bytes))),
-      kRetryAfter);
 }
 
 }  // namespace
@@ -169,21 +145,16 @@ std::uint64_t ParsedBytesMax(std::size_t message_bytes) {
          kParsedAtOnceBytesMax;
 }
 
-absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message) {
-  const std::size_t length = bytes.Length();
-  bool parsed = false;
-  bool takes_too_much = false;
-  const absl::Status checked =
-      length > kParsedAtOnceBytesMax ? CheckUnknownFields(bytes, message) : CheckReceived(bytes);
-  if (checked.ok()) {
-    BoundedReader reader(bytes, message.GetArena());
-    // Without any bytes, not even those of an empty message, there is nothing to read.
-    parsed = reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
-    takes_too_much = reader.takes_too_much();
+absl::Status ParseMessage(std::string_view bytes, google::protobuf::Message& message) {
+  if (bytes.size() > kParsedAtOnceBytesMax) {
+    const absl::Status checked = CheckUnknownFields(bytes, message);
+    if (!checked.ok()) return checked;
   }
-  bytes.Clear();
-  if (!checked.ok()) return checked;
-  if (takes_too_much) return TakesTooMuchError(length, ParsedBytesMax(length));
+  BoundedReader reader(bytes, message.GetArena());
+  const bool parsed = message.ParseFromZeroCopyStream(&reader);
+  if (reader.takes_too_much()) {
+    return TakesTooMuchError(bytes.size(), ParsedBytesMax(bytes.size()));
+  }
   return parsed ? absl::OkStatus() : NotParsedError(message);
 }
 
@@ -198,20 +169,20 @@ absl::Status CountUnsent(std::uint64_t bytes, const ReplyLimit& limit, UnsentRep
       kRetryAfter);
 }
 
-absl::StatusOr<grpc::ByteBuffer> SerializeReply(const Reply& reply, const ReplyLimit& limit) {
+absl::StatusOr<ReplyMessage> SerializeReply(const Reply& reply, const ReplyLimit& limit) {
   absl::Status fits = CheckReplySize(reply, limit.bytes_max, limit.remedy);
   if (fits.ok()) fits = CheckTimeToSend(reply.bytes(), limit);
   if (!fits.ok()) return fits;
-  const auto slice = NewSlice(reply.bytes(), limit);
-  if (!slice.ok()) return slice.status();
-  auto* const begin = const_cast<std::uint8_t*>(slice->begin());  // ours alone so far
+  const auto message = NewMessage(reply.bytes(), limit);
+  if (!message.ok()) return message.status();
+  std::uint8_t* const begin = (*message)->data();
   [[maybe_unused]] const std::uint8_t* const end = reply.Write(begin);
-  assert(end == slice->end());
-  return grpc::ByteBuffer(&*slice, 1);
+  assert(end == begin + reply.bytes());
+  return *message;
 }
 
-absl::StatusOr<grpc::ByteBuffer> SerializeMessage(const google::protobuf::Message& message,
-                                                  const ReplyLimit& limit) {
+absl::StatusOr<ReplyMessage> SerializeMessage(const google::protobuf::Message& message,
+                                              const ReplyLimit& limit) {
   return SerializeReply(MessageReply(message), limit);
 }
 

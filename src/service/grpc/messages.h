@@ -2,38 +2,38 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <google/protobuf/message.h>
-#include <grpcpp/support/byte_buffer.h>
 
+#include "net/outgoing_message.h"
 #include "service/call.h"
 #include "service/unsent_replies.h"
 #include "simile/clock.h"
 
 namespace simile::service {
 
-// A request of more bytes is parsed by a worker: on the I/O thread it would hold up other calls.
+// A request of more bytes is parsed by a worker: on a loop it would hold up other calls.
 inline constexpr std::size_t kParsedAtOnceBytesMax = 64U << 10;
 
 // How many fields that the server does not know a larger request may have: newer clients send a
 // few. Each takes memory that is counted nowhere.
 inline constexpr std::uint64_t kUnknownFieldsMax = 10'000;
 
-// What a message may take on its arena. Such of large vectors take about their bytes again, such of
-// short ids up to twenty times as much, but there may be no more than so many of those; and such of
-// empty messages would take sixty times as much.
+// What a message may take on its arena. A request of large vectors takes about its own size. A
+// request of short ids takes up to 20 times its size, but the number of ids is bounded. A request
+// of empty messages would take 60 times its size.
 std::uint64_t ParsedBytesMax(std::size_t message_bytes);
 
-// Reads a message, and releases its bytes.
+// Reads a message.
 // Errors: kRequestNotParsed, naming the type, for bytes that are not a message of it;
 //         the same for a large one with more than kUnknownFieldsMax unknown fields;
-//         kOutOfMemory for one that takes more than ParsedBytesMax of its arena;
-//         kOutOfMemory or kQueueFull for one in whose place the frame guard has put a mark.
-absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
+//         kOutOfMemory for one that takes more than ParsedBytesMax of its arena.
+absl::Status ParseMessage(std::string_view bytes, google::protobuf::Message& message);
 
 // The error of ParseMessage for bytes that are not a message of the type.
 absl::Status NotParsedError(const google::protobuf::Message& message);
@@ -57,11 +57,14 @@ inline constexpr std::size_t kUncountedReplyBytes = 512;
 // Errors: kQueueFull when those leave none for it.
 absl::Status CountUnsent(std::uint64_t bytes, const ReplyLimit& limit, UnsentReplies::Part& part);
 
-// The bytes of a response, in one slice.
+// A response that is written. Counted among its caller's until it is sent.
+using ReplyMessage = std::shared_ptr<const net::OutgoingMessage>;
+
+// The bytes of a response.
 // Errors: kReplyTooLarge when it has more than the limit; kDeadlineExceeded when there is no time
 //         left to send it; those of CountUnsent.
-absl::StatusOr<grpc::ByteBuffer> SerializeReply(const Reply& reply, const ReplyLimit& limit);
-absl::StatusOr<grpc::ByteBuffer> SerializeMessage(const google::protobuf::Message& message,
-                                                  const ReplyLimit& limit);
+absl::StatusOr<ReplyMessage> SerializeReply(const Reply& reply, const ReplyLimit& limit);
+absl::StatusOr<ReplyMessage> SerializeMessage(const google::protobuf::Message& message,
+                                              const ReplyLimit& limit);
 
 }  // namespace simile::service

@@ -1,6 +1,7 @@
 #include "service/grpc/progress_stream.h"
 
 #include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,26 +21,21 @@ absl::Status TooLongError(std::size_t bytes) {
 
 }  // namespace
 
-ProgressExchange::ProgressExchange(Method& method) : Exchange(method) {
-  const Method::Source& source = method.source();
-  grpc::ServerCompletionQueue& queue = source.thread.queue();
-  source.service.RequestAsyncServerStreaming(source.index, &context(), &request_, &writer_, &queue,
-                                             &queue, arrived_tag());
-}
-
-absl::Status ProgressExchange::Begin() {
-  const std::size_t bytes = request_.Length();
+absl::Status ProgressExchange::BeginWith(net::ReceivedMessage request) {
+  const std::size_t bytes = request.size();
   absl::Status admitted = Admit(bytes);
   if (!admitted.ok()) return admitted;
   if (bytes > kParsedAtOnceBytesMax) return TooLongError(bytes);
-  return Handle([this] { Run(); }, caller(), bytes);
+  request_ = std::move(request);
+  return Handle([this] { RunHandler(); }, caller(), bytes);
 }
 
 absl::Status ProgressExchange::ParseRequest(google::protobuf::Message& request) {
-  return ParseMessage(request_, request);
+  const net::ReceivedMessage bytes = std::move(request_);
+  return ParseMessage(bytes.text(), request);
 }
 
-void ProgressExchange::Write(absl::StatusOr<grpc::ByteBuffer> message) {
+void ProgressExchange::Write(absl::StatusOr<ReplyMessage> message) {
   {
     const std::lock_guard lock(mutex_);
     last_write_ = message.status();
@@ -49,9 +45,8 @@ void ProgressExchange::Write(absl::StatusOr<grpc::ByteBuffer> message) {
       return;
     }
     writing_ = true;
-    current_ = *std::move(message);
   }
-  WriteCurrent();
+  SendMessage(*std::move(message));
 }
 
 absl::Status ProgressExchange::LastWrite() {
@@ -59,46 +54,42 @@ absl::Status ProgressExchange::LastWrite() {
   return last_write_;
 }
 
-void ProgressExchange::End(grpc::Status status) {
+void ProgressExchange::End(net::CallEnd end) {
   {
     const std::lock_guard lock(mutex_);
-    if (!status.ok()) waiting_.reset();
+    if (end.code != absl::StatusCode::kOk) waiting_.reset();
     if (writing_) {
-      end_ = std::move(status);
+      end_ = std::move(end);
       return;
     }
   }
-  SendEnd(status);
+  SendEnd(std::move(end));
 }
 
-void ProgressExchange::OnWritten(bool ok) {
-  ClearTakeDeadline();
-  bool next = false;
+void ProgressExchange::Sent(bool ok) {
+  ReplyMessage next;
   {
     const std::lock_guard lock(mutex_);
     broken_ = broken_ || !ok;
     if (broken_) waiting_.reset();
-    next = waiting_.has_value();
-    writing_ = next;
-    if (!next && !end_) return;
-    if (next) current_ = *std::exchange(waiting_, std::nullopt);
+    next = std::exchange(waiting_, nullptr);
+    writing_ = next != nullptr;
+    if (!writing_ && !end_) return;
   }
-  // No other thread starts an operation now: a message is being sent, or the call has ended.
-  if (next) {
-    WriteCurrent();
+  // No other thread sends now: a message is being sent, or the call has ended.
+  if (next != nullptr) {
+    SendMessage(std::move(next));
   } else {
-    SendEnd(*end_);
+    SendEnd(*std::move(end_));
   }
 }
 
-void ProgressExchange::WriteCurrent() {
-  ExpectTaken(environment().clock.Now());
-  writer_.Write(current_, written_event_.tag());
+void ProgressExchange::SendMessage(ReplyMessage message) {
+  Send(std::move(message), TakeBy(environment().clock.Now()));
 }
 
-void ProgressExchange::SendEnd(const grpc::Status& status) {
-  ExpectTaken(environment().clock.Now());
-  writer_.Finish(status, end_tag());
+void ProgressExchange::SendEnd(net::CallEnd end) {
+  Finish(nullptr, std::move(end), TakeBy(environment().clock.Now()));
 }
 
 }  // namespace simile::service

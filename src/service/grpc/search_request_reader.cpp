@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <grpcpp/support/slice.h>
 
 #include "service/grpc/messages.h"
 #include "service/grpc/unknown_fields.h"
@@ -30,22 +28,7 @@ constexpr std::size_t kQueriesMax = 16'384;
 // So is a request with more bytes in other fields and in queries that are not plain.
 constexpr std::size_t kOtherBytesMax = kParsedAtOnceBytesMax;
 
-// Reads a number of up to five bytes.
-//   next  returns the next byte, or nothing at the end
-// False for other bytes.
-template <class Next>
-bool ReadNumber(Next&& next, std::uint64_t& value) {
-  value = 0;
-  for (unsigned shift = 0; shift < 35; shift += 7) {
-    const std::optional<std::uint8_t> byte = next();
-    if (!byte) return false;
-    value |= std::uint64_t{*byte & 0x7FU} << shift;
-    if (*byte < 0x80) return true;
-  }
-  return false;
-}
-
-// Reads wire fields from contiguous bytes. A function returns false for bytes of another form.
+// Reads wire fields. A function returns false for bytes of another form.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view bytes) : rest_(bytes) {}
@@ -54,8 +37,16 @@ class FieldReader {
   // The tag of a known field has one byte. The library reads longer forms of it, too.
   // REQUIRES: not at the end.
   std::uint32_t Tag() { return *Next(); }
+  // Of up to five bytes.
   bool Number(std::uint64_t& value) {
-    return ReadNumber([this] { return Next(); }, value);
+    value = 0;
+    for (unsigned shift = 0; shift < 35; shift += 7) {
+      const std::optional<std::uint8_t> byte = Next();
+      if (!byte) return false;
+      value |= std::uint64_t{*byte & 0x7FU} << shift;
+      if (*byte < 0x80) return true;
+    }
+    return false;
   }
   bool Counted(std::string_view& bytes) {
     std::uint64_t size = 0;
@@ -74,75 +65,6 @@ class FieldReader {
   }
 
   std::string_view rest_;
-};
-
-// The bytes of a request in the slices in which they arrived. A field that lies in several slices
-// is copied together; the other fields are not copied.
-class ArrivedBytes {
- public:
-  // False when gRPC cannot decompress the bytes.
-  bool DumpFrom(const grpc::ByteBuffer& bytes) {
-    left_ = held_ = bytes.Length();
-    return bytes.Dump(&slices_).ok();
-  }
-
-  bool at_end() const { return left_ == 0; }
-  // REQUIRES: not at the end.
-  std::uint32_t Tag() { return *Next(); }
-  // Contiguous bytes that live as long as this.
-  bool Counted(std::string_view& bytes) {
-    std::uint64_t size = 0;
-    if (!ReadNumber([this] { return Next(); }, size) || size > left_) return false;
-    bytes = size == 0 ? std::string_view() : TakeBytes(size);
-    return true;
-  }
-  // What it holds in memory.
-  std::uint64_t held() const { return held_; }
-
- private:
-  std::optional<std::uint8_t> Next() {
-    if (left_ == 0) return std::nullopt;
-    const auto byte = static_cast<std::uint8_t>(*Begin());
-    Pass(1);
-    return byte;
-  }
-  // The next byte. REQUIRES: not at the end.
-  const char* Begin() {
-    while (position_ == slices_[slice_].size()) {
-      ++slice_;
-      position_ = 0;
-    }
-    return reinterpret_cast<const char*>(slices_[slice_].begin()) + position_;
-  }
-  void Pass(std::size_t count) {
-    position_ += count;
-    left_ -= count;
-  }
-  // REQUIRES: 1 <= size <= left_.
-  std::string_view TakeBytes(std::size_t size) {
-    const char* const begin = Begin();
-    if (size <= slices_[slice_].size() - position_) {
-      Pass(size);
-      return {begin, size};
-    }
-    std::string& whole = joined_.emplace_back();
-    whole.reserve(size);
-    held_ += size;
-    while (whole.size() < size) {
-      const char* const piece = Begin();
-      const std::size_t count = std::min(size - whole.size(), slices_[slice_].size() - position_);
-      whole.append(piece, count);
-      Pass(count);
-    }
-    return whole;
-  }
-
-  std::vector<grpc::Slice> slices_;
-  std::size_t slice_ = 0;
-  std::size_t position_ = 0;  // in the slice
-  std::uint64_t left_ = 0;
-  std::uint64_t held_ = 0;
-  std::deque<std::string> joined_;
 };
 
 // A query with only a packed vector, k and offset, each at most once.
@@ -240,18 +162,19 @@ void AppendField(std::uint32_t tag, std::string_view field, std::string& out) {
 }
 
 // False for a request that is not made of this reader's fields, or of mostly plain queries.
-bool Split(ArrivedBytes& bytes, SplitRequest& request) {
+bool Split(std::string_view bytes, SplitRequest& request) {
   using Search = v1::SearchRequest;
+  FieldReader in(bytes);
   std::size_t other_bytes = 0;
-  while (!bytes.at_end()) {
-    const std::uint32_t tag = bytes.Tag();
+  while (!in.at_end()) {
+    const std::uint32_t tag = in.Tag();
     std::string_view field;
     const bool is_query = tag == TagOf(Search::kQueriesFieldNumber, Type::kCounted);
     if (!is_query && tag != TagOf(Search::kCollectionFieldNumber, Type::kCounted) &&
         tag != TagOf(Search::kOptionsFieldNumber, Type::kCounted)) {
       return false;
     }
-    if (!bytes.Counted(field) || request.queries.size() == kQueriesMax) return false;
+    if (!in.Counted(field) || request.queries.size() == kQueriesMax) return false;
     ReadQuery query;
     if (is_query) query.plain = ReadPlainQuery(field);
     if (!query.plain && (other_bytes += field.size()) > kOtherBytesMax) return false;
@@ -283,14 +206,10 @@ bool Parse(std::string_view bytes, google::protobuf::Message& message) {
   return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
-absl::Status ParseSearchRequest(grpc::ByteBuffer& bytes, v1::SearchRequest& request,
-                                SentVectors& vectors) {
-  const auto arrived = std::make_shared<ArrivedBytes>();
+absl::Status ParseSearchRequest(std::string_view bytes, const std::shared_ptr<const void>& owner,
+                                v1::SearchRequest& request, SentVectors& vectors) {
   SplitRequest split;
-  if (!arrived->DumpFrom(bytes) || !Split(*arrived, split) || !IsOfKnownFields(split)) {
-    return ParseMessage(bytes, request);
-  }
-  bytes.Clear();
+  if (!Split(bytes, split) || !IsOfKnownFields(split)) return ParseMessage(bytes, request);
   // What the library cannot parse of a part, it cannot parse of the whole.
   if (!Parse(split.rest, request)) return NotParsedError(request);
   std::vector<std::string_view> data;
@@ -305,17 +224,17 @@ absl::Status ParseSearchRequest(grpc::ByteBuffer& bytes, v1::SearchRequest& requ
     }
     data.push_back(query.plain ? query.plain->data : std::string_view());
   }
-  vectors = SentVectors(std::move(data), arrived, arrived->held());
+  vectors = SentVectors(std::move(data), owner, bytes.size());
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status ParseRequest(grpc::ByteBuffer& bytes, google::protobuf::Message& request,
-                          SentVectors& vectors) {
+absl::Status ParseRequest(std::string_view bytes, const std::shared_ptr<const void>& owner,
+                          google::protobuf::Message& request, SentVectors& vectors) {
   auto* const search = dynamic_cast<v1::SearchRequest*>(&request);
-  return search != nullptr && bytes.Length() > kParsedAtOnceBytesMax
-             ? ParseSearchRequest(bytes, *search, vectors)
+  return search != nullptr && bytes.size() > kParsedAtOnceBytesMax
+             ? ParseSearchRequest(bytes, owner, *search, vectors)
              : ParseMessage(bytes, request);
 }
 

@@ -1,23 +1,33 @@
 #include "service/grpc/search_stream.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <utility>
 
+#include <absl/status/status.h>
 #include <google/protobuf/arena.h>
 
+#include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
+#include "net/event_loop.h"
 #include "service/error_encoding.h"
 #include "service/grpc/server_call.h"
+#include "service/grpc/stream_exchange.h"
 #include "service/guarded.h"
 #include "service/refuse.h"
 #include "service/search_handlers.h"
+#include "service/stream_window.h"
+#include "service/validate_stream.h"
 #include "service/wire_writer.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
 namespace {
 
-// After so many calls of Stop(), one each net::IoThread::kStopInterval, a stopping server takes no
+// After so many calls of Stop(), one each net::RpcCall::kStopInterval, a stopping server takes no
 // further request of a stream however busy it is.
 constexpr int kStopsMax = 10;
 
@@ -52,18 +62,6 @@ class TaggedReply final : public Reply {
   WireSizes sizes_;
 };
 
-class SearchStreamMethodOf final : public Method {
- public:
-  SearchStreamMethodOf(RpcEnvironment& environment, const MethodRow& row,
-                       const SearchPipeline& pipeline)
-      : Method(environment, row, Type::BIDI_STREAMING), pipeline_(pipeline) {}
-
- private:
-  void AskForCall() override { SearchStream::Ask(*this, pipeline_); }
-
-  const SearchPipeline& pipeline_;
-};
-
 // Makes an error so small that its reply counts in no budget.
 void Shorten(google::rpc::Status& error) {
   constexpr std::size_t kMessageBytesMax = kUncountedReplyBytes - 64;
@@ -72,27 +70,79 @@ void Shorten(google::rpc::Status& error) {
   error.set_message("replies that wait to be read leave no memory for the text of this error");
 }
 
-}  // namespace
+// Reads one message at a time, and none while the window is full. The transport sees the end only
+// after every call has finished.
+class SearchStream final : public StreamExchange {
+ public:
+  SearchStream(Method& method, const SearchPipeline& pipeline, net::Http2Stream& stream,
+               net::CallHead head)
+      : StreamExchange(method, stream, std::move(head)),
+        pipeline_(pipeline),
+        window_({environment().limits.stream_requests_max, environment().limits.reply_bytes_max}) {}
 
-std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const MethodRow& row,
-                                           const SearchPipeline& pipeline) {
-  return std::make_unique<SearchStreamMethodOf>(environment, row, pipeline);
-}
+ private:
+  class Request;
+
+  absl::Status BeginWith(net::ReceivedMessage request) override;
+  void Received(std::optional<net::ReceivedMessage> message) override;
+  // The server stops: takes no further request once the caller has sent none since the last of
+  // these, or after many of them, and ends after the answers of those taken.
+  void OnStop() override;
+
+  // Takes what was read, unless nothing was: the caller sends no more.
+  void TakeRead(bool received);
+  //   status   why the stream ends now, unless OK
+  //   request  that was read; null for none
+  void EndReading(const absl::Status& status, bool reads_ended = false,
+                  std::unique_ptr<Request> request = nullptr);
+  // Parses what was read. Its errors are the stream's.
+  absl::Status ParseRequest(std::unique_ptr<Request>& request);
+  // The answer, or error, of a request that was taken. Any thread.
+  void Complete(std::uint64_t number, ReplyMessage answer);
+  // Starts the request that waits, if it may be taken now, before it asks the transport.
+  void Advance() override;
+  void AskTransport();
+  // Answers a request that was taken, here or on a worker.
+  void AnswerRequest(std::unique_ptr<Request> request);
+
+  // REQUIRES of these: mutex_ is held.
+  void OnSent() override;
+  std::unique_ptr<Request> TakeWaiting();
+  void DropAnswers();
+
+  const SearchPipeline& pipeline_;
+
+  // Each is used by one reaction at a time.
+  net::ReceivedMessage incoming_;
+  StreamOrder order_;
+  std::uint64_t messages_read_ = 0;
+
+  // Guarded by mutex_.
+  StreamWindow window_;
+  std::unique_ptr<Request> waiting_;               // read, but not taken yet
+  std::map<std::uint64_t, ReplyMessage> answers_;  // of requests that were taken, by number
+  bool reading_ = false;                           // a message, or parsing it
+  bool parsing_ = false;              // a worker parses a large message that has arrived
+  int stops_ = 0;                     // how often the server asked for the end
+  std::uint64_t number_at_stop_ = 1;  // of the next request then; at first that of the first one
+  bool reads_ended_ = false;          // the caller sends no more
+};
 
 // One message of the stream: a call of its own, whose response goes out with its tag. Deletes
 // itself when it finishes.
 class SearchStream::Request final : public ServerCall<Call> {
  public:
   Request(SearchStream& stream, std::uint64_t number)
-      : ServerCall<Call>(stream.environment(), stream.record_->OfMessage(number),
+      : ServerCall<Call>(stream.environment(), stream.record().OfMessage(number),
                          stream.cancelled()),
         stream_(stream),
+        number_(number),
         message_(google::protobuf::Arena::CreateMessage<v1::SearchStreamRequest>(&arena_)) {}
 
   // Errors: those of ParseMessage; kQueueFull when what callers have not read leaves no memory for
   // a large one, which may wait until its answer has a place.
-  absl::Status Parse(grpc::ByteBuffer& bytes) {
-    const std::size_t length = bytes.Length();
+  absl::Status Parse(std::string_view bytes) {
+    const std::size_t length = bytes.size();
     bytes_ = length;
     return Guarded([&] {
       absl::Status parsed = ParseMessage(bytes, *message_);
@@ -115,12 +165,12 @@ class SearchStream::Request final : public ServerCall<Call> {
   // What a large message takes; 0 for others.
   std::uint64_t large_bytes() const { return large_bytes_; }
   void SetRefusal(const absl::Status& refusal) { refusal_ = refusal; }
+  std::uint64_t number() const { return number_; }
   std::uint64_t reply_bytes() const { return ReplyBytesMax(*message_, environment().limits); }
 
   // Answers the request, now or later. `request` is gone after that.
-  static void Run(std::unique_ptr<Request> request, std::uint64_t number) {
+  static void Run(std::unique_ptr<Request> request) {
     Request& call = *request.release();
-    call.number_ = number;
     call.counted_ = {};  // from now on by those who work on it
     if (!call.refusal_.ok()) return call.Finish(call.refusal_);
     const SearchPipeline& pipeline = call.stream_.pipeline_;
@@ -143,11 +193,11 @@ class SearchStream::Request final : public ServerCall<Call> {
   void Finish(const absl::Status& status) override { End(status, SerializeError(status)); }
   std::uint64_t BytesWith(const Reply& reply) const override { return Tagged(reply).bytes(); }
   void FinishWith(const Reply& reply) override {
-    grpc::ByteBuffer bytes;
+    ReplyMessage message;
     const absl::Status end =
-        Serialize([&] { return SerializeReply(Tagged(reply), reply_limit()); }, bytes);
+        Serialize([&] { return SerializeReply(Tagged(reply), reply_limit()); }, message);
     if (!end.ok()) return Finish(end);
-    End(end, std::move(bytes));
+    End(end, std::move(message));
   }
 
  private:
@@ -156,8 +206,8 @@ class SearchStream::Request final : public ServerCall<Call> {
                                  : v1::SearchStreamResponse::kRecommendFieldNumber;
     return {tag_, field, reply};
   }
-  grpc::ByteBuffer SerializeError(const absl::Status& status) {
-    grpc::ByteBuffer bytes;
+  ReplyMessage SerializeError(const absl::Status& status) {
+    ReplyMessage message;
     static_cast<void>(Guarded([&] {
       v1::SearchStreamResponse answer;
       answer.set_tag(tag_);
@@ -169,84 +219,50 @@ class SearchStream::Request final : public ServerCall<Call> {
         Shorten(*answer.mutable_error());
         serialized = SerializeMessage(answer, limit);
       }
-      if (serialized.ok()) bytes.Swap(&*serialized);
+      if (serialized.ok()) message = *serialized;
       return serialized.status();
     }));
-    return bytes;
+    return message;
   }
 
-  void End(const absl::Status& status, grpc::ByteBuffer bytes) {
+  void End(const absl::Status& status, ReplyMessage message) {
     record().Ended(status);
     SearchStream& stream = stream_;
     const std::uint64_t number = number_;
     delete this;  // its memory first: the answer may wait long
-    stream.Complete(number, std::move(bytes));
+    stream.Complete(number, std::move(message));
   }
 
   SearchStream& stream_;
+  const std::uint64_t number_;  // of the message, and in the window
   google::protobuf::Arena arena_;
   v1::SearchStreamRequest* message_;  // null once it is released
   std::uint64_t tag_ = 0;             // of the message
   bool is_search_ = false;
-  std::uint64_t number_ = 0;
   std::uint64_t bytes_ = 0;  // of the message
   std::uint64_t large_bytes_ = 0;
   absl::Status refusal_;
   UnsentReplies::Part counted_;  // a large message, while it waits
 };
 
-void SearchStream::Ask(Method& method, const SearchPipeline& pipeline) {
-  const std::shared_ptr<SearchStream> stream(new SearchStream(method, pipeline));
-  const Method::Source& source = method.source();
-  grpc::ServerCompletionQueue& queue = source.thread.queue();
-  source.service.RequestAsyncBidiStreaming(source.index, &stream->context(), &stream->stream_,
-                                           &queue, &queue, stream->arrived_tag());
-  // Not before: it may throw. The stream cannot arrive before, on the thread that asks for it.
-  stream->self_ = stream;
-}
-
-SearchStream::SearchStream(Method& method, const SearchPipeline& pipeline)
-    : Exchange(method),
-      pipeline_(pipeline),
-      window_({environment().limits.stream_requests_max, environment().limits.reply_bytes_max}) {}
-
-absl::Status SearchStream::Begin() {
-  if (!record_->admission().ok()) return record_->admission();
+absl::Status SearchStream::BeginWith(net::ReceivedMessage /*none*/) {
+  if (!record().admission().ok()) return record().admission();
   Advance();
   return absl::OkStatus();
 }
 
-void SearchStream::Reject(const absl::Status& status) {
+void SearchStream::Received(std::optional<net::ReceivedMessage> message) {
+  if (message) incoming_ = *std::move(message);
+  const std::size_t bytes = message ? incoming_.size() : 0;
+  if (bytes <= kParsedAtOnceBytesMax) return TakeRead(message.has_value());
   {
     const std::lock_guard lock(mutex_);
-    EndWith(status);
+    parsing_ = true;
   }
-  Advance();
-}
-
-void SearchStream::Release() {
-  const std::shared_ptr<SearchStream> self = std::move(self_);  // perhaps the last of it
-}
-
-void SearchStream::OnRead(bool ok) {
-  const std::size_t bytes = ok ? incoming_.Length() : 0;
-  if (bytes > kParsedAtOnceBytesMax) {
-    {
-      const std::lock_guard lock(mutex_);
-      parsing_ = true;
-    }
-    PostRead(bytes);
-  } else {
-    TakeRead(ok);
-  }
-  EndOperation();
-}
-
-void SearchStream::PostRead(std::size_t bytes) {
-  const absl::Status posted = Post([self = shared_from_this()] { self->TakeRead(true); },
-                                   {record_->caller(), bytes, ParsedBytesMax(bytes)});
+  const absl::Status posted = Post([this, self = shared_from_this()] { TakeRead(true); },
+                                   {record().caller(), bytes, ParsedBytesMax(bytes)});
   if (posted.ok()) return;
-  incoming_.Clear();
+  incoming_ = {};
   EndReading(posted);
   Advance();
 }
@@ -265,14 +281,15 @@ void SearchStream::EndReading(const absl::Status& status, bool reads_ended,
   parsing_ = false;
   reads_ended_ = reads_ended;
   if (!status.ok()) EndWith(status);
-  if (request != nullptr && !end_ && !broken_) waiting_ = std::move(request);
+  if (request != nullptr && !is_ending()) waiting_ = std::move(request);
   if (messages_read_ == 1) window_.SetAsCompleted(order_.as_completed());
 }
 
 absl::Status SearchStream::ParseRequest(std::unique_ptr<Request>& request) {
   return Guarded([&] {
     auto read = std::make_unique<Request>(*this, ++messages_read_);
-    absl::Status parsed = read->Parse(incoming_);
+    const net::ReceivedMessage message = std::move(incoming_);
+    absl::Status parsed = read->Parse(message.text());
     if (parsed.ok()) {
       read->Check(order_);
       request = std::move(read);
@@ -281,40 +298,13 @@ absl::Status SearchStream::ParseRequest(std::unique_ptr<Request>& request) {
   });
 }
 
-void SearchStream::OnWritten(bool ok) {
-  ClearTakeDeadline();
-  {
-    const std::lock_guard lock(mutex_);
-    writing_ = false;
-    outgoing_.Clear();
-    broken_ = broken_ || !ok;
-    window_.Sent(sending_);
-  }
+void SearchStream::OnSent() {
+  window_.Sent(*window_.NextToSend());
   environment().metrics.AddRequestsInFlight(-1);
-  Advance();
-  EndOperation();
 }
 
-void SearchStream::OnCallerGone() {
-  {
-    const std::lock_guard lock(mutex_);
-    broken_ = true;
-  }
-  Advance();
-}
-
-void SearchStream::SendEnd(const grpc::Status& status) {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  ExpectTaken(environment().clock.Now());
-  stream_.Finish(status, end_tag());
-}
-
-void SearchStream::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
+void SearchStream::OnStop() {
+  Change([&] {
     // A caller that has sent all its messages still gets its answers. One that is still sending
     // them may finish: gRPC's clients repeat a call on another server by themselves only before
     // its first answer.
@@ -323,38 +313,32 @@ void SearchStream::Stop() {
                          window_.next_number() == number_at_stop_;
     if (reads && (is_idle || ++stops_ > kStopsMax)) EndWith(StoppingError());
     number_at_stop_ = window_.next_number();
-  }
-  Advance();
+  });
 }
 
-void SearchStream::EndWith(const absl::Status& status) {
-  if (!end_ && !ended_) end_ = status;
-}
-
-void SearchStream::Complete(std::uint64_t number, grpc::ByteBuffer answer) {
+void SearchStream::Complete(std::uint64_t number, ReplyMessage answer) {
   // Once the answer is sent, nothing else may hold the stream.
-  const std::shared_ptr<SearchStream> self = shared_from_this();
-  const bool is_valid = answer.Valid();
+  const auto self = shared_from_this();
+  const bool is_valid = answer != nullptr;
+  if (!is_valid) Cut();
   {
     const std::lock_guard lock(mutex_);
     // Without memory for even the error, the stream cannot go on.
+    if (!is_valid) EndWith(base::OutOfMemory());
     broken_ = broken_ || !is_valid;
-    answers_.find(number)->second.Swap(&answer);
+    answers_.find(number)->second = std::move(answer);
     window_.Complete(number);
   }
-  if (!is_valid) context().TryCancel();
   // Takes no request, which would nest calls of requests that complete at once.
-  StartOperations();
+  AskTransport();
 }
 
 void SearchStream::Advance() {
-  // The stream may end on another thread as soon as this one has started something.
-  const std::shared_ptr<SearchStream> self = shared_from_this();
   for (;;) {
     std::unique_lock lock(mutex_);
     auto request = TakeWaiting();
     if (request == nullptr) break;
-    const std::uint64_t number = window_.next_number();
+    const std::uint64_t number = request->number();
     const absl::Status taken = Guarded([&] {
       answers_.try_emplace(number);  // filled by Complete, which must not fail
       window_.Add(request->reply_bytes());
@@ -366,94 +350,60 @@ void SearchStream::Advance() {
     }
     lock.unlock();
     environment().metrics.AddRequestsInFlight(1);
-    AnswerRequest(std::move(request), number);
+    AnswerRequest(std::move(request));
   }
-  StartOperations();
+  AskTransport();
 }
 
-void SearchStream::AnswerRequest(std::unique_ptr<Request> request, std::uint64_t number) {
+void SearchStream::AnswerRequest(std::unique_ptr<Request> request) {
   const std::uint64_t bytes = request->large_bytes();
-  if (bytes == 0 || !net::OnIoThread()) return Request::Run(std::move(request), number);
+  if (bytes == 0 || !net::OnLoopThread()) return Request::Run(std::move(request));
   // It waited until an answer was sent. The stream is there until it finishes.
   Request* const call = request.release();
   const absl::Status posted =
-      Post([call, number] { Request::Run(std::unique_ptr<Request>(call), number); },
-           {call->caller(), 0, bytes});
+      Post([call] { Request::Run(std::unique_ptr<Request>(call)); }, {call->caller(), 0, bytes});
   if (posted.ok()) return;
   call->SetRefusal(posted);
-  Request::Run(std::unique_ptr<Request>(call), number);
-}
-
-void SearchStream::StartOperations() {
-  std::unique_lock lock(mutex_);
-  // Only one thread at a time starts operations, so that none is started after the end. It looks
-  // again when it is done, and so sees what other threads changed meanwhile.
-  if (performing_) return;
-  performing_ = true;
-  for (Operation next = NextOperation(); next != Operation::kNone; next = NextOperation()) {
-    lock.unlock();
-    Perform(next);
-    lock.lock();
-  }
-  performing_ = false;
+  Request::Run(std::unique_ptr<Request>(call));
 }
 
 std::unique_ptr<SearchStream::Request> SearchStream::TakeWaiting() {
-  if (end_ || broken_) waiting_.reset();
+  if (is_ending()) waiting_.reset();
   if (waiting_ == nullptr || !window_.Admits(waiting_->reply_bytes())) return nullptr;
   return std::move(waiting_);
 }
 
-SearchStream::Operation SearchStream::NextOperation() {
-  if (ended_) return Operation::kNone;
+void SearchStream::AskTransport() {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
   if (broken_) DropAnswers();
-  if (!writing_) {
-    if (const auto number = window_.NextToSend()) {
-      sending_ = *number;
-      outgoing_.Swap(&answers_[*number]);
-      answers_.erase(*number);
-      writing_ = true;
-      AddOperation();
-      return Operation::kWrite;
-    }
+  if (const auto number = writing_ ? std::nullopt : window_.NextToSend()) {
+    const auto answer = answers_.find(*number);
+    SendNow(std::move(answer->second));
+    answers_.erase(answer);
   }
-  const bool ending = reads_ended_ || end_.has_value() || broken_;
-  if (!reading_ && !ending && waiting_ == nullptr && window_.has_place()) {
+  const bool reads = !reads_ended_ && !is_ending();
+  if (reads && !reading_ && waiting_ == nullptr && window_.has_place()) {
     reading_ = true;
-    AddOperation();
-    return Operation::kRead;
+    WantMessage();
   }
-  if (ending && waiting_ == nullptr && window_.empty()) {
-    ended_ = true;
-    return Operation::kEnd;
-  }
-  return Operation::kNone;
+  if (!reads && waiting_ == nullptr && window_.empty()) FinishNow();
 }
 
 void SearchStream::DropAnswers() {
-  while (const auto number = window_.NextToSend()) {
-    if (writing_ && *number == sending_) return;
+  while (const auto number = writing_ ? std::nullopt : window_.NextToSend()) {
     answers_.erase(*number);
     window_.Sent(*number);
     environment().metrics.AddRequestsInFlight(-1);
   }
 }
 
-void SearchStream::Perform(Operation operation) {
-  switch (operation) {
-    case Operation::kRead:
-      return stream_.Read(&incoming_, read_event_.tag());
-    case Operation::kWrite:
-      ExpectTaken(environment().clock.Now());
-      return stream_.Write(outgoing_, written_event_.tag());
-    case Operation::kEnd: {
-      const absl::Status end = end_.value_or(absl::OkStatus());
-      if (!end.ok()) record_->Ended(end);
-      return SendEnd(GrpcStatus(end, *record_, context()));
-    }
-    case Operation::kNone:
-      return;
-  }
+}  // namespace
+
+std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const MethodRow& row,
+                                           const SearchPipeline& pipeline) {
+  return std::make_unique<StreamMethodOf<SearchStream, const SearchPipeline&>>(
+      environment, row, Method::Type::kBidiStream, pipeline);
 }
 
 }  // namespace simile::service

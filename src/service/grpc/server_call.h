@@ -9,7 +9,6 @@
 #include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
-#include <grpcpp/support/byte_buffer.h>
 
 #include "service/call.h"
 #include "service/call_work.h"
@@ -67,12 +66,12 @@ class ServerCall : public Interface {
   const CallRecord& record() const { return record_; }
   const ReplyLimit& reply_limit() const { return reply_limit_; }
   // The response's bytes, unless the caller is gone. Counts a refusal.
-  absl::Status Serialize(absl::FunctionRef<absl::StatusOr<grpc::ByteBuffer>()> make,
-                         grpc::ByteBuffer& bytes) const {
+  absl::Status Serialize(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> make,
+                         ReplyMessage& message) const {
     return Guarded([&]() -> absl::Status {
       if (cancelled_.stop_requested()) return CallerGoneError();
       auto made = make();
-      if (made.ok()) bytes.Swap(&*made);
+      if (made.ok()) message = *std::move(made);
       CountRefusal(environment_.metrics, made.status());
       return made.status();
     });

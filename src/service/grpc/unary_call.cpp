@@ -1,80 +1,94 @@
 #include "service/grpc/unary_call.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <new>
 
+#include "net/event_loop.h"
 #include "service/grpc/search_request_reader.h"
 #include "service/guarded.h"
 
 namespace simile::service {
+namespace {
 
-struct UnaryMethod::Block {
-  alignas(UnaryExchange) std::array<std::byte, sizeof(UnaryExchange)> bytes;
+// Memory of exchanges that have ended, of one thread.
+class FreeBlocks {
+ public:
+  FreeBlocks() = default;
+  FreeBlocks(const FreeBlocks&) = delete;
+  FreeBlocks& operator=(const FreeBlocks&) = delete;
+  ~FreeBlocks() {
+    while (count_ > 0) ::operator delete(Pop());
+  }
+
+  void* Pop() { return count_ == 0 ? nullptr : blocks_[--count_]; }
+  bool Keep(void* block) {
+    if (count_ == blocks_.size()) return false;
+    blocks_[count_++] = block;
+    return true;
+  }
+
+ private:
+  std::array<void*, 64> blocks_{};
+  std::size_t count_ = 0;
 };
 
-UnaryMethod::UnaryMethod(RpcEnvironment& environment, const MethodRow& row)
-    : Method(environment, row, Type::NORMAL_RPC) {}
+thread_local FreeBlocks free_blocks;
 
-UnaryMethod::~UnaryMethod() = default;
+}  // namespace
 
-void UnaryMethod::AskForCall() {
-  if (free_.capacity() == 0) free_.reserve(row().posted);
-  std::unique_ptr<Block> block;
-  if (free_.empty()) {
-    block = std::make_unique<Block>();
-  } else {
-    block = std::move(free_.back());
-    free_.pop_back();
-  }
-  new (block->bytes.data()) UnaryExchange(*this);
-  static_cast<void>(block.release());  // Release takes it back
+void* UnaryExchange::operator new(std::size_t bytes) {
+  void* const kept = free_blocks.Pop();
+  return kept != nullptr ? kept : ::operator new(bytes);
 }
 
-void UnaryMethod::Release(UnaryExchange& exchange) {
-  exchange.~UnaryExchange();
-  std::unique_ptr<Block> block(reinterpret_cast<Block*>(&exchange));
-  if (free_.size() < free_.capacity()) free_.push_back(std::move(block));
+void UnaryExchange::operator delete(void* memory) {
+  if (!free_blocks.Keep(memory)) ::operator delete(memory);
 }
 
-UnaryExchange::UnaryExchange(UnaryMethod& method) : Exchange(method), method_(method) {
-  const Method::Source& source = method.source();
-  grpc::ServerCompletionQueue& queue = source.thread.queue();
-  source.service.RequestAsyncUnary(source.index, &context(), &request_, &writer_, &queue, &queue,
-                                   arrived_tag());
+net::RpcCall& UnaryMethod::NewCall(net::Http2Stream& stream, net::CallHead head) {
+  return *new UnaryExchange(*this, stream, std::move(head));  // destroys itself
 }
 
-absl::Status UnaryExchange::Begin() {
-  absl::Status admitted = call_->Admit(request_.Length());
+absl::Status UnaryExchange::BeginWith(net::ReceivedMessage request) {
+  const std::size_t bytes = request.size();
+  absl::Status admitted = call_->Admit(bytes);
   if (!admitted.ok()) return admitted;
-  return Handle([this] { call_->Run(); }, call_->caller(), request_.Length());
+  request_ = std::move(request);
+  return Handle([this] { call_->Run(); }, call_->caller(), bytes);
 }
 
-void UnaryExchange::Send(const grpc::ByteBuffer& response, const grpc::Status& status) {
-  ExpectTaken(call_ ? call_->arrived_at() : environment().clock.Now());
+void UnaryExchange::End(ReplyMessage response, net::CallEnd end) {
+  const Clock::TimePoint take_by = TakeBy(call_->arrived_at());
   call_.reset();
-  request_.Clear();
-  writer_.Finish(response, status, end_tag());
+  request_ = {};
+  Finish(std::move(response), std::move(end), take_by);
 }
 
 UnaryExchange::Arrived::Arrived(UnaryExchange& exchange)
-    : ServerCall<Call>(exchange.environment(), CallRecord(exchange.method_, exchange.context()),
+    : ServerCall<Call>(exchange.environment(), CallRecord(exchange.method_, exchange.head()),
                        exchange.cancelled()),
       exchange_(exchange) {
-  SetDeadline(DeadlineOf(environment(), exchange.context(), arrived_at()));
+  SetDeadline(exchange.head().deadline);
 }
 
 void UnaryExchange::Arrived::Run() {
-  const std::size_t request_bytes = exchange_.request_.Length();
+  const std::size_t request_bytes = exchange_.request_.size();
+  const bool is_large = request_bytes > kParsedAtOnceBytesMax;
   const absl::Status parsed = Guarded([&] {
     const absl::Status wanted = CheckWanted();
     if (!wanted.ok()) return wanted;
     messages_ = exchange_.method_.NewMessages(arena_);
-    return ParseRequest(exchange_.request_, *messages_.request, vectors_);
+    net::ReceivedMessage& request = exchange_.request_;
+    if (!is_large) return ParseMessage(request.text(), *messages_.request);
+    const auto owner = std::make_shared<const net::ReceivedMessage>(std::move(request));
+    return ParseRequest(owner->text(), owner, *messages_.request, vectors_);
   });
+  exchange_.request_ = {};
   if (!parsed.ok()) return Finish(parsed);
-  if (request_bytes > kParsedAtOnceBytesMax) {
+  if (is_large) {
     ResolveWorkers::NeedsOnly(std::max<std::uint64_t>(request_bytes, vectors_.held_bytes()) +
                               arena_.SpaceAllocated());
   }
@@ -82,14 +96,14 @@ void UnaryExchange::Arrived::Run() {
 }
 
 absl::Status UnaryExchange::Arrived::CheckWanted() const {
-  if (net::OnIoThread()) return absl::OkStatus();
+  if (net::OnLoopThread()) return absl::OkStatus();
   const absl::Status wanted = WorkOf(*this, environment().clock, "its request was read").Ask();
   CountRefusal(environment().metrics, wanted);
   return wanted;
 }
 
 void UnaryExchange::Arrived::Finish(const absl::Status& status) {
-  if (!status.ok()) return End(status, {});
+  if (!status.ok()) return End(status, nullptr);
   assert(messages_.response != nullptr);
   EndWith([this] { return SerializeMessage(*messages_.response, reply_limit()); });
 }
@@ -98,16 +112,15 @@ void UnaryExchange::Arrived::FinishWith(const Reply& reply) {
   EndWith([&] { return SerializeReply(reply, reply_limit()); });
 }
 
-void UnaryExchange::Arrived::EndWith(
-    absl::FunctionRef<absl::StatusOr<grpc::ByteBuffer>()> serialize) {
-  grpc::ByteBuffer response;
+void UnaryExchange::Arrived::EndWith(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> serialize) {
+  ReplyMessage response;
   const absl::Status end = Serialize(serialize, response);
-  End(end, response);
+  End(end, std::move(response));
 }
 
-void UnaryExchange::Arrived::End(const absl::Status& status, const grpc::ByteBuffer& response) {
+void UnaryExchange::Arrived::End(const absl::Status& status, ReplyMessage response) {
   record().Ended(status);
-  exchange_.Send(response, GrpcStatus(status, record(), exchange_.context()));
+  exchange_.End(std::move(response), EndOf(status, record()));
 }
 
 }  // namespace simile::service

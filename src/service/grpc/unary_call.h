@@ -12,8 +12,6 @@
 #include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
 #include <google/protobuf/arena.h>
-#include <grpcpp/support/async_unary_call.h>
-#include <grpcpp/support/byte_buffer.h>
 
 #include "service/grpc/exchange.h"
 #include "service/grpc/server_call.h"
@@ -21,14 +19,11 @@
 
 namespace simile::service {
 
-class UnaryExchange;
-
-// A method that answers a request once. Keeps the memory of as many ended exchanges as calls are
-// asked for, for the next ones.
+// A method that answers a request once.
 class UnaryMethod : public Method {
  public:
-  UnaryMethod(RpcEnvironment& environment, const MethodRow& row);
-  ~UnaryMethod() override;
+  UnaryMethod(RpcEnvironment& environment, const MethodRow& row)
+      : Method(environment, row, Type::kUnary) {}
 
   using Message = google::protobuf::Message;
   // Of one call.
@@ -39,37 +34,32 @@ class UnaryMethod : public Method {
   virtual Messages NewMessages(google::protobuf::Arena& arena) const = 0;
   virtual void Handle(Call& call, const Messages& messages) const = 0;
 
-  // On the I/O thread: destroys it.
-  void Release(UnaryExchange& exchange);
-
  private:
-  struct Block;  // the memory of an exchange
-  void AskForCall() override;
-
-  std::vector<std::unique_ptr<Block>> free_;
+  net::RpcCall& NewCall(net::Http2Stream& stream, net::CallHead head) override;
 };
 
-// The Calls of a unary method as gRPC sees them: reads the request, sends the response or error,
-// counts and logs it.
+// The Calls of a unary method as the transport sees them: reads the request, sends the response or
+// error, counts and logs it. Each loop's thread keeps the memory of some ended ones for the next.
 class UnaryExchange final : public Exchange {
  public:
-  // Asks gRPC for a call.
-  explicit UnaryExchange(UnaryMethod& method);
+  UnaryExchange(UnaryMethod& method, net::Http2Stream& stream, net::CallHead head)
+      : Exchange(method, stream, std::move(head)), method_(method) {}
+
+  static void* operator new(std::size_t bytes);
+  static void operator delete(void* memory);
 
  private:
   void MakeCall() override { call_.emplace(*this); }
-  void SendEnd(const grpc::Status& status) override { Send({}, status); }
-  absl::Status Begin() override;
+  absl::Status BeginWith(net::ReceivedMessage request) override;
   void Reject(const absl::Status& status) override { call_->Finish(status); }
-  void Release() override { method_.Release(*this); }
+  void Destroy() override { delete this; }
 
   // Sends the end of the call, whose memory is freed first: a reply may wait long. Any thread;
   // once.
-  void Send(const grpc::ByteBuffer& response, const grpc::Status& status);
+  void End(ReplyMessage response, net::CallEnd end);
 
   UnaryMethod& method_;
-  grpc::ByteBuffer request_;
-  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context()};
+  net::ReceivedMessage request_;
 
   // The call as its handler sees it.
   class Arrived final : public ServerCall<Call> {
@@ -92,8 +82,8 @@ class UnaryExchange final : public Exchange {
     // Errors: the caller is gone, or its deadline has passed, after the wait for a worker.
     absl::Status CheckWanted() const;
     // Ends the call with what `serialize` returns, unless its caller is gone.
-    void EndWith(absl::FunctionRef<absl::StatusOr<grpc::ByteBuffer>()> serialize);
-    void End(const absl::Status& status, const grpc::ByteBuffer& response);
+    void EndWith(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> serialize);
+    void End(const absl::Status& status, ReplyMessage response);
 
     // Most requests, and what is built of their answers, need no other memory.
     static constexpr std::size_t kFirstBlockBytes = 4'096;

@@ -24,7 +24,6 @@ from typing import Iterator
 import numpy as np
 
 import targets
-from credentials import write_certificates
 from targets import Figure, Machine
 from servers import FILMS, IDLE_INTERVAL_S, ROOT, Failed, Server, ask, echo, films_request, python_servers, simile
 
@@ -40,15 +39,15 @@ def in_flight(calls: int) -> list:
 
 @contextlib.contextmanager
 def films_beside_echo(machine: Machine, payload: bool):
-    """Simile with the films, and an echo of what it answers."""
+    """Simile with the films, and echoes of what it answers: grpc++'s, and the own transport's."""
     with simile(machine.arguments.simile, "films", FILMS) as ours:
         with ours.turn():
             reply, _ = ask(ours, films_request(payload))
         file = machine.work / f"reply-{payload}"
         file.write_bytes(reply)
         shape = np.load(FILMS / "content_vectors.npy", mmap_mode="r").shape
-        with echo(machine.arguments.echo, file, shape) as floor:
-            yield ours, floor
+        with echo(machine.arguments.echo, file, shape) as floor, echo(machine.arguments.echo, file, shape, "own") as own:
+            yield ours, floor, own
 
 
 def take_turns(machine: Machine, servers: list[Server], *flags, seconds: float = 4) -> list[tuple[dict, ...]]:
@@ -79,8 +78,9 @@ def films(machine: Machine, payload: bool) -> Iterator[Figure]:
     calls = machine.mix({"kind": "id", "payload": "all" if payload else "none"})
     with films_beside_echo(machine, payload) as servers:
         rounds = take_turns(machine, servers, *in_flight(64), *calls)
-    cpu_us = [ours["server_cpu_us_per_call"] for ours, _ in rounds]
-    echo_cpu_us = [floor["server_cpu_us_per_call"] for _, floor in rounds]
+    cpu_us, echo_cpu_us, own_cpu_us = ([run["server_cpu_us_per_call"] for run in runs] for runs in zip(*rounds, strict=True))
+    transport = [own / floor for own, floor in zip(own_cpu_us, echo_cpu_us, strict=True)]
+    yield Figure("CPU of the own transport's echo, of grpc++'s", transport, 0.5)
     if payload:
         yield Figure("server CPU a call, with payload", cpu_us, 85, "us")
     else:
@@ -91,48 +91,23 @@ def films(machine: Machine, payload: bool) -> Iterator[Figure]:
                              f"a query, {ENGINE_BATCH} at a time")
         yield Figure("server CPU a call", cpu_us, round(floor_us + engine_us + OWN_CPU_US, 1), "us")
         yield Figure("the same, aim", cpu_us, 60, "us")
-    share = [ours["calls_per_s"] / floor["calls_per_s"] for ours, floor in rounds]
+    share = [ours["calls_per_s"] / floor["calls_per_s"] for ours, floor, _ in rounds]
     yield Figure("calls/s, of the echo's", share, 0.60 if payload else 0.55, at_least=True)
-
-
-def guarded(machine: Machine) -> Iterator[Figure]:
-    """What the frame guard adds to a film, plain and over TLS: CPU of a call, and the rate."""
-    write_certificates(machine.work)
-    tls = ["--tls-certificate", machine.work / "server.pem", "--tls-key", machine.work / "server.key"]
-    kinds = (("plain", [], []), ("TLS", tls, ["--ca", machine.work / "ca.pem"]))
-    calls = machine.mix({"kind": "id", "payload": "none"})
-    for name, server_flags, client_flags in kinds:
-        with contextlib.ExitStack() as stack:
-            servers = [stack.enter_context(simile(machine.arguments.simile, "films", FILMS, *server_flags,
-                                                  variables={"SIMILE_SERVER_FRAME_GUARD": when}))
-                       for when in ("off", "on")]
-            for count in (1, 64):
-                rounds = take_turns(machine, servers, *in_flight(count), *calls, *client_flags, seconds=3)
-                yield from guard_figures(machine, f"{name}, {count} in flight", rounds)
-
-
-def guard_figures(machine: Machine, title: str, rounds: list[tuple[dict, ...]]) -> Iterator[Figure]:
-    cpu_us = [(off["server_cpu_us_per_call"], on["server_cpu_us_per_call"]) for off, on in rounds]
-    off_us, on_us = (Figure("", list(figures), 0).median() for figures in zip(*cpu_us))
-    machine.notes.append(f"{title}, a film costs {off_us:.1f} us of CPU without the frame guard and {on_us:.1f} us with it (medians)")
-    yield Figure(f"{title}: the frame guard adds, CPU a call", [on - off for off, on in cpu_us], 5, "us")
-    share = [on["calls_per_s"] / off["calls_per_s"] for off, on in rounds]
-    yield Figure(f"{title}: calls/s, of those without it", share, 0.95, at_least=True)
 
 
 def single(machine: Machine) -> Iterator[Figure]:
     """One client, one call in flight."""
     with films_beside_echo(machine, False) as servers:
         rounds = take_turns(machine, servers, *in_flight(1), *machine.mix({"kind": "id", "payload": "none"}))
-    p50_us = [ours["latency"]["p50_us"] for ours, _ in rounds]
-    echo_us = Figure("", [floor["latency"]["p50_us"] for _, floor in rounds], 0).median()
+    p50_us = [ours["latency"]["p50_us"] for ours, _, _ in rounds]
+    echo_us = Figure("", [floor["latency"]["p50_us"] for _, floor, _ in rounds], 0).median()
     yield Figure("one film in flight: p50", p50_us, round(echo_us) + SINGLE_US, "us")
 
 
 def idle(machine: Machine) -> Iterator[Figure]:
     """One call now and then, and in between one to the echo."""
     calls = round(machine.seconds(IDLE_CALLS))
-    with (films_beside_echo(machine, False) as (ours, floor), ours.turn(), floor.turn(),
+    with (films_beside_echo(machine, False) as (ours, floor, _), ours.turn(), floor.turn(),
           concurrent.futures.ThreadPoolExecutor() as pool):
         latencies_of = []
         for server in (ours, floor):
@@ -186,7 +161,6 @@ ROWS: targets.Rows = {
     "films": lambda machine: films(machine, False),
     "payload": lambda machine: films(machine, True),
     "sentences": sentences,
-    "guarded": guarded,
     "single": single,
     "idle": idle,
     "rivals-films": lambda machine: rivals(machine, FILMS, 7),

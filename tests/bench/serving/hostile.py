@@ -394,14 +394,13 @@ def flooded(machine: Machine) -> Iterator[Figure]:
     """What raw HTTP/2 connections of one address can take, plain and over TLS."""
     for tls in (False, True):
         for name in floods.FLOODS:
-            with certified(machine, tls) as (flags, authority), serving_guarded(machine, *flags) as server:
+            with certified(machine, tls) as (flags, authority), serving_films(machine, *flags) as server:
                 yield from flood_figures(machine, server, name, authority)
 
 
-def serving_guarded(machine: Machine, *flags):
+def serving_films(machine: Machine, *flags):
     """With the films, whose index is not awaited: `simile list` would need the certificate."""
-    return simile(machine.arguments.simile, "films", FILMS, *flags, stderr=subprocess.DEVNULL,
-                  variables={"SIMILE_SERVER_FRAME_GUARD": machine.arguments.frame_guard})
+    return simile(machine.arguments.simile, "films", FILMS, *flags, stderr=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager
@@ -470,7 +469,6 @@ ROWS: targets.Rows = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--frame-guard", choices=("on", "off"), default="on", help="of the row floods; off shows what it contains")
     return targets.run(targets.parse(parser, ROWS))
 
 

@@ -110,9 +110,10 @@ def await_indexes(program: pathlib.Path, server: Server) -> None:
         threading.Event().wait(0.1)
 
 
-def echo(program: pathlib.Path, answer: pathlib.Path, shape: tuple[int, int], transport: str = "async-raw", queues: int = 1):
-    command = [program, "--answer", answer, "--rows", shape[0], "--dim", shape[1], "--transport", transport, "--queues", queues]
-    return running("callback echo" if transport == "raw-callback" else "echo", [command], None, "echo", dict(os.environ))
+def echo(program: pathlib.Path, answer: pathlib.Path, shape: tuple[int, int], transport: str = "async-raw"):
+    name = {"async-raw": "echo", "raw-callback": "callback echo", "own": "own echo"}[transport]
+    command = [program, "--answer", answer, "--rows", shape[0], "--dim", shape[1], "--transport", transport]
+    return running(name, [command], None, "echo", dict(os.environ))
 
 
 def python_servers(library: str, vectors: pathlib.Path, metadata: list[str], stubs: pathlib.Path, batch_max: int = 256):

@@ -1,0 +1,258 @@
+#include "net/byte_stream.h"
+
+#include <arpa/inet.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace simile::net {
+namespace {
+
+constexpr std::size_t kRecordBytes = 16U << 10;
+
+long ControlSocket(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+std::string AddressText(const ASN1_OCTET_STRING& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const int family = ASN1_STRING_length(&address) == 4 ? AF_INET : AF_INET6;
+  const void* const bytes = ASN1_STRING_get0_data(&address);
+  return inet_ntop(family, bytes, text.data(), text.size()) == nullptr ? "" : text.data();
+}
+
+std::string TextOf(const ASN1_STRING& text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(&text)),
+          static_cast<std::size_t>(ASN1_STRING_length(&text))};
+}
+
+void AppendAlternativeNames(const X509& certificate, std::vector<std::string>& names) {
+  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> found(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr)),
+      &GENERAL_NAMES_free);
+  for (int i = 0; i < (found == nullptr ? 0 : sk_GENERAL_NAME_num(found.get())); ++i) {
+    const GENERAL_NAME& name = *sk_GENERAL_NAME_value(found.get(), i);
+    switch (name.type) {
+      case GEN_DNS:
+      case GEN_URI:
+      case GEN_EMAIL:
+        names.push_back(TextOf(*name.d.ia5));
+        break;
+      case GEN_IPADD:
+        if (ASN1_STRING_length(name.d.ip) == 4 || ASN1_STRING_length(name.d.ip) == 16) {
+          names.push_back(AddressText(*name.d.ip));
+        }
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void AppendCommonNames(const X509& certificate, std::vector<std::string>& names) {
+  const X509_NAME& subject = *X509_get_subject_name(&certificate);
+  for (int i = -1; (i = X509_NAME_get_index_by_NID(&subject, NID_commonName, i)) >= 0;) {
+    unsigned char* utf8 = nullptr;
+    const int length =
+        ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(&subject, i)));
+    if (length < 0) continue;
+    const std::unique_ptr<unsigned char, void (*)(unsigned char*)> owner(
+        utf8, [](unsigned char* text) { OPENSSL_free(text); });
+    names.emplace_back(reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(length));
+  }
+}
+
+}  // namespace
+
+void ByteStream::FreeSsl::operator()(SSL* ssl) const { SSL_free(ssl); }
+
+// OpenSSL's own BIO of sockets writes without MSG_NOSIGNAL: a connection that the peer has closed
+// would end the process by SIGPIPE.
+int ByteStream::WriteSocket(BIO* bio, const char* bytes, int count) {
+  const auto& socket = *static_cast<const Socket*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  ssize_t sent = -1;
+  do {
+    sent = send(socket.fd, bytes, static_cast<std::size_t>(count), MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent < 0 && errno == EAGAIN) BIO_set_retry_write(bio);
+  return static_cast<int>(sent);
+}
+
+int ByteStream::ReadSocket(BIO* bio, char* bytes, int count) {
+  auto& socket = *static_cast<Socket*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  if (socket.is_empty) {
+    BIO_set_retry_read(bio);
+    return -1;
+  }
+  ssize_t received = -1;
+  do {
+    received = recv(socket.fd, bytes, static_cast<std::size_t>(count), 0);
+  } while (received < 0 && errno == EINTR);
+  if (received < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
+  socket.is_empty = received > 0 && received < count;
+  return static_cast<int>(received);
+}
+
+const BIO_METHOD* ByteStream::SocketMethod() {
+  static const BIO_METHOD* const method = [] {
+    BIO_METHOD* const made = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "socket without SIGPIPE");
+    if (made == nullptr) throw std::bad_alloc();
+    BIO_meth_set_write(made, &WriteSocket);
+    BIO_meth_set_read(made, &ReadSocket);
+    BIO_meth_set_ctrl(made, &ControlSocket);
+    return made;
+  }();
+  return method;
+}
+
+ByteStream::ByteStream(base::FileDescriptor fd, SSL_CTX* tls) : fd_(std::move(fd)) {
+  if (tls == nullptr) return;
+  ssl_.reset(SSL_new(tls));
+  if (ssl_ == nullptr) throw std::bad_alloc();
+  BIO* const bio = BIO_new(SocketMethod());
+  if (bio == nullptr) throw std::bad_alloc();
+  BIO_set_data(bio, &socket_);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_accept_state(ssl_.get());
+}
+
+ByteStream::~ByteStream() = default;
+
+ByteStream::State ByteStream::StateAfter(int result) {
+  const int error = SSL_get_error(ssl_.get(), result);
+  ERR_clear_error();  // else the next call of this thread would see it
+  switch (error) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return State::kWouldBlock;
+    case SSL_ERROR_ZERO_RETURN:
+      return State::kEnded;
+    default:
+      return State::kBroken;
+  }
+}
+
+ByteStream::State ByteStream::Handshake() {
+  if (ssl_ == nullptr || is_complete_) return State::kGoesOn;
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result != 1) return StateAfter(result);
+  const unsigned char* protocol = nullptr;
+  unsigned length = 0;
+  SSL_get0_alpn_selected(ssl_.get(), &protocol, &length);
+  is_complete_ = std::string_view(reinterpret_cast<const char*>(protocol), length) == "h2";
+  return is_complete_ ? State::kGoesOn : State::kBroken;
+}
+
+std::vector<std::string> ByteStream::VerifiedNames() const {
+  std::vector<std::string> names;
+  if (ssl_ == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return names;
+  const X509* const certificate = SSL_get0_peer_certificate(ssl_.get());
+  if (certificate == nullptr) return names;
+  AppendAlternativeNames(*certificate, names);
+  AppendCommonNames(*certificate, names);
+  ERR_clear_error();  // of names that cannot be read
+  return names;
+}
+
+ByteStream::Result ByteStream::Read(std::span<std::uint8_t> buffer) {
+  if (ssl_ != nullptr) {
+    const int received = SSL_read(ssl_.get(), buffer.data(), static_cast<int>(buffer.size()));
+    if (received > 0) return {State::kGoesOn, static_cast<std::size_t>(received)};
+    return {StateAfter(received), 0};
+  }
+  ssize_t received = -1;
+  do {
+    received = recv(fd_.get(), buffer.data(), buffer.size(), 0);
+  } while (received < 0 && errno == EINTR);
+  if (received > 0) return {State::kGoesOn, static_cast<std::size_t>(received)};
+  if (received == 0) return {State::kEnded, 0};
+  return {errno == EAGAIN ? State::kWouldBlock : State::kBroken, 0};
+}
+
+ByteStream::Result ByteStream::Write(std::span<const iovec> pieces) {
+  return ssl_ == nullptr ? WritePlain(pieces) : WriteEncrypted(pieces);
+}
+
+ByteStream::Result ByteStream::WritePlain(std::span<const iovec> pieces) {
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(pieces.data());
+  message.msg_iovlen = pieces.size();
+  for (;;) {
+    const ssize_t sent = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    if (sent >= 0) return {State::kGoesOn, static_cast<std::size_t>(sent)};
+    if (errno == EINTR) continue;
+    return {errno == EAGAIN ? State::kWouldBlock : State::kBroken, 0};
+  }
+}
+
+ByteStream::Result ByteStream::WriteEncrypted(std::span<const iovec> pieces) {
+  Result result;
+  kept_.reserve(kRecordBytes);  // before any byte is taken
+  result.state = WriteKept();
+  std::size_t piece = 0;
+  std::size_t offset = 0;  // in the piece
+  while (result.state == State::kGoesOn && piece < pieces.size()) {
+    kept_.clear();
+    kept_begin_ = 0;
+    while (piece < pieces.size() && kept_.size() < kRecordBytes) {  // small frames share a record
+      const iovec& from = pieces[piece];
+      const std::size_t count = std::min(from.iov_len - offset, kRecordBytes - kept_.size());
+      const auto* const begin = static_cast<const std::uint8_t*>(from.iov_base) + offset;
+      kept_.insert(kept_.end(), begin, begin + count);
+      result.bytes += count;
+      offset += count;
+      if (offset < from.iov_len) break;
+      ++piece;
+      offset = 0;
+    }
+    result.state = WriteKept();
+  }
+  if (!has_kept_bytes()) {  // a connection that is idle keeps no buffer
+    kept_ = {};
+    kept_begin_ = 0;
+  }
+  // What is kept counts as written.
+  if (result.bytes > 0 && result.state == State::kWouldBlock) result.state = State::kGoesOn;
+  return result;
+}
+
+ByteStream::State ByteStream::WriteKept() {
+  while (has_kept_bytes()) {
+    const int written = SSL_write(ssl_.get(), kept_.data() + kept_begin_,
+                                  static_cast<int>(kept_.size() - kept_begin_));
+    if (written <= 0) return StateAfter(written);
+    kept_begin_ += static_cast<std::size_t>(written);
+  }
+  return State::kGoesOn;
+}
+
+void ByteStream::EndWriting() {
+  if (ssl_ != nullptr && is_complete_) {
+    static_cast<void>(SSL_shutdown(ssl_.get()));  // close_notify, if the socket takes it
+    ERR_clear_error();
+  }
+  static_cast<void>(shutdown(fd_.get(), SHUT_WR));
+}
+
+void ByteStream::Close(bool by_reset) {
+  if (by_reset && fd_.valid()) {
+    const linger at_once{1, 0};
+    static_cast<void>(setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
+  }
+  fd_.Close();
+}
+
+}  // namespace simile::net

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file_descriptor.h"
+
+namespace simile::net {
+
+// A connected, non-blocking socket that carries bytes, over TLS or not. Knows no protocol above
+// TLS. Used by one thread at a time.
+class ByteStream {
+ public:
+  enum class State : std::uint8_t {
+    kGoesOn,
+    kWouldBlock,  // the socket must become readable, or writable, first
+    kEnded,       // the peer sends no more
+    kBroken,
+  };
+  struct Result {
+    State state = State::kGoesOn;
+    std::size_t bytes = 0;  // with kGoesOn; not 0
+  };
+
+  //   tls  null: not encrypted. Not used after the constructor. Throws bad_alloc.
+  ByteStream(base::FileDescriptor fd, SSL_CTX* tls);
+  ~ByteStream();
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+
+  int fd() const { return fd_.get(); }
+  bool is_encrypted() const { return ssl_ != nullptr; }
+
+  // Goes on with the handshake of TLS. kGoesOn once it is complete; without TLS at once.
+  // kBroken also when the peer does not agree to HTTP/2 (ALPN).
+  State Handshake();
+  // The names in the client's certificate, which the handshake has verified: its alternative names,
+  // then its common name. None without a certificate. May throw bad_alloc.
+  std::vector<std::string> VerifiedNames() const;
+
+  // The socket has bytes, or its end. Until then a read that emptied it is the last one.
+  void SetReadable() { socket_.is_empty = false; }
+
+  // REQUIRES of both: the handshake is complete.
+  Result Read(std::span<std::uint8_t> buffer);
+  // Takes bytes from the front of the pieces. Over TLS up to a record (16 KiB) of them may be kept
+  // until the next call, which writes those first, also for no pieces.
+  //   at most IOV_MAX pieces
+  Result Write(std::span<const iovec> pieces);
+  // Whether Write has kept bytes that the socket did not take.
+  bool has_kept_bytes() const { return kept_begin_ != kept_.size(); }
+
+  // Says to the peer that no more comes. What was written still arrives, if the peer's bytes are
+  // read until it ends its side: the kernel answers bytes that nobody reads by a reset.
+  void EndWriting();
+  // Ends the connection, at once by a reset if `by_reset`.
+  void Close(bool by_reset);
+
+ private:
+  struct FreeSsl {
+    void operator()(SSL* ssl) const;
+  };
+
+  Result WritePlain(std::span<const iovec> pieces);
+  Result WriteEncrypted(std::span<const iovec> pieces);
+  State WriteKept();
+  // What the failed call of OpenSSL means.
+  State StateAfter(int result);
+
+  // What OpenSSL reads from and writes to.
+  struct Socket {
+    int fd = -1;
+    bool is_empty = false;
+  };
+  static int ReadSocket(BIO* bio, char* bytes, int count);
+  static int WriteSocket(BIO* bio, const char* bytes, int count);
+  static const BIO_METHOD* SocketMethod();
+
+  base::FileDescriptor fd_;
+  Socket socket_{fd_.get()};
+  std::unique_ptr<SSL, FreeSsl> ssl_;
+  bool is_complete_ = false;        // the handshake
+  std::vector<std::uint8_t> kept_;  // to be encrypted, from kept_begin_ on
+  std::size_t kept_begin_ = 0;
+};
+
+}  // namespace simile::net

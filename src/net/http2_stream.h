@@ -1,0 +1,148 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nghttp2/nghttp2.h>
+
+#include "net/event_loop.h"
+#include "net/request_body.h"
+#include "net/rpc_call.h"
+
+namespace simile::net {
+
+class Http2Connection;
+
+// A call on its connection: gRPC over one stream of HTTP/2. Reads the headers, makes messages of
+// the body, has the method make the call, and sends what the call answers. Of the loop's thread.
+// Owned by its connection, until the stream is closed.
+class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
+ public:
+  Http2Stream(Http2Connection& connection, std::int32_t id);
+  // Answers a call for which there was no memory to make one of these. Returns 0, or
+  // NGHTTP2_ERR_NOMEM.
+  static int RefuseForMemory(nghttp2_session* session, std::int32_t id);
+
+  // What comes from the caller. May throw bad_alloc, after which Fail must be called.
+  void OnHeader(std::string_view name, std::string_view value);
+  void OnHeadersEnd(bool is_end);
+  void OnData(std::span<const std::uint8_t> bytes);
+  void OnRequestEnd();
+  // There was no memory for something.
+  void Fail();
+  // Bytes of headers, as HPACK counts them (RFC 7541, section 4.1).
+  std::size_t header_bytes() const { return header_bytes_; }
+  bool request_ended() const { return request_ended_; }
+
+  // What the connection asks when it may send DATA of this stream. See
+  // nghttp2_data_source_read_callback.
+  ssize_t ReadData(std::size_t bytes_max, std::uint32_t& flags);
+  // The message that is being sent, from offset() on; null for none.
+  const std::shared_ptr<const OutgoingMessage>& message() const { return message_; }
+  std::size_t offset() const { return offset_; }
+  // Bytes of it are in the connection's queue.
+  void OnDataTaken(std::size_t bytes);
+
+  // What the call asks for.
+  void WantMessage();
+  void Send(std::shared_ptr<const OutgoingMessage> message, Clock::TimePoint take_by);
+  void Finish(std::shared_ptr<const OutgoingMessage> last, CallEnd end, Clock::TimePoint take_by);
+  void SendInitial(Metadata metadata);
+  // Resets the stream: CANCEL.
+  void Reset();
+  bool is_sending() const { return message_ != nullptr; }
+  bool wants_message() const { return wants_message_; }
+
+  // What the server asks for.
+  void StopCall();
+  // Resets the stream when the caller has not taken what it was sent. Ends the call when its body
+  // does not move, and others wait for the space.
+  void LookAtProgress();
+  // The stream is closed, or its connection: destroys it, now or soon.
+  void Close();
+
+  EventLoop& loop() const;
+  std::shared_ptr<OpenCalls> open_calls() const;
+  const std::atomic<bool>& server_stops() const;
+
+ private:
+  friend class Http2Connection;  // for its list
+
+  // What the headers say, until the call is made.
+  struct Incoming {
+    CallHead head;
+    RpcMethod* method = nullptr;
+    bool is_post = false;
+    bool is_grpc = false;
+    bool is_encoded = false;  // grpc-encoding is not identity
+    bool has_bad_value = false;
+  };
+
+  void Run() override;     // the body may go on
+  void OnTime() override;  // the deadline has passed
+
+  void OnOwnHeader(std::string_view name, std::string_view value);
+  // Refuses what is no call of gRPC that this server has. True when it did.
+  bool RefuseHeaders();
+  void BeginCall(ReceivedMessage request);
+  void MakeCall();
+  // A message may be whole, or the body refused.
+  void Progress();
+  void OnBodyProblem();
+  void Deliver(std::optional<ReceivedMessage> message);
+  void Consume(std::size_t bytes);
+  void GrowWindow();
+
+  // Ends the call without its handler, or before it has finished.
+  void EndByServer(absl::StatusCode code, std::string_view message);
+  void AnswerHttp(std::string_view status);  // a request that is not gRPC's
+  void AppendFirstHeaders(std::vector<nghttp2_nv>& headers) const;
+  void SubmitHeaders();
+  void SubmitEnd();  // the trailers, or the whole answer
+  // Submits what `make` submits: headers of its own list. Resets the stream where it cannot.
+  template <class Make>
+  void Submit(const Make& make);
+  void Resume();
+  // Ends a stream that cannot be answered any more.
+  void SubmitReset(std::uint32_t code);
+  void DropMessage();
+  void DetachCall();
+  ~Http2Stream() override;
+
+  Http2Connection& connection_;
+  const std::int32_t id_;
+  Http2Stream* previous_ = nullptr;  // of the connection's list
+  Http2Stream* next_ = nullptr;
+
+  // What comes.
+  std::size_t header_bytes_ = 0;
+  Incoming incoming_;
+  bool headers_ended_ = false;
+  bool request_ended_ = false;
+  bool wants_message_ = false;
+  std::optional<RequestBody> body_;
+  Clock::TimePoint moved_at_;  // when bytes came last
+  RpcCall* call_ = nullptr;
+
+  // What goes out.
+  bool headers_sent_ = false;
+  bool is_deferred_ = false;  // nghttp2 waits until Resume
+  bool trailers_sent_ = false;
+  bool is_reset_ = false;
+  bool is_closed_ = false;
+  Metadata initial_;
+  std::shared_ptr<const OutgoingMessage> message_;
+  std::size_t offset_ = 0;  // in message_, framed
+  std::optional<CallEnd> end_;
+  Clock::TimePoint take_by_ = Clock::TimePoint::max();
+};
+
+}  // namespace simile::net

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <absl/status/status.h>
+
+#include "service/grpc/exchange.h"
+
+namespace simile::service {
+
+// A call that is answered by any number of messages. Its handlers change the state while mutex_ is
+// held; Advance then asks the transport for what the state allows. The transport answers later, and
+// never within Advance. Holds itself until the transport has let go of it; what
+// works for it on other threads holds it, too.
+class StreamExchange : public Exchange, public std::enable_shared_from_this<StreamExchange> {
+ public:
+ protected:
+  using Exchange::Exchange;
+
+  const CallRecord& record() const { return *record_; }
+
+  // REQUIRES of these: mutex_ is held.
+  // Why the stream ends before all is answered. The first reason is the one that the caller gets.
+  void EndWith(const absl::Status& status) {
+    if (!end_ && !ended_) end_ = status;
+  }
+  bool is_ending() const { return end_.has_value() || broken_; }
+  // REQUIRES: !writing_
+  void SendNow(ReplyMessage message) {
+    writing_ = true;
+    Send(std::move(message), TakeBy(environment().clock.Now()));
+  }
+  // REQUIRES: !writing_. Nothing may be asked of the transport after it.
+  void FinishNow() {
+    ended_ = true;
+    const absl::Status end = end_.value_or(absl::OkStatus());
+    if (!end.ok()) record_->Ended(end);
+    Finish(nullptr, EndOf(end, *record_), TakeBy(environment().clock.Now()));
+  }
+
+  // Changes the state, and goes on. REQUIRES: mutex_ is not held, and the stream is.
+  template <class Step>
+  void Change(const Step& step) {
+    {
+      const std::lock_guard lock(mutex_);
+      step();
+    }
+    Advance();
+  }
+
+  std::mutex mutex_;      // guards the members below, and those of derived classes that say so
+  bool writing_ = false;  // a message
+  bool broken_ = false;   // the caller is gone
+  bool ended_ = false;
+
+ private:
+  template <class Stream, class Services>
+  friend class StreamMethodOf;
+
+  // Any thread. The stream must be held meanwhile.
+  virtual void Advance() = 0;
+  // A message was sent, or dropped. mutex_ is held.
+  virtual void OnSent() {}
+
+  void MakeCall() final { record_.emplace(method(), head()); }
+  void Reject(const absl::Status& status) final {
+    Change([&] { EndWith(status); });
+  }
+  void OnCallerGone() final {
+    Change([&] { broken_ = true; });
+  }
+  void Sent(bool ok) final {
+    Change([&] {
+      writing_ = false;
+      broken_ = broken_ || !ok;
+      OnSent();
+    });
+  }
+  void Destroy() final {
+    const std::shared_ptr<StreamExchange> self = std::move(self_);  // perhaps the last of it
+  }
+
+  std::optional<CallRecord> record_;  // set when the stream has arrived
+  std::shared_ptr<StreamExchange> self_;
+  std::optional<absl::Status> end_;  // guarded by mutex_; is not written once ended_
+};
+
+// A row of the table: a method that Stream(method, services, stream, head) answers.
+//   Services  may be a reference
+template <class Stream, class Services>
+class StreamMethodOf final : public Method {
+ public:
+  StreamMethodOf(RpcEnvironment& environment, const MethodRow& row, Type type,
+                 const Services& services)
+      : Method(environment, row, type), services_(services) {}
+
+ private:
+  net::RpcCall& NewCall(net::Http2Stream& stream, net::CallHead head) override {
+    auto call = std::make_shared<Stream>(*this, services_, stream, std::move(head));
+    StreamExchange& held = *call;
+    held.self_ = std::move(call);
+    return held;
+  }
+
+  const Services services_;
+};
+
+}  // namespace simile::service
