@@ -61,9 +61,9 @@ struct Limits {
   // Of requests that an address has begun to send, or that wait for their handlers.
   std::uint64_t unfinished_bytes_per_peer_max = 128U << 20;
   std::uint64_t session_bytes_max = 4U << 20;  // of HTTP/2's state, of a connection
-  // Of an address, in the long run; the first may be twice as many, and each answer allows one.
+  // Of one address. At first twice this number; each answered call allows one more reset.
   std::uint32_t resets_per_second_max = 1'000;
-  // Of an address, in the long run; the first may be ten times as many.
+  // Of one address. At first ten times this number.
   std::uint32_t empty_frames_per_second_max = 100;
   std::chrono::milliseconds handshake_timeout{5'000};
   std::chrono::milliseconds keepalive_time{20'000};

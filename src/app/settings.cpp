@@ -241,23 +241,25 @@ std::vector<Setting> MakeSettings() {
           1, 65'536, &Limits::streams_per_connection_max),
       WholeNumber(
           {"limits.unfinished_bytes_per_peer_max", "", "bytes",
-           "Bytes of the requests that one address has begun to send. Further requests wait; one "
-           "fails with RESOURCE_EXHAUSTED once those that wait have received half as many."},
+           "Bytes of the requests that one address has begun to send. Further requests wait. A "
+           "waiting request fails with RESOURCE_EXHAUSTED once the waiting requests of the address "
+           "have received half of this limit."},
           kMiB, 65'536 * kMiB, &Limits::unfinished_bytes_per_peer_max),
       WholeNumber({"limits.half_open_connections_max", "", "connections",
                    "Connections that have not spoken HTTP/2 yet; more are closed as they arrive."},
                   1, 65'536, &Limits::half_open_connections_max),
       WholeNumber({"limits.session_bytes_max", "", "bytes",
-                   "Memory of HTTP/2's state that one connection may make the server hold; beyond "
-                   "it the connection is cut."},
+                   "Memory of HTTP/2's state that one connection may make the server hold. A "
+                   "connection that exceeds it is cut."},
                   256 * kKiB, 1'024 * kMiB, &Limits::session_bytes_max),
-      WholeNumber({"limits.resets_per_second_max", "", "resets a second",
-                   "Calls that one address may begin and reset without an answer, twice as many at "
-                   "first; beyond it the connection is cut."},
-                  1, 1'000'000, &Limits::resets_per_second_max),
+      WholeNumber(
+          {"limits.resets_per_second_max", "", "resets a second",
+           "Calls that one address may begin and reset without an answer; at first twice this "
+           "number. A connection that exceeds it is cut."},
+          1, 1'000'000, &Limits::resets_per_second_max),
       WholeNumber({"limits.empty_frames_per_second_max", "", "frames a second",
-                   "Empty DATA frames that one address may send, ten times as many at first; "
-                   "beyond it the connection is cut."},
+                   "Empty DATA frames that one address may send; at first ten times this number. A "
+                   "connection that exceeds it is cut."},
                   1, 1'000'000, &Limits::empty_frames_per_second_max),
       WholeNumber({"limits.handshake_timeout", "", "ms",
                    "How long a new connection may take to speak HTTP/2."},
@@ -267,11 +269,11 @@ std::vector<Setting> MakeSettings() {
           1'000, kDayMs, &Limits::keepalive_time),
       WholeNumber(
           {"limits.keepalive_timeout", "", "ms",
-           "A connection that does not answer the ping, or takes nothing of what it is sent, "
-           "for this long is closed. A request of which nothing arrives for so long fails when "
-           "others "
-           "wait for its space. gRPC's own clients may take 5 s to answer while they make no "
-           "call."},
+           "A connection is closed when it does not answer a ping, or takes nothing of what it is "
+           "sent, for this long. A request fails when nothing of it arrives for this long and "
+           "other "
+           "requests wait for its space. gRPC's clients may take 5 s to answer a ping while they "
+           "make no call."},
           1'000, 600'000, &Limits::keepalive_timeout),
       WholeNumber({"limits.connection_idle_max", "", "ms",
                    "A connection without calls for this long is closed."},

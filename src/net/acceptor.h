@@ -16,9 +16,10 @@
 
 namespace simile::net {
 
-// Accepts connections on a thread of its own: hands over those that a table admits, and resets the
-// others at once. When file descriptors run out, it closes a spare one to accept and reset the
-// newcomer; otherwise the connection would stay in the backlog and the loop would spin.
+// Accepts connections on a thread of its own. Hands over the connections that the table admits, and
+// resets all other connections at once. When file descriptors run out, it closes a spare descriptor
+// to accept and reset the new connection. Otherwise the connection would stay in the backlog and
+// the loop would spin.
 class Acceptor {
  public:
   struct Options {

@@ -52,7 +52,7 @@ class ByteStream {
   // REQUIRES of both: the handshake is complete.
   Result Read(std::span<std::uint8_t> buffer);
   // Takes bytes from the front of the pieces. Over TLS up to a record (16 KiB) of them may be kept
-  // until the next call, which writes those first, also for no pieces.
+  // until the next call, which writes the kept bytes first, also when it has no pieces.
   //   at most IOV_MAX pieces
   Result Write(std::span<const iovec> pieces);
   // Whether Write has kept bytes that the socket did not take.

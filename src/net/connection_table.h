@@ -12,8 +12,8 @@ namespace simile::net {
 
 enum class Admission : std::uint8_t { kAdmitted, kFull, kPeerFull, kHalfOpenFull };
 
-// Counts the open connections: in all, by peer, and those that have not spoken HTTP/2 yet. Safe to
-// use from any thread.
+// Counts the open connections, the connections of each peer, and the connections that have not
+// spoken HTTP/2 yet. Safe to use from any thread.
 class ConnectionTable {
  public:
   struct Options {

@@ -20,7 +20,8 @@ constexpr std::size_t kFillBytes = 256U << 10;
 // Answers to frames that wait behind a write that is stuck; beyond it the peer is not heard.
 constexpr std::size_t kUnwrittenFramesMax = 200;
 // A call that exceeds limits.metadata_bytes_max fails at the end of its headers. Until then its
-// header block may have kMetadataTimes as many bytes and a frame, and kUnpackedTimes unpacked.
+// header block may have kMetadataTimes the limit and one frame more, and unpacked kUnpackedTimes
+// the limit.
 constexpr std::size_t kMetadataTimes = 4;
 constexpr std::size_t kUnpackedTimes = 64;
 constexpr std::size_t kFrameBytes = 16U << 10;
@@ -265,8 +266,7 @@ Http2Connection::Http2Connection(LoopConnections& group, Socket socket)
     : group_(group),
       limits_(group.parts.limits),
       stream_(std::move(socket.fd), socket.tls),
-      own_peer_(std::move(socket.peer)),
-      peer_(own_peer_),
+      peer_(std::move(socket.peer)),
       budget_(std::move(socket.budget)),
       place_(std::move(socket.place)),
       rates_(group.parts.clock) {
@@ -319,7 +319,7 @@ bool Http2Connection::FinishHandshake() {
       return false;
   }
   try {
-    own_peer_->certificate_names = stream_.VerifiedNames();
+    peer_->certificate_names = stream_.VerifiedNames();
     is_ready_ = MakeSession();
   } catch (const std::bad_alloc&) {
   }

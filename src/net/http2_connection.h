@@ -95,7 +95,7 @@ class Http2Connection final : private EventLoop::Watcher,
   // For streams.
   LoopConnections& group() const { return group_; }
   nghttp2_session* session() const { return session_.get(); }
-  const std::shared_ptr<const Peer>& peer() const { return peer_; }
+  std::shared_ptr<const Peer> peer() const { return peer_; }
   const std::shared_ptr<PeerBudget>& budget() const { return budget_; }
   // Frames were submitted, or may be sent now.
   void WriteSoon() { group_.loop.Soon(*this); }
@@ -106,7 +106,8 @@ class Http2Connection final : private EventLoop::Watcher,
   void OnMessageQueued(Clock::TimePoint take_by) {
     queue_take_by_ = std::min(queue_take_by_, take_by);
   }
-  // A message declares so many bytes: later streams begin with a window for one like it.
+  // A message declares this many bytes. Later streams begin with a window for a message of this
+  // size.
   void RaiseFirstWindow(std::uint32_t bytes);
 
  private:
@@ -144,8 +145,7 @@ class Http2Connection final : private EventLoop::Watcher,
   LoopConnections& group_;
   const Limits& limits_;
   ByteStream stream_;
-  const std::shared_ptr<Peer> own_peer_;
-  const std::shared_ptr<const Peer> peer_;
+  const std::shared_ptr<Peer> peer_;  // changes until the handshake is complete
   const std::shared_ptr<PeerBudget> budget_;
   ConnectionTable::Place place_;
   Http2Connection* previous_ = nullptr;  // of the group's list

@@ -398,7 +398,7 @@ void Http2Stream::OnTime() {
 }
 
 // When the window is closed, nghttp2 does not ask for data, so the trailers are submitted directly.
-// They cannot follow a message of which only a part was sent.
+// Trailers cannot follow a message that was sent in part.
 void Http2Stream::EndByServer(absl::StatusCode code, std::string_view message) {
   const bool is_finished = end_.has_value();
   const bool is_cut_off = message_ != nullptr && offset_ > 0;

@@ -63,8 +63,8 @@ class PeerBudget : public std::enable_shared_from_this<PeerBudget> {
   //   task  that waits; null for none
   bool Hold(std::uint64_t bytes, Kind kind, Part& part, const EventLoop::Task* task = nullptr);
 
-  // Posts the task when kMessages may have space for it: the first of those that wait. Hold must be
-  // tried once more after that. May throw bad_alloc.
+  // Posts the task when kMessages may have space for it and it is the first task that waits. Hold
+  // must be tried once more after Await. May throw bad_alloc.
   void Await(EventLoop& loop, EventLoop::Task& task);
   void StopAwaiting(const EventLoop::Task& task);
   // Whether any call waits for space.

@@ -59,8 +59,8 @@ class RequestBody {
   RequestBody(const RequestBody&) = delete;
   RequestBody& operator=(const RequestBody&) = delete;
 
-  // The functions below return how many bytes need not be kept any more: the peer may send as many
-  // in their place. They may throw bad_alloc.
+  // The functions below return how many bytes need not be kept any more. The peer may send the same
+  // number of bytes again. They may throw bad_alloc.
 
   // A message is wanted, until one is whole.
   std::size_t Want();

@@ -1,6 +1,6 @@
 // A server that does nothing: it answers every Search with the same message, read from a file. By
-// grpc++ a call on it costs what any gRPC server of these message sizes costs; by this project's
-// transport it costs what that takes alone.
+// grpc++ a call on it costs what any gRPC server of these message sizes costs. By this project's
+// transport a call costs what the transport alone costs.
 
 #include <unistd.h>
 
