@@ -26,6 +26,7 @@
 #include "observe/process_metrics.h"
 #include "service/collection_name.h"
 #include "service/guarded.h"
+#include "service/search_pipeline.h"
 
 namespace simile::app {
 namespace {
@@ -253,9 +254,10 @@ absl::Status App::Start() {
                                  {" for metrics", "--metrics-listen", "--metrics-port"});
   }
   const absl::Status metrics_bound = metrics_socket ? metrics_socket->status() : absl::OkStatus();
-  auto server = net::Server::Start({config_.listen, config_.port, IoThreads(config_.io_threads),
-                                    tls_, [this] { return executor_.RunHere(); }},
-                                   config_.limits, {services_.methods(), clock_, metrics_, log_});
+  auto server = net::Server::Start(
+      {config_.listen, config_.port, IoThreads(config_.io_threads), tls_,
+       [this] { return executor_.RunHere(service::SearchPipeline::arrivals()); }},
+      config_.limits, {services_.methods(), clock_, metrics_, log_});
   if (!server.ok() && !metrics_bound.ok()) {
     return base::WithMessage(server.status(),
                              fmt::format("{}; also {}", std::string(server.status().message()),

@@ -19,6 +19,15 @@ namespace {
 
 constexpr std::size_t kRecordBytes = 16U << 10;
 
+// What a call of the system returns once no signal interrupts it.
+ssize_t Uninterrupted(const auto& call) {
+  ssize_t result = -1;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
 long ControlSocket(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
@@ -81,10 +90,8 @@ void ByteStream::FreeSsl::operator()(SSL* ssl) const { SSL_free(ssl); }
 int ByteStream::WriteSocket(BIO* bio, const char* bytes, int count) {
   const auto& socket = *static_cast<const Socket*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
-  ssize_t sent = -1;
-  do {
-    sent = send(socket.fd, bytes, static_cast<std::size_t>(count), MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
+  const ssize_t sent = Uninterrupted(
+      [&] { return send(socket.fd, bytes, static_cast<std::size_t>(count), MSG_NOSIGNAL); });
   if (sent < 0 && errno == EAGAIN) BIO_set_retry_write(bio);
   return static_cast<int>(sent);
 }
@@ -96,10 +103,8 @@ int ByteStream::ReadSocket(BIO* bio, char* bytes, int count) {
     BIO_set_retry_read(bio);
     return -1;
   }
-  ssize_t received = -1;
-  do {
-    received = recv(socket.fd, bytes, static_cast<std::size_t>(count), 0);
-  } while (received < 0 && errno == EINTR);
+  const ssize_t received =
+      Uninterrupted([&] { return recv(socket.fd, bytes, static_cast<std::size_t>(count), 0); });
   if (received < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
   socket.is_empty = received > 0 && received < count;
   return static_cast<int>(received);
@@ -173,10 +178,8 @@ ByteStream::Result ByteStream::Read(std::span<std::uint8_t> buffer) {
     if (received > 0) return {State::kGoesOn, static_cast<std::size_t>(received)};
     return {StateAfter(received), 0};
   }
-  ssize_t received = -1;
-  do {
-    received = recv(fd_.get(), buffer.data(), buffer.size(), 0);
-  } while (received < 0 && errno == EINTR);
+  const ssize_t received =
+      Uninterrupted([&] { return recv(fd_.get(), buffer.data(), buffer.size(), 0); });
   if (received > 0) return {State::kGoesOn, static_cast<std::size_t>(received)};
   if (received == 0) return {State::kEnded, 0};
   return {errno == EAGAIN ? State::kWouldBlock : State::kBroken, 0};
@@ -190,12 +193,9 @@ ByteStream::Result ByteStream::WritePlain(std::span<const iovec> pieces) {
   msghdr message{};
   message.msg_iov = const_cast<iovec*>(pieces.data());
   message.msg_iovlen = pieces.size();
-  for (;;) {
-    const ssize_t sent = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
-    if (sent >= 0) return {State::kGoesOn, static_cast<std::size_t>(sent)};
-    if (errno == EINTR) continue;
-    return {errno == EAGAIN ? State::kWouldBlock : State::kBroken, 0};
-  }
+  const ssize_t sent = Uninterrupted([&] { return sendmsg(fd_.get(), &message, MSG_NOSIGNAL); });
+  if (sent >= 0) return {State::kGoesOn, static_cast<std::size_t>(sent)};
+  return {errno == EAGAIN ? State::kWouldBlock : State::kBroken, 0};
 }
 
 ByteStream::Result ByteStream::WriteEncrypted(std::span<const iovec> pieces) {

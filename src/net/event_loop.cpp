@@ -82,6 +82,7 @@ void EventLoop::Run() {
   while (posted_.load() != nullptr || soon_ != nullptr) {
     RunPosted();
     RunSoon();
+    if (before_wait_) before_wait_();  // of calls that came in this last turn
   }
 }
 

@@ -201,12 +201,9 @@ struct Http2Connection::Callbacks {
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
     connection.rates_.OnFrameSent();
     if (type != NGHTTP2_HEADERS || (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
-    const Http2Stream* const stream = StreamOf(session, frame->hd.stream_id);
-    if (stream == nullptr || stream->request_ended()) {
-      connection.budget_->CountAnswer();
-    } else {  // the answer came before the end of the request
-      nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
-    }
+    connection.budget_->CountAnswer();
+    Http2Stream* const stream = StreamOf(session, frame->hd.stream_id);
+    if (stream != nullptr) stream->OnAnswered();
     return 0;
   }
 

@@ -17,6 +17,9 @@ namespace {
 // Clients drop trailers of more than 8 KiB.
 constexpr std::size_t kDetailsBytesMax = 5U << 10;
 constexpr char kOutOfMemory[] = "out of memory";
+// How long a caller may send after its answer. Clients end their request when they have read the
+// answer; a proxy that reads a reset first would lose the answer.
+constexpr std::chrono::milliseconds kSendAfterAnswerMax{500};
 
 std::uint8_t* Bytes(std::string_view text) {
   return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // nghttp2 only reads it
@@ -309,6 +312,11 @@ void Http2Stream::Deliver(std::optional<ReceivedMessage> message) {
   if (call_ != nullptr) call_->Received(std::move(message));
 }
 
+void Http2Stream::OnAnswered() {
+  answered_at_ = loop().now();
+  DetachCall();
+}
+
 void Http2Stream::Fail() { EndByServer(absl::StatusCode::kResourceExhausted, kOutOfMemory); }
 
 ssize_t Http2Stream::ReadData(std::size_t bytes_max, std::uint32_t& flags) {
@@ -377,6 +385,7 @@ void Http2Stream::StopCall() {
 void Http2Stream::LookAtProgress() {
   const ConnectionParts& parts = connection_.group().parts;
   const Clock::TimePoint now = loop().now();
+  if (now - kSendAfterAnswerMax >= answered_at_) return SubmitReset(NGHTTP2_NO_ERROR);
   if (message_ != nullptr && now >= take_by_) {
     parts.metrics.CountRejected(observe::Rejection::kReplyNotTaken);
     return Reset();

@@ -38,9 +38,10 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
   void OnRequestEnd();
   // There was no memory for something.
   void Fail();
+  // The last frame of the answer was sent.
+  void OnAnswered();
   // Bytes of headers, as HPACK counts them (RFC 7541, section 4.1).
   std::size_t header_bytes() const { return header_bytes_; }
-  bool request_ended() const { return request_ended_; }
 
   // What the connection asks when it may send DATA of this stream. See
   // nghttp2_data_source_read_callback.
@@ -63,8 +64,8 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
 
   // What the server asks for.
   void StopCall();
-  // Resets the stream when the caller has not taken what it was sent. Ends the call when its body
-  // does not move, and others wait for the space.
+  // Resets the stream when the caller has not taken what it was sent, or still sends after the
+  // answer. Ends the call when its body does not move, and others wait for the space.
   void LookAtProgress();
   // The stream is closed, or its connection: destroys it, now or soon.
   void Close();
@@ -143,6 +144,7 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
   std::size_t offset_ = 0;  // in message_, framed
   std::optional<CallEnd> end_;
   Clock::TimePoint take_by_ = Clock::TimePoint::max();
+  Clock::TimePoint answered_at_ = Clock::TimePoint::max();
 };
 
 }  // namespace simile::net

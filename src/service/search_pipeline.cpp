@@ -320,11 +320,19 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     SendAnswer(call, answer, *pending);
   };
-  // A loop looks for work itself before it waits, so that what comes together runs together.
-  const auto wake = on_io_thread ? engine::Executor::Wake::kLater : engine::Executor::Wake::kNow;
-  absl::Status submitted = parts_.executor.Submit(std::move(task), wake);
+  // What comes together to a loop is queued and run together, before the loop waits.
+  if (on_io_thread) {
+    parts_.executor.Gather(std::move(task), arrivals());
+    return true;
+  }
+  absl::Status submitted = parts_.executor.Submit(std::move(task));
   if (!submitted.ok()) return submitted;
   return true;
+}
+
+engine::TaskList& SearchPipeline::arrivals() {
+  thread_local engine::TaskList tasks;
+  return tasks;
 }
 
 void SearchPipeline::SendAnswer(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer,

@@ -44,6 +44,9 @@ class SearchPipeline {
   // is too long for a loop goes to a worker.
   void Run(Call& call, PermittedCollection collection, ValidSearch search, Method method) const;
 
+  // The tasks of calls that have come to the calling thread, a loop. Executor::RunHere queues them.
+  static engine::TaskList& arrivals();
+
   const Limits& limits() const { return parts_.limits; }
 
  private:

@@ -101,11 +101,12 @@ TEST_F(QueueFailureTest, AnswersWhatIsCancelledWhileItWaits) {
 TEST_F(QueueFailureTest, AnswersWhatIsRunOnTheThreadThatBroughtIt) {
   int ends = 0;
   ForEachAllocation(Allocations::kAll, [&](std::size_t number, bool& failed) {
-    ASSERT_TRUE(executor_.Submit(Task(), engine::Executor::Wake::kLater).ok());
+    engine::TaskList arrivals;
+    executor_.Gather(Task(), arrivals);
     bool ran = false;
     {
       const WatchedMemory memory(Of::kThisThread, number);
-      ran = executor_.RunHere();
+      ran = executor_.RunHere(arrivals);
       failed = memory.has_failed();
     }
     EXPECT_TRUE(ran);

@@ -32,6 +32,7 @@ struct Call {
   const SimulatedThread* submitting = nullptr;
   bool refused = false;
   bool accepted = false;
+  bool gathered = false;   // queued, or refused, by RunHere
   bool leaving = false;    // its cancellation has begun
   bool cancelled = false;  // and has ended
   int answers = 0;
@@ -120,19 +121,19 @@ class Calls {
     for (std::uint64_t i = random_.Between(1, 3); i > 0; --i) {
       if (random_.OneIn(2)) simulator_.Pause(6);
       if (random_.OneIn(2)) {
-        MakeCall(engine::Executor::Wake::kNow);
+        MakeCall();
         continue;
       }
-      for (std::uint64_t j = random_.Between(1, 3); j > 0; --j) {
-        MakeCall(engine::Executor::Wake::kLater);
-      }
+      engine::TaskList arrivals;
+      for (std::uint64_t j = random_.Between(1, 3); j > 0; --j) MakeCall(&arrivals);
       here_.push_back(simulator_.running());
-      executor_->RunHere();
+      executor_->RunHere(arrivals);
       std::erase(here_, simulator_.running());
     }
   }
 
-  void MakeCall(engine::Executor::Wake wake) {
+  //   arrivals  that it is gathered with; null: it is submitted
+  void MakeCall(engine::TaskList* arrivals = nullptr) {
     if (calls_.size() >= kCallsMax) return;
     const auto snapshot = store_.Pin(kCollections[random_.Below(kCollections.size())]);
     Call& call = calls_.emplace_back();
@@ -156,10 +157,18 @@ class Calls {
     largest_bytes_ = std::max(largest_bytes_, engine::BytesOf(*task));
     const bool after_stop = stopped_;
     call.submitting = simulator_.running();
-    const absl::Status status = executor_->Submit(std::move(task), wake);
+    absl::Status status;
+    if (arrivals == nullptr) {
+      status = executor_->Submit(std::move(task));
+    } else {
+      call.gathered = true;
+      executor_->Gather(std::move(task), *arrivals);
+    }
     call.submitting = nullptr;
     (status.ok() ? call.accepted : call.refused) = true;
-    if (status.ok() && after_stop) simulator_.Fail("a call is taken after the stop");
+    if (status.ok() && after_stop && !call.gathered) {
+      simulator_.Fail("a call is taken after the stop");
+    }
     if (!status.ok() && !MayBeRefused(base::ReasonOf(status))) {
       simulator_.Fail("a call is refused: " + status.ToString());
     }
@@ -186,7 +195,7 @@ class Calls {
       simulator_.Pause(8);
       --replying_;
     }
-    if (random_.OneIn(6)) MakeCall(engine::Executor::Wake::kNow);
+    if (random_.OneIn(6)) MakeCall();
     simulator_.WakeAll(all_answered_);
   }
 
@@ -196,6 +205,8 @@ class Calls {
         return simulator_.now() >= call.deadline ? "" : "a call expires before its deadline";
       case ErrorReason::kCancelled:
         return call.leaving ? "" : "a call is cancelled that nobody cancelled";
+      case ErrorReason::kQueueFull:
+        return call.gathered ? "" : "a call is refused that was taken";
       case ErrorReason::kStopping:
         return stopping_ ? "" : "a call is told of a stop that has not begun";
       default:

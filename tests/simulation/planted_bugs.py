@@ -43,8 +43,8 @@ BUGS = (
          "    queue.finished.Add(std::move(finished));\n  }\n"
          "  if (!PLANTED) queue.wake.notify_one();")),
     bug("kForgetsEarlyCancel", EXECUTOR,
-        ("    if (cancelled) CancelWaiting(id);",
-         "    if (cancelled && !PLANTED) CancelWaiting(id);")),
+        ("  if (cancelled) CancelWaiting(id);",
+         "  if (cancelled && !PLANTED) CancelWaiting(id);")),
     bug("kKeepsOldExpiry", EXECUTOR,
         ("  if (nearer_deadline) watch_wake_.notify_one();",
          "  if (nearer_deadline && !PLANTED) watch_wake_.notify_one();")),
@@ -53,8 +53,8 @@ BUGS = (
          "  counts_.cancelled += found->second->request.searches;\n"
          "  if (PLANTED) counts_.queue_bytes -= found->second->bytes;")),
     bug("kTwoLead", EXECUTOR,
-        ("    if (schedule_.empty() || leading_) return false;",
-         "    if (schedule_.empty() || (leading_ && !PLANTED)) return false;"),
+        ("    if (schedule_.empty() || leading_) return has_refused;",
+         "    if (schedule_.empty() || (leading_ && !PLANTED)) return has_refused;"),
         ("    if (!CanLead() || stopping_ || !schedule_.IsSmall(kRunHereMs)) {",
          "    if (!CanLead() || stopping_ || (!schedule_.IsSmall(kRunHereMs) && !PLANTED)) {"),
         ("    while (schedule_.IsSmall(kRunHereMs - ms) && TakeSlice()) {",

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/queue/finished_tasks.h"
 #include "engine/queue/queued_task.h"
+#include "engine/queue/task_list.h"
 
 namespace simile::engine {
 
@@ -47,7 +47,7 @@ class Completers {
 
     const std::uint64_t lag_from;
     std::condition_variable wake;
-    FinishedTasks finished;
+    TaskList finished;
     std::uint64_t load = 0;  // queries or bytes of those
 
     bool lags() const { return load >= lag_from; }

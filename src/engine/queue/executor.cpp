@@ -97,7 +97,7 @@ Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Obse
 
 Executor::~Executor() { Stop(); }
 
-absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
+Executor::QueuedTaskPtr Executor::Prepare(std::unique_ptr<SearchTask> task) {
   assert(task->snapshot != nullptr && task->done != nullptr && !task->queries.empty());
   auto queued = std::make_unique<QueuedTask>();
   queued->task = std::move(task);
@@ -106,41 +106,73 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task, Wake wake) {
   queued->large_reply = queued->task->reply_bytes_estimate >= kLargeReplyBytes;
   // Before it is queued: from then on it may be answered, and freed, at any time.
   queued->on_cancel.emplace(queued->task->cancelled, [this, raw = queued.get()] { Cancel(*raw); });
-  bool nearer_deadline = false;
-  {
-    const std::lock_guard lock(mutex_);
-    queued->request = RequestOf(*queued->task, schedule_.estimator());
-    if (absl::Status status = Admit(*queued, clock_.Now()); !status.ok()) return status;
-    const std::uint64_t id = next_id_++;
-    queued->id = id;
-    const auto place = tasks_.emplace(id, nullptr).first;
-    absl::Cleanup leave = [&] { tasks_.erase(place); };
-    schedule_.Add(id, queued->request);
-    std::move(leave).Cancel();  // from here on nothing takes memory
-    CountWaiting(*queued);
-    counts_.queue_bytes += queued->bytes;
-    if (leading_ && schedule_.EndsEarly(running_.slice, queued->request)) yield_ = true;
-    nearer_deadline = queued->task->deadline < next_expiry_;
-    if (nearer_deadline) next_expiry_ = queued->task->deadline;
-    const bool cancelled = queued->task->cancelled.stop_requested();
-    place->second = std::move(queued);
-    if (cancelled) CancelWaiting(id);       // before it was queued, Cancel did not find it
-    wake = leading_ ? Wake::kLater : wake;  // the thread that leads will find it
-  }
-  if (wake == Wake::kNow) WakeDispatcher();
+  return queued;
+}
+
+absl::Status Executor::Enqueue(QueuedTaskPtr& queued) {
+  queued->request = RequestOf(*queued->task, schedule_.estimator());
+  if (absl::Status status = Admit(*queued, clock_.Now()); !status.ok()) return status;
+  const std::uint64_t id = next_id_++;
+  queued->id = id;
+  const auto place = tasks_.emplace(id, nullptr).first;
+  absl::Cleanup leave = [&] { tasks_.erase(place); };
+  schedule_.Add(id, queued->request);
+  std::move(leave).Cancel();  // from here on nothing takes memory
+  CountWaiting(*queued);
+  counts_.queue_bytes += queued->bytes;
+  if (leading_ && schedule_.EndsEarly(running_.slice, queued->request)) yield_ = true;
+  const bool nearer_deadline = queued->task->deadline < next_expiry_;
+  if (nearer_deadline) next_expiry_ = queued->task->deadline;
   if (nearer_deadline) watch_wake_.notify_one();
+  const bool cancelled = queued->task->cancelled.stop_requested();
+  place->second = std::move(queued);
+  if (cancelled) CancelWaiting(id);  // before it was queued, Cancel did not find it
   return absl::OkStatus();
 }
 
-bool Executor::RunHere() {
-  FinishedTasks finished;
+absl::Status Executor::Submit(std::unique_ptr<SearchTask> task) {
+  QueuedTaskPtr queued = Prepare(std::move(task));
+  {
+    const std::lock_guard lock(mutex_);
+    if (absl::Status status = Enqueue(queued); !status.ok()) return status;
+    if (leading_) return absl::OkStatus();  // the thread that leads will find it
+  }
+  WakeDispatcher();
+  return absl::OkStatus();
+}
+
+void Executor::Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals) {
+  arrivals.Add(Prepare(std::move(task)));
+}
+
+bool Executor::TakeArrivals(TaskList& arrivals) {
+  if (arrivals.empty()) return false;
+  TaskList refused;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!arrivals.empty()) {
+      QueuedTaskPtr queued = arrivals.TakeFirst();
+      absl::Status taken = base::OrOutOfMemory([&] { return Enqueue(queued); });
+      if (taken.ok()) continue;
+      queued->answer = std::move(taken);
+      refused.Add(std::move(queued));
+    }
+  }
+  const bool any = !refused.empty();
+  while (!refused.empty()) HandOut(refused.TakeFirst());
+  return any;
+}
+
+bool Executor::RunHere(TaskList& arrivals) {
+  const bool has_refused = TakeArrivals(arrivals);
+  TaskList finished;
   {
     std::unique_lock lock(mutex_);
-    if (schedule_.empty() || leading_) return false;
+    if (schedule_.empty() || leading_) return has_refused;
     if (!CanLead() || stopping_ || !schedule_.IsSmall(kRunHereMs)) {
       lock.unlock();
       WakeDispatcher();
-      return false;
+      return has_refused;
     }
     assert(!leading_);
     leading_ = true;
@@ -163,8 +195,8 @@ bool Executor::RunHere() {
   return true;
 }
 
-void Executor::LeaveToCompleters(FinishedTasks& finished) {
-  FinishedTasks small;
+void Executor::LeaveToCompleters(TaskList& finished) {
+  TaskList small;
   std::uint64_t bytes = 0;
   while (!finished.empty()) {
     QueuedTaskPtr task = finished.TakeFirst();
@@ -239,7 +271,7 @@ void Executor::WakeDispatcher() {
 
 void Executor::Dispatch() {
   base::NameThread("simile-batch");
-  FinishedTasks finished;
+  TaskList finished;
   std::unique_lock lock(mutex_);
   for (;;) {
     dispatch_wake_.wait(lock, [this] {
@@ -562,7 +594,7 @@ void Executor::RunSlice(bool has_next) {
   }
 }
 
-void Executor::FinishSlice(FinishedTasks& finished) {
+void Executor::FinishSlice(TaskList& finished) {
   runner_.RecordTimes(running_.tasks, running_.slice, schedule_.estimator());
   const SliceRunner::Outcome& outcome = runner_.outcome();
   const Clock::Duration took = running_.slice.runs_to_end ? outcome.compute : outcome.duration;

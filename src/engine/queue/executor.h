@@ -18,11 +18,11 @@
 #include <absl/status/status.h>
 
 #include "engine/queue/completers.h"
-#include "engine/queue/finished_tasks.h"
 #include "engine/queue/lane.h"
 #include "engine/queue/queued_task.h"
 #include "engine/queue/schedule.h"
 #include "engine/queue/slice_runner.h"
+#include "engine/queue/task_list.h"
 #include "engine/search/search_task.h"
 #include "simile/clock.h"
 #include "simile/served_by.h"
@@ -79,9 +79,6 @@ class Executor {
     std::vector<std::uint64_t> queue_us;  // one for each task that it began
   };
   using Observer = std::function<void(const BatchReport&)>;
-  // Whether Submit wakes the dispatch thread, or leaves that to RunHere.
-  enum class Wake : std::uint8_t { kNow, kLater };
-
   //   served_by  for the receipt of every answer without a fallback backend
   //   clock      borrowed for the executor's life
   //   observer   may be empty
@@ -91,17 +88,20 @@ class Executor {
   ~Executor();  // stops as Stop()
 
   // Queues a task, or refuses it without keeping it. Never runs anything.
-  //   wake  kLater: the calling thread calls RunHere before it waits for anything
   // REQUIRES: the task has a snapshot, at least one query, their vectors, and `done`.
   // Errors: QUEUE_FULL (with what waits, and when there should be space, or when the wait should be
   //         short enough for the deadline); STOPPING after Stop. May throw bad_alloc; then the task
   //         was not queued either.
-  absl::Status Submit(std::unique_ptr<SearchTask> task, Wake wake = Wake::kNow);
-  // Runs what waits on the calling thread when the device is idle and all that waits is plain and
-  // takes less than kRunHereMs by estimate. Calls `done` of as many replies as are together small;
-  // completers call the others. Otherwise returns false, and the dispatch thread is awake if
-  // anything waits. Cheap when nothing does. REQUIRES: the executor outlives the call.
-  bool RunHere();
+  absl::Status Submit(std::unique_ptr<SearchTask> task);
+  // Adds a task to those that the calling thread queues together, by RunHere, before it waits for
+  // anything. REQUIRES as of Submit. May throw bad_alloc; then nothing was added.
+  void Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals);
+  // Queues the arrivals; those that it refuses end with the errors of Submit. Then runs what waits
+  // on the calling thread when the device is idle and all that waits is plain and takes less than
+  // kRunHereMs by estimate. Calls `done` of as many replies as are together small; completers call
+  // the others. Otherwise the dispatch thread is awake if anything waits. Whether anything was run
+  // or refused. Cheap when nothing waits. REQUIRES: the executor outlives the call.
+  bool RunHere(TaskList& arrivals);
   // Answers what waits with STOPPING, finishes the slices under way, joins. Idempotent.
   void Stop();
   ExecutorCounts counts() const;
@@ -136,6 +136,9 @@ class Executor {
   void Dispatch();        // the dispatch thread
   void WatchDeadlines();  // the watching thread
   void WakeDispatcher();
+  QueuedTaskPtr Prepare(std::unique_ptr<SearchTask> task);
+  // Queues the arrivals. Whether any was refused.
+  bool TakeArrivals(TaskList& arrivals);
   // Called when the task's caller is gone, on the thread that found out.
   void Cancel(const QueuedTask& queued);
 
@@ -154,9 +157,9 @@ class Executor {
   void GiveUpBegun();
   void Begin(QueuedTask& queued, Clock::TimePoint now);
   // Takes the tasks that are answered out of the queue and appends them.
-  void FinishSlice(FinishedTasks& finished);
+  void FinishSlice(TaskList& finished);
   // Gives all but the first small replies to the completers.
-  void LeaveToCompleters(FinishedTasks& finished);
+  void LeaveToCompleters(TaskList& finished);
   // Without mutex_:
   void StartSlice(ActiveSlice& active) {
     active.started = runner_.Start(active.slice, active.tasks);
@@ -168,6 +171,8 @@ class Executor {
 
   // REQUIRES of these: mutex_ is held.
   bool CanLead() const;  // completions keep up
+  // Takes the task, or refuses it. May throw bad_alloc; then the task was not taken.
+  absl::Status Enqueue(QueuedTaskPtr& queued);
   absl::Status Admit(QueuedTask& queued, Clock::TimePoint now);
   bool TakesLargeShare(const QueuedTask& queued) const;
   // Why the queue has no space for it; empty when it has.

@@ -35,7 +35,7 @@ struct QueuedTask {
   DeviceTime device_time;           // in them, where it asks for it
   TaskProgress progress;
   absl::StatusOr<SearchAnswer> answer;  // once it is finished
-  std::unique_ptr<QueuedTask> next;     // finished after it (finished_tasks.h)
+  std::unique_ptr<QueuedTask> next;     // of its list (task_list.h)
   // Last: it calls the executor as soon as the task's caller is gone.
   std::optional<std::stop_callback<std::function<void()>>> on_cancel;
 };

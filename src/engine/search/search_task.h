@@ -50,8 +50,9 @@ struct SearchTask {
   // Called exactly once, never from Submit and never while a lock is held; a task that Submit
   // refused is dropped without the call. Called by a completer, or by Executor::RunHere on the
   // thread that called it. May Submit, must not Stop.
-  // Errors: DEADLINE_EXCEEDED (expired in the queue, where nothing was computed, or between two
-  //         pieces of work), CANCELLED, OUT_OF_MEMORY, STOPPING, and the backend's own.
+  // Errors: QUEUE_FULL (of a gathered task), DEADLINE_EXCEEDED (expired in the queue, where nothing
+  //         was computed, or between two pieces of work), CANCELLED, OUT_OF_MEMORY, STOPPING, and
+  //         the backend's own.
   std::function<void(absl::StatusOr<SearchAnswer>)> done;
 };
 

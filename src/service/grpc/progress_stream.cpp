@@ -36,17 +36,11 @@ absl::Status ProgressExchange::ParseRequest(google::protobuf::Message& request) 
 }
 
 void ProgressExchange::Write(absl::StatusOr<ReplyMessage> message) {
-  {
-    const std::lock_guard lock(mutex_);
-    last_write_ = message.status();
-    if (!message.ok() || broken_) return;
-    if (writing_) {
-      waiting_ = *std::move(message);
-      return;
-    }
-    writing_ = true;
-  }
-  SendMessage(*std::move(message));
+  std::unique_lock lock(mutex_);
+  last_write_ = message.status();
+  if (!message.ok() || broken_) return;
+  waiting_ = *std::move(message);
+  SendNext(std::move(lock));
 }
 
 absl::Status ProgressExchange::LastWrite() {
@@ -55,41 +49,28 @@ absl::Status ProgressExchange::LastWrite() {
 }
 
 void ProgressExchange::End(net::CallEnd end) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (end.code != absl::StatusCode::kOk) waiting_.reset();
-    if (writing_) {
-      end_ = std::move(end);
-      return;
-    }
-  }
-  SendEnd(std::move(end));
+  std::unique_lock lock(mutex_);
+  if (end.code != absl::StatusCode::kOk) waiting_.reset();
+  end_ = std::move(end);
+  SendNext(std::move(lock));
 }
 
 void ProgressExchange::Sent(bool ok) {
-  ReplyMessage next;
-  {
-    const std::lock_guard lock(mutex_);
-    broken_ = broken_ || !ok;
-    if (broken_) waiting_.reset();
-    next = std::exchange(waiting_, nullptr);
-    writing_ = next != nullptr;
-    if (!writing_ && !end_) return;
-  }
-  // No other thread sends now: a message is being sent, or the call has ended.
-  if (next != nullptr) {
-    SendMessage(std::move(next));
-  } else {
-    SendEnd(*std::move(end_));
-  }
+  std::unique_lock lock(mutex_);
+  writing_ = false;
+  broken_ = broken_ || !ok;
+  if (broken_) waiting_.reset();
+  SendNext(std::move(lock));
 }
 
-void ProgressExchange::SendMessage(ReplyMessage message) {
-  Send(std::move(message), TakeBy(environment().clock.Now()));
-}
-
-void ProgressExchange::SendEnd(net::CallEnd end) {
-  Finish(nullptr, std::move(end), TakeBy(environment().clock.Now()));
+void ProgressExchange::SendNext(std::unique_lock<std::mutex> lock) {
+  if (writing_ || (waiting_ == nullptr && !end_)) return;
+  ReplyMessage message = std::exchange(waiting_, nullptr);
+  writing_ = message != nullptr;
+  lock.unlock();  // the call may be gone as soon as it is finished
+  const Clock::TimePoint take_by = TakeBy(environment().clock.Now());
+  if (message != nullptr) return Send(std::move(message), take_by);
+  Finish(nullptr, *std::move(end_), take_by);
 }
 
 }  // namespace simile::service

@@ -41,8 +41,8 @@ class ProgressExchange : public Exchange {
   void Destroy() override { delete this; }
 
   void Sent(bool ok) override;
-  void SendMessage(ReplyMessage message);
-  void SendEnd(net::CallEnd end);
+  // Sends the message that waits, or the end, unless a message is being sent.
+  void SendNext(std::unique_lock<std::mutex> lock);
 
   net::ReceivedMessage request_;
 

@@ -57,10 +57,8 @@ class ExecutorTest : public testing::Test {
   }
 
   // As an I/O thread does, which calls RunHere afterwards.
-  void SubmitLater(std::unique_ptr<SearchTask> task) {
-    const absl::Status status = executor_->Submit(std::move(task), Executor::Wake::kLater);
-    ASSERT_TRUE(status.ok()) << status;
-  }
+  void Gather(std::unique_ptr<SearchTask> task) { executor_->Gather(std::move(task), arrivals_); }
+  bool RunHere() { return executor_->RunHere(arrivals_); }
 
   // Submits task `number` and returns when its pass has come to the closed gate.
   void BlockWithTask(int number) {
@@ -116,6 +114,7 @@ class ExecutorTest : public testing::Test {
   std::shared_ptr<FakeSegment> segment_;
   SnapshotPtr snapshot_ =
       std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20, kDim, 99), &segment_));
+  TaskList arrivals_;                   // of the test's thread
   std::unique_ptr<Executor> executor_;  // last: it calls into all of the above
 };
 

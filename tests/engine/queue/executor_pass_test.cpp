@@ -216,8 +216,8 @@ TEST_F(ExecutorPassTest, LeavesAPausedPassToTheDispatchThread) {
     const std::lock_guard lock(mutex);
     threads.push_back(std::this_thread::get_id());
   };
-  SubmitLater(Task(1));
-  EXPECT_TRUE(executor_->RunHere());
+  Gather(Task(1));
+  EXPECT_TRUE(RunHere());
   EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
   ASSERT_EQ(threads.size(), 10U);
   EXPECT_EQ(threads[1], std::this_thread::get_id()) << "the first slice";

@@ -351,11 +351,11 @@ TEST_F(ExecutorTest, RunsLittleWorkOnTheThreadThatFindsIt) {
   std::thread::id searcher;
   segment_->on_search = [&] { searcher = std::this_thread::get_id(); };
   Start();
-  EXPECT_FALSE(executor_->RunHere()) << "there is nothing to run";
-  SubmitLater(Task(1));
-  SubmitLater(Task(2, 3));
+  EXPECT_FALSE(RunHere()) << "there is nothing to run";
+  Gather(Task(1));
+  Gather(Task(2, 3));
   EXPECT_EQ(answers_.CountOf(1), 0U);
-  EXPECT_TRUE(executor_->RunHere());
+  EXPECT_TRUE(RunHere());
   EXPECT_EQ(searcher, std::this_thread::get_id());
   EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
   EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, 3));
@@ -363,12 +363,37 @@ TEST_F(ExecutorTest, RunsLittleWorkOnTheThreadThatFindsIt) {
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(4)) << "what arrives together runs together";
 }
 
+TEST_F(ExecutorTest, AnswersThoseThatItRefusesOfWhatArrivesTogether) {
+  Start(2);
+  BlockWithTask(1);
+  for (int number = 2; number <= 4; ++number) Gather(Task(number));
+  EXPECT_EQ(executor_->counts().queue_depth, 0U) << "they are not queued yet";
+  EXPECT_TRUE(RunHere());
+  EXPECT_EQ(base::ReasonOf(answers_.Await(4).answer.status()), base::ErrorReason::kQueueFull);
+  EXPECT_EQ(answers_.Await(4).thread, std::this_thread::get_id());
+  EXPECT_EQ(executor_->counts().queue_depth, 2U);
+  gate_.Open();
+  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
+}
+
+TEST_F(ExecutorTest, CancelsWhatHasArrivedAndIsNotQueuedYet) {
+  Start();
+  std::stop_source caller;
+  auto task = Task(1);
+  task->cancelled = caller.get_token();
+  Gather(std::move(task));
+  caller.request_stop();
+  RunHere();
+  EXPECT_TRUE(absl::IsCancelled(answers_.Await(1).answer.status()));
+}
+
 TEST_F(ExecutorTest, LeavesMuchWorkToTheDispatchThread) {
   std::thread::id searcher;
   segment_->on_search = [&] { searcher = std::this_thread::get_id(); };
   Start(1'024, 1'024);
-  SubmitLater(Task(1, 500));  // by the model that it starts with, more than kRunHereMs
-  EXPECT_FALSE(executor_->RunHere());
+  Gather(Task(1, 500));  // by the model that it starts with, more than kRunHereMs
+  EXPECT_FALSE(RunHere());
   EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1, 500));
   EXPECT_NE(searcher, std::this_thread::get_id());
 }
@@ -376,8 +401,8 @@ TEST_F(ExecutorTest, LeavesMuchWorkToTheDispatchThread) {
 TEST_F(ExecutorTest, LeavesWorkToTheThreadThatLeads) {
   Start();
   BlockWithTask(1);
-  SubmitLater(Task(2));
-  EXPECT_FALSE(executor_->RunHere());
+  Gather(Task(2));
+  EXPECT_FALSE(RunHere());
   EXPECT_EQ(answers_.CountOf(2), 0U);
   gate_.Open();
   EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
@@ -387,8 +412,8 @@ TEST_F(ExecutorTest, HandsLargeRepliesOfWorkRunHereToACompleter) {
   Start();
   auto task = Task(1);
   task->reply_bytes_estimate = 10U << 20;
-  SubmitLater(std::move(task));
-  EXPECT_TRUE(executor_->RunHere());
+  Gather(std::move(task));
+  EXPECT_TRUE(RunHere());
   EXPECT_NE(answers_.Await(1).thread, std::this_thread::get_id());
 }
 
@@ -397,9 +422,9 @@ TEST_F(ExecutorTest, HandsRepliesOfWorkRunHereThatAreLargeTogetherToACompleter) 
   for (int number = 1; number <= 3; ++number) {
     auto task = Task(number);
     task->reply_bytes_estimate = 100U << 10;
-    SubmitLater(std::move(task));
+    Gather(std::move(task));
   }
-  EXPECT_TRUE(executor_->RunHere());
+  EXPECT_TRUE(RunHere());
   EXPECT_EQ(answers_.Await(1).thread, std::this_thread::get_id());
   EXPECT_EQ(answers_.Await(2).thread, std::this_thread::get_id());
   EXPECT_NE(answers_.Await(3).thread, std::this_thread::get_id());

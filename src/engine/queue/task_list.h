@@ -7,16 +7,15 @@
 
 namespace simile::engine {
 
-// Tasks that have their answer or their error, oldest first. Linked through themselves, so that to
-// finish a task never takes memory.
-class FinishedTasks {
+// Tasks in their order, linked through themselves: to add one takes no memory. Not thread-safe.
+class TaskList {
  public:
-  FinishedTasks() = default;
-  ~FinishedTasks() {
+  TaskList() = default;
+  ~TaskList() {
     while (!empty()) TakeFirst();  // each alone: a long list would end in as deep a recursion
   }
-  FinishedTasks(const FinishedTasks&) = delete;
-  FinishedTasks& operator=(const FinishedTasks&) = delete;
+  TaskList(const TaskList&) = delete;
+  TaskList& operator=(const TaskList&) = delete;
 
   bool empty() const { return first_ == nullptr; }
   void Add(std::unique_ptr<QueuedTask> task) {
