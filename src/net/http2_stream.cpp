@@ -313,8 +313,9 @@ void Http2Stream::Deliver(std::optional<ReceivedMessage> message) {
 }
 
 void Http2Stream::OnAnswered() {
-  answered_at_ = loop().now();
   DetachCall();
+  is_answered_ = true;
+  if (!request_ended_) loop().Arm(*this, loop().now() + kSendAfterAnswerMax);
 }
 
 void Http2Stream::Fail() { EndByServer(absl::StatusCode::kResourceExhausted, kOutOfMemory); }
@@ -385,7 +386,6 @@ void Http2Stream::StopCall() {
 void Http2Stream::LookAtProgress() {
   const ConnectionParts& parts = connection_.group().parts;
   const Clock::TimePoint now = loop().now();
-  if (now - kSendAfterAnswerMax >= answered_at_) return SubmitReset(NGHTTP2_NO_ERROR);
   if (message_ != nullptr && now >= take_by_) {
     parts.metrics.CountRejected(observe::Rejection::kReplyNotTaken);
     return Reset();
@@ -403,6 +403,7 @@ void Http2Stream::LookAtProgress() {
 }
 
 void Http2Stream::OnTime() {
+  if (is_answered_) return SubmitReset(NGHTTP2_NO_ERROR);
   EndByServer(absl::StatusCode::kDeadlineExceeded, "the deadline has passed");
 }
 

@@ -64,8 +64,8 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
 
   // What the server asks for.
   void StopCall();
-  // Resets the stream when the caller has not taken what it was sent, or still sends after the
-  // answer. Ends the call when its body does not move, and others wait for the space.
+  // Resets the stream when the caller has not taken what it was sent. Ends the call when its body
+  // does not move, and others wait for the space.
   void LookAtProgress();
   // The stream is closed, or its connection: destroys it, now or soon.
   void Close();
@@ -144,7 +144,7 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
   std::size_t offset_ = 0;  // in message_, framed
   std::optional<CallEnd> end_;
   Clock::TimePoint take_by_ = Clock::TimePoint::max();
-  Clock::TimePoint answered_at_ = Clock::TimePoint::max();
+  bool is_answered_ = false;  // the last frame of the answer was sent
 };
 
 }  // namespace simile::net

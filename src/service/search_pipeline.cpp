@@ -321,11 +321,8 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
     SendAnswer(call, answer, *pending);
   };
   // What comes together to a loop is queued and run together, before the loop waits.
-  if (on_io_thread) {
-    parts_.executor.Gather(std::move(task), arrivals());
-    return true;
-  }
-  absl::Status submitted = parts_.executor.Submit(std::move(task));
+  absl::Status submitted = on_io_thread ? parts_.executor.Gather(std::move(task), arrivals())
+                                        : parts_.executor.Submit(std::move(task));
   if (!submitted.ok()) return submitted;
   return true;
 }

@@ -102,7 +102,7 @@ TEST_F(QueueFailureTest, AnswersWhatIsRunOnTheThreadThatBroughtIt) {
   int ends = 0;
   ForEachAllocation(Allocations::kAll, [&](std::size_t number, bool& failed) {
     engine::TaskList arrivals;
-    executor_.Gather(Task(), arrivals);
+    ASSERT_TRUE(executor_.Gather(Task(), arrivals).ok());
     bool ran = false;
     {
       const WatchedMemory memory(Of::kThisThread, number);

@@ -162,21 +162,18 @@ class Calls {
       status = executor_->Submit(std::move(task));
     } else {
       call.gathered = true;
-      executor_->Gather(std::move(task), *arrivals);
+      status = executor_->Gather(std::move(task), *arrivals);
     }
     call.submitting = nullptr;
     (status.ok() ? call.accepted : call.refused) = true;
     if (status.ok() && after_stop && !call.gathered) {
       simulator_.Fail("a call is taken after the stop");
     }
-    if (!status.ok() && !MayBeRefused(base::ReasonOf(status))) {
-      simulator_.Fail("a call is refused: " + status.ToString());
+    if (!status.ok() && base::ReasonOf(status) != ErrorReason::kQueueFull) {
+      const std::string wrong = CheckError(call, status);
+      if (!wrong.empty()) simulator_.Fail(wrong);
     }
     CheckCounts();
-  }
-
-  bool MayBeRefused(ErrorReason reason) const {
-    return reason == ErrorReason::kQueueFull || (reason == ErrorReason::kStopping && stopping_);
   }
 
   void Answered(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer) {

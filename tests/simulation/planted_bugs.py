@@ -43,15 +43,15 @@ BUGS = (
          "    queue.finished.Add(std::move(finished));\n  }\n"
          "  if (!PLANTED) queue.wake.notify_one();")),
     bug("kForgetsEarlyCancel", EXECUTOR,
-        ("  if (cancelled) CancelWaiting(id);",
-         "  if (cancelled && !PLANTED) CancelWaiting(id);")),
+        ("  if (queued->task->cancelled.stop_requested()) return Cancelled(*queued);",
+         "  if (!PLANTED && queued->task->cancelled.stop_requested()) return Cancelled(*queued);")),
     bug("kKeepsOldExpiry", EXECUTOR,
         ("  if (nearer_deadline) watch_wake_.notify_one();",
          "  if (nearer_deadline && !PLANTED) watch_wake_.notify_one();")),
     bug("kGivesBytesBackTwice", EXECUTOR,
-        ("  counts_.cancelled += found->second->request.searches;",
-         "  counts_.cancelled += found->second->request.searches;\n"
-         "  if (PLANTED) counts_.queue_bytes -= found->second->bytes;")),
+        ("  Fail(queued.id, Cancelled(queued));",
+         "  if (PLANTED) counts_.queue_bytes -= queued.bytes;\n"
+         "  Fail(queued.id, Cancelled(queued));")),
     bug("kTwoLead", EXECUTOR,
         ("    if (schedule_.empty() || leading_) return has_refused;",
          "    if (schedule_.empty() || (leading_ && !PLANTED)) return has_refused;"),

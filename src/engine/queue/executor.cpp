@@ -111,7 +111,10 @@ Executor::QueuedTaskPtr Executor::Prepare(std::unique_ptr<SearchTask> task) {
 
 absl::Status Executor::Enqueue(QueuedTaskPtr& queued) {
   queued->request = RequestOf(*queued->task, schedule_.estimator());
-  if (absl::Status status = Admit(*queued, clock_.Now()); !status.ok()) return status;
+  const Clock::TimePoint now = clock_.Now();
+  if (queued->task->cancelled.stop_requested()) return Cancelled(*queued);
+  if (now >= queued->task->deadline) return Expired(*queued, now);
+  if (absl::Status status = Admit(*queued, now); !status.ok()) return status;
   const std::uint64_t id = next_id_++;
   queued->id = id;
   const auto place = tasks_.emplace(id, nullptr).first;
@@ -124,9 +127,7 @@ absl::Status Executor::Enqueue(QueuedTaskPtr& queued) {
   const bool nearer_deadline = queued->task->deadline < next_expiry_;
   if (nearer_deadline) next_expiry_ = queued->task->deadline;
   if (nearer_deadline) watch_wake_.notify_one();
-  const bool cancelled = queued->task->cancelled.stop_requested();
   place->second = std::move(queued);
-  if (cancelled) CancelWaiting(id);  // before it was queued, Cancel did not find it
   return absl::OkStatus();
 }
 
@@ -141,8 +142,10 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task) {
   return absl::OkStatus();
 }
 
-void Executor::Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals) {
+absl::Status Executor::Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals) {
+  if (arrivals.size() == kGatheredMax) return Submit(std::move(task));
   arrivals.Add(Prepare(std::move(task)));
+  return absl::OkStatus();
 }
 
 bool Executor::TakeArrivals(TaskList& arrivals) {
@@ -206,18 +209,12 @@ void Executor::LeaveToCompleters(TaskList& finished) {
   while (!small.empty()) finished.Add(small.TakeFirst());
 }
 
+// The thread that leads gives up what has begun, between two slices.
 void Executor::Cancel(const QueuedTask& queued) {
   const std::lock_guard lock(mutex_);
-  CancelWaiting(queued.id);
-}
-
-// The thread that leads gives up what has begun, between two slices.
-void Executor::CancelWaiting(std::uint64_t id) {
-  const auto found = tasks_.find(id);
+  const auto found = tasks_.find(queued.id);  // not of a task that comes or goes
   if (found == tasks_.end() || found->second->begun) return;
-  counts_.cancelled += found->second->request.searches;
-  Fail(id,
-       base::Error(base::ErrorReason::kCancelled, "the caller gave up before the query was run"));
+  Fail(queued.id, Cancelled(queued));
 }
 
 ExecutorCounts Executor::counts() const {
@@ -385,6 +382,22 @@ absl::Status Executor::Refuse(const QueuedTask& queued, std::string_view why, do
                               std::chrono::round<std::chrono::milliseconds>(wait));
 }
 
+absl::Status Executor::Cancelled(const QueuedTask& queued) {
+  counts_.cancelled += queued.request.searches;
+  return base::Error(base::ErrorReason::kCancelled, "the caller gave up before the query was run");
+}
+
+absl::Status Executor::Expired(const QueuedTask& queued, Clock::TimePoint now) {
+  counts_.expired += queued.request.searches;
+  const std::uint64_t waited_us = Microseconds(now - queued.task->arrived_at);
+  return base::OrOutOfMemory([&] {
+    return base::Error(
+        base::ErrorReason::kDeadlineExceeded,
+        fmt::format("the deadline passed after {} ms in the queue; nothing was computed",
+                    base::Grouped(waited_us / 1000)));
+  });
+}
+
 double Executor::LaneMs(const QueuedTask& queued) const {
   return schedule_.LaneMs(queued.request.lane);
 }
@@ -441,14 +454,7 @@ void Executor::ExpireWaiting(Clock::TimePoint now) {
       next_expiry_ = std::min(next_expiry_, queued->task->deadline);
       continue;
     }
-    counts_.expired += queued->request.searches;
-    const std::uint64_t waited_us = Microseconds(now - queued->task->arrived_at);
-    Fail(id, base::OrOutOfMemory([&] {
-           return base::Error(base::ErrorReason::kDeadlineExceeded,
-                              fmt::format("the deadline passed after {} ms in the queue; nothing "
-                                          "was computed",
-                                          base::Grouped(waited_us / 1000)));
-         }));
+    Fail(id, Expired(*queued, now));
   }
 }
 

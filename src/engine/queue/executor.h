@@ -90,12 +90,13 @@ class Executor {
   // Queues a task, or refuses it without keeping it. Never runs anything.
   // REQUIRES: the task has a snapshot, at least one query, their vectors, and `done`.
   // Errors: QUEUE_FULL (with what waits, and when there should be space, or when the wait should be
-  //         short enough for the deadline); STOPPING after Stop. May throw bad_alloc; then the task
-  //         was not queued either.
+  //         short enough for the deadline); CANCELLED; DEADLINE_EXCEEDED; STOPPING after Stop. May
+  //         throw bad_alloc; then the task was not queued either.
   absl::Status Submit(std::unique_ptr<SearchTask> task);
-  // Adds a task to those that the calling thread queues together, by RunHere, before it waits for
-  // anything. REQUIRES as of Submit. May throw bad_alloc; then nothing was added.
-  void Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals);
+  // Adds a task to the arrivals, which the calling thread queues together by RunHere before it
+  // waits for anything. Submits it when there are kGatheredMax arrivals: the queue's bounds do not
+  // count them yet. Requires and may throw as Submit, with its errors.
+  absl::Status Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals);
   // Queues the arrivals; those that it refuses end with the errors of Submit. Then runs what waits
   // on the calling thread when the device is idle and all that waits is plain and takes less than
   // kRunHereMs by estimate. Calls `done` of as many replies as are together small; completers call
@@ -121,6 +122,7 @@ class Executor {
   // Waking the dispatch thread and its workers costs 20 to 60 us, which is as much as a small pass.
   // A thread that carries I/O is held up no longer than this.
   static constexpr double kRunHereMs = 1;
+  static constexpr std::size_t kGatheredMax = 64;
 
  private:
   using QueuedTaskPtr = std::unique_ptr<QueuedTask>;
@@ -177,7 +179,10 @@ class Executor {
   bool TakesLargeShare(const QueuedTask& queued) const;
   // Why the queue has no space for it; empty when it has.
   std::string ObstacleTo(const QueuedTask& queued) const;
+  // The errors of a task that is not run. They count it.
   absl::Status Refuse(const QueuedTask& queued, std::string_view why, double retry_ms);
+  absl::Status Cancelled(const QueuedTask& queued);
+  absl::Status Expired(const QueuedTask& queued, Clock::TimePoint now);
   double LaneMs(const QueuedTask& queued) const;
   LaneCounts& CountsOf(const QueuedTask& queued);
   std::uint64_t QueriesInQueue() const;  // those that fill it
@@ -187,7 +192,6 @@ class Executor {
   QueuedTaskPtr Remove(std::uint64_t id);
   // The same, and answers it with an error. Takes no memory.
   void Fail(std::uint64_t id, absl::Status error);
-  void CancelWaiting(std::uint64_t id);  // unless it has begun, or is gone
   void ExpireWaiting(Clock::TimePoint now);
   void StopWaiting();
 

@@ -57,7 +57,10 @@ class ExecutorTest : public testing::Test {
   }
 
   // As an I/O thread does, which calls RunHere afterwards.
-  void Gather(std::unique_ptr<SearchTask> task) { executor_->Gather(std::move(task), arrivals_); }
+  void Gather(std::unique_ptr<SearchTask> task) {
+    const absl::Status status = executor_->Gather(std::move(task), arrivals_);
+    ASSERT_TRUE(status.ok()) << status;
+  }
   bool RunHere() { return executor_->RunHere(arrivals_); }
 
   // Submits task `number` and returns when its pass has come to the closed gate.

@@ -284,9 +284,9 @@ TEST_F(ExecutorTest, RunsNothingForATaskThatIsCancelledBeforeItIsQueued) {
   std::stop_source gone;
   gone.request_stop();
   task->cancelled = gone.get_token();
-  Submit(std::move(task));
-  EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kCancelled);
+  EXPECT_EQ(base::ReasonOf(executor_->Submit(std::move(task))), base::ErrorReason::kCancelled);
   executor_->Stop();
+  EXPECT_EQ(answers_.CountOf(1), 0U);
   EXPECT_EQ(executor_->counts().batches, 0U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre());
 }
@@ -377,15 +377,40 @@ TEST_F(ExecutorTest, AnswersThoseThatItRefusesOfWhatArrivesTogether) {
   EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
 }
 
-TEST_F(ExecutorTest, CancelsWhatHasArrivedAndIsNotQueuedYet) {
-  Start();
+TEST_F(ExecutorTest, DoesNotQueueArrivalsWhoseCallersAreGoneOrWhoseDeadlineHasPassed) {
+  Start(1);
+  BlockWithTask(1);
+  Submit(Task(2));  // the queue is full
   std::stop_source caller;
-  auto task = Task(1);
-  task->cancelled = caller.get_token();
-  Gather(std::move(task));
+  auto cancelled = Task(3);
+  cancelled->cancelled = caller.get_token();
+  Gather(std::move(cancelled));
   caller.request_stop();
+  auto expired = Task(4);
+  expired->deadline = clock_.Now() + milliseconds(5);
+  Gather(std::move(expired));
+  clock_.Advance(milliseconds(5));
+  EXPECT_TRUE(RunHere());
+  EXPECT_TRUE(absl::IsCancelled(answers_.Await(3).answer.status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(answers_.Await(4).answer.status()));
+  const ExecutorCounts counts = executor_->counts();
+  EXPECT_EQ(counts.cancelled, 1U);
+  EXPECT_EQ(counts.expired, 1U);
+  EXPECT_EQ(counts.rejected, 0U);
+  gate_.Open();
+}
+
+TEST_F(ExecutorTest, SubmitsWhatArrivesBesideManyArrivals) {
+  Start(1);
+  BlockWithTask(1);
+  Submit(Task(2));  // the queue is full
+  for (std::size_t i = 0; i < Executor::kGatheredMax; ++i) Gather(Task(3));
+  EXPECT_EQ(base::ReasonOf(executor_->Gather(Task(4), arrivals_)), base::ErrorReason::kQueueFull);
+  EXPECT_EQ(arrivals_.size(), Executor::kGatheredMax);
+  EXPECT_EQ(answers_.CountOf(4), 0U);
   RunHere();
-  EXPECT_TRUE(absl::IsCancelled(answers_.Await(1).answer.status()));
+  EXPECT_EQ(answers_.CountOf(3), Executor::kGatheredMax);
+  gate_.Open();
 }
 
 TEST_F(ExecutorTest, LeavesMuchWorkToTheDispatchThread) {
