@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/registry.h"
-#include "net/tls_files.h"
+#include "net/tls.h"
 #include "observe/log.h"
 #include "simile/limits.h"
 

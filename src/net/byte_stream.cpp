@@ -134,20 +134,11 @@ ByteStream::ByteStream(base::FileDescriptor fd, SSL_CTX* tls) : fd_(std::move(fd
   SSL_set_accept_state(ssl_.get());
 }
 
-ByteStream::~ByteStream() = default;
-
 ByteStream::State ByteStream::StateAfter(int result) {
   const int error = SSL_get_error(ssl_.get(), result);
   ERR_clear_error();  // else the next call of this thread would see it
-  switch (error) {
-    case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE:
-      return State::kWouldBlock;
-    case SSL_ERROR_ZERO_RETURN:
-      return State::kEnded;
-    default:
-      return State::kBroken;
-  }
+  const bool waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+  return waits ? State::kWouldBlock : State::kBroken;
 }
 
 ByteStream::State ByteStream::Handshake() {
@@ -181,8 +172,7 @@ ByteStream::Result ByteStream::Read(std::span<std::uint8_t> buffer) {
   const ssize_t received =
       Uninterrupted([&] { return recv(fd_.get(), buffer.data(), buffer.size(), 0); });
   if (received > 0) return {State::kGoesOn, static_cast<std::size_t>(received)};
-  if (received == 0) return {State::kEnded, 0};
-  return {errno == EAGAIN ? State::kWouldBlock : State::kBroken, 0};
+  return {received < 0 && errno == EAGAIN ? State::kWouldBlock : State::kBroken, 0};
 }
 
 ByteStream::Result ByteStream::Write(std::span<const iovec> pieces) {

@@ -22,8 +22,7 @@ class ByteStream {
   enum class State : std::uint8_t {
     kGoesOn,
     kWouldBlock,  // the socket must become readable, or writable, first
-    kEnded,       // the peer sends no more
-    kBroken,
+    kBroken,      // or the peer sends no more
   };
   struct Result {
     State state = State::kGoesOn;
@@ -32,7 +31,6 @@ class ByteStream {
 
   //   tls  null: not encrypted. Not used after the constructor. Throws bad_alloc.
   ByteStream(base::FileDescriptor fd, SSL_CTX* tls);
-  ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 

@@ -1,5 +1,7 @@
 #include "net/cut_reports.h"
 
+#include <array>
+#include <cstddef>
 #include <new>
 #include <string>
 #include <utility>
@@ -12,33 +14,22 @@ constexpr Pace kLines{10, 10};
 }  // namespace
 
 std::string_view TextOf(Violation violation) {
-  switch (violation) {
-    case Violation::kNone:
-      return "nothing";
-    case Violation::kNotHttp2:
-      return "does not speak HTTP/2, or speaks TLS to a port without it";
-    case Violation::kResets:
-      return "begins and resets calls too often";
-    case Violation::kHeaderBytes:
-      return "sends metadata without end";
-    case Violation::kPings:
-      return "sends PING frames too often";
-    case Violation::kSettings:
-      return "sends SETTINGS frames too often";
-    case Violation::kPriorities:
-      return "sends PRIORITY frames too often";
-    case Violation::kWindowUpdates:
-      return "sends WINDOW_UPDATE frames too often";
-    case Violation::kEmptyData:
-      return "sends empty DATA frames too often";
-    case Violation::kUnknownFrames:
-      return "sends frames of other types too often";
-    case Violation::kProtocol:
-      return "breaks the rules of HTTP/2";
-    case Violation::kMemory:
-      return "makes the connection take more memory than there is for it";
-  }
-  return "";
+  constexpr std::array<std::string_view, 12> kTexts = {
+      "nothing",
+      "does not speak HTTP/2, or speaks TLS to a port without it",
+      "begins and resets calls too often",
+      "sends metadata without end",
+      "sends PING frames too often",
+      "sends SETTINGS frames too often",
+      "sends PRIORITY frames too often",
+      "sends WINDOW_UPDATE frames too often",
+      "sends empty DATA frames too often",
+      "sends frames of other types too often",
+      "breaks the rules of HTTP/2",
+      "makes the connection take more memory than there is for it",
+  };
+  static_assert(kTexts.size() == static_cast<std::size_t>(Violation::kMemory) + 1);
+  return kTexts.at(static_cast<std::size_t>(violation));
 }
 
 CutReports::CutReports(const Clock& clock, observe::Metrics& metrics, const observe::Logger& log)

@@ -325,11 +325,10 @@ bool Http2Connection::FinishHandshake() {
 }
 
 bool Http2Connection::MakeSession() {
-  session_memory_.mem_user_data = this;
-  static constexpr auto memory_of = [](void* data) {
-    auto& connection = *static_cast<Http2Connection*>(data);
-    return CountedMemory{connection.session_bytes_, connection.limits_.session_bytes_max,
-                         connection.spare_};
+  memory_.most = limits_.session_bytes_max;
+  session_memory_.mem_user_data = &memory_;
+  static constexpr auto memory_of = [](void* data) -> CountedMemory& {
+    return *static_cast<CountedMemory*>(data);
   };
   session_memory_.malloc = [](std::size_t size, void* data) {
     return memory_of(data).Allocate(size);
@@ -442,7 +441,7 @@ bool Http2Connection::FillQueue() {
 void Http2Connection::Write() {
   constexpr std::size_t kPiecesMax = 64;
   if (session_ == nullptr || has_ended_writing_) return;
-  if (spare_ == nullptr) spare_.reset(::operator new(kSpareBytes, std::nothrow));
+  if (memory_.spare == nullptr) memory_.spare.reset(::operator new(kSpareBytes, std::nothrow));
   // Unwritten bytes count as an open call: their own call may be gone already.
   if (!std::exchange(is_writing_, true)) group_.calls->Add();
   std::size_t turn_bytes = 0;
@@ -635,16 +634,8 @@ Violation Http2Connection::CountFrame(const nghttp2_frame_hd& frame) {
     }
     case NGHTTP2_RST_STREAM:
       return budget_->CountReset() ? Violation::kNone : Violation::kResets;
-    case NGHTTP2_PRIORITY:
-      return rates_.Count(FrameRates::Kind::kPriority);
-    case NGHTTP2_SETTINGS:
-      return rates_.Count(FrameRates::Kind::kSettings);
-    case NGHTTP2_PING:
-      return rates_.Count(FrameRates::Kind::kPing);
-    case NGHTTP2_WINDOW_UPDATE:
-      return rates_.Count(FrameRates::Kind::kWindowUpdate);
     default:
-      return rates_.Count(FrameRates::Kind::kUnknown);
+      return rates_.Count(frame.type);
   }
 }
 

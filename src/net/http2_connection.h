@@ -44,9 +44,6 @@ class Http2Connection;
 
 // The connections of one loop.
 struct LoopConnections {
-  LoopConnections(EventLoop& its_loop, const ConnectionParts& its_parts)
-      : loop(its_loop), parts(its_parts) {}
-
   EventLoop& loop;
   const ConnectionParts parts;
   const std::shared_ptr<OpenCalls> calls = std::make_shared<OpenCalls>();
@@ -57,9 +54,6 @@ struct LoopConnections {
 // A connection that speaks HTTP/2 by libnghttp2, over TLS or not. Bounds what its peer makes the
 // server do: frames by kind and time, headers, memory, silence. Of the loop's thread. Owns itself
 // once it has begun.
-//
-// Windows (measured on a link of 2 x 25 ms): 4 MiB for a stream and 64 MiB for the connection. A
-// message that declares more raises the window of its stream, and the first window of later ones.
 class Http2Connection final : private EventLoop::Watcher,
                               private EventLoop::Task,
                               private EventLoop::Timer {
@@ -152,8 +146,7 @@ class Http2Connection final : private EventLoop::Watcher,
   Http2Connection* next_ = nullptr;
 
   IdleResets idle_resets_;
-  std::uint64_t session_bytes_ = 0;          // that nghttp2 holds
-  std::unique_ptr<void, FreeMemory> spare_;  // for nghttp2 where the process has no memory
+  CountedMemory memory_;
   nghttp2_mem session_memory_{};
   std::unique_ptr<nghttp2_session, DeleteSession> session_;
   Http2Stream* streams_ = nullptr;  // a list

@@ -106,11 +106,6 @@ std::shared_ptr<PeerBudget> PeerBudgets::Of(const PeerKey& peer) {
   return budget;
 }
 
-std::size_t PeerBudgets::size() {
-  const std::lock_guard lock(mutex_);
-  return budgets_.size();
-}
-
 void PeerBudgets::ForgetUnused() {
   std::erase_if(budgets_, [](const auto& entry) {
     return entry.second == nullptr || (entry.second.use_count() == 1 && entry.second->IsUnused());

@@ -113,7 +113,6 @@ class PeerBudgets {
 
   // May throw bad_alloc.
   std::shared_ptr<PeerBudget> Of(const PeerKey& peer);
-  std::size_t size();
 
  private:
   void ForgetUnused();

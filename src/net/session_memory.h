@@ -20,14 +20,14 @@ inline constexpr std::size_t kSizeBytes = alignof(std::max_align_t);
 inline constexpr std::size_t kSpareBytes = 8U << 10;
 
 struct CountedMemory {
-  std::uint64_t& used;
-  std::uint64_t most;
-  std::unique_ptr<void, FreeMemory>& spare;
+  std::uint64_t used = 0;
+  std::uint64_t most = 0;
+  std::unique_ptr<void, FreeMemory> spare;
 
   static std::size_t& SizeOf(void* block) {
     return *reinterpret_cast<std::size_t*>(static_cast<std::byte*>(block) - kSizeBytes);
   }
-  void* Allocate(std::size_t size) const {
+  void* Allocate(std::size_t size) {
     if (size > most || used > most - size) return nullptr;
     void* begin = ::operator new(kSizeBytes + size, std::nothrow);
     if (begin == nullptr && kSizeBytes + size <= kSpareBytes) begin = spare.release();
@@ -37,12 +37,12 @@ struct CountedMemory {
     SizeOf(block) = size;
     return block;
   }
-  void Free(void* block) const {
+  void Free(void* block) {
     if (block == nullptr) return;
     used -= SizeOf(block);
     ::operator delete(static_cast<std::byte*>(block) - kSizeBytes);
   }
-  void* Reallocate(void* block, std::size_t size) const {
+  void* Reallocate(void* block, std::size_t size) {
     void* const larger = Allocate(size);
     if (larger == nullptr || block == nullptr) return larger;
     std::memcpy(larger, block, std::min(size, SizeOf(block)));

@@ -40,15 +40,12 @@ void WriteQueue::Add(const std::shared_ptr<const OutgoingMessage>& message, std:
   bytes_ += bytes;
 }
 
-const std::uint8_t* WriteQueue::BytesOf(const Piece& piece) const {
-  return (piece.message == nullptr ? copied_.data() : piece.message->framed()) + piece.begin;
-}
-
 std::span<const iovec> WriteQueue::Front(std::span<iovec> space) const {
   const std::size_t count = std::min(space.size(), pieces_.size() - first_);
   for (std::size_t i = 0; i < count; ++i) {
     const Piece& piece = pieces_[first_ + i];
-    space[i] = {const_cast<std::uint8_t*>(BytesOf(piece)), piece.bytes};  // writing only reads it
+    const auto* const from = piece.message == nullptr ? copied_.data() : piece.message->framed();
+    space[i] = {const_cast<std::uint8_t*>(from) + piece.begin, piece.bytes};  // it is only read
   }
   return space.first(count);
 }

@@ -39,7 +39,6 @@ class WriteQueue {
     std::size_t bytes = 0;
   };
 
-  const std::uint8_t* BytesOf(const Piece& piece) const;
 
   std::vector<std::uint8_t> copied_;
   std::vector<Piece> pieces_;  // from first_ on

@@ -108,6 +108,7 @@ TEST(ProgramTest, VersionAndHelpAreCommandsToo) {
   EXPECT_EQ(RunProgram({"version"}).printed, RunProgram({"--version"}).printed);
   EXPECT_EQ(RunProgram({"version", "--verbose", "--json"}).printed,
             RunProgram({"--version", "--verbose", "--json"}).printed);
+  EXPECT_THAT(RunProgram({"--version", "--verbose"}).printed, HasSubstr("nghttp2"));
   EXPECT_THAT(RunProgram({"--version", "--verbos"}).errors, HasSubstr("--verbose"));
   EXPECT_EQ(RunProgram({"help"}).printed, RunProgram({"--help"}).printed);
   const ProgramRun unknown = RunProgram({"help", "simlar"});

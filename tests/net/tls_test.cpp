@@ -1,4 +1,4 @@
-#include "net/tls_files.h"
+#include "net/tls.h"
 
 #include <chrono>
 #include <string>
