@@ -15,7 +15,7 @@ export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= true
 
 .DEFAULT_GOAL := help
-.PHONY: help build all demo test gpu-test bench bench-build cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image wheel deb package-test python-docs python-versions docker-test monitoring-test reliability-build cycles soak promises format format-check scripts tidy check clean
+.PHONY: help build all demo test gpu-test bench bench-build cuda12 aarch64 asan tsan asan-build tsan-build fuzz fuzz-build faults simulate mutants gpu-dry-run probes image wheel deb package-test python-docs python-versions docker-test monitoring-test reliability-build cycles soak promises format format-check scripts wire-test tidy check clean
 
 help:           ## print this list
 	@sed -n 's/^\([a-z0-9 -]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -228,6 +228,10 @@ format-check:   ## fail where make format would change something
 scripts:        ## lint of the shell scripts
 	@packages/install check
 	shellcheck $(SCRIPTS)
+
+wire-test:      ## proto/ by buf's rules: its lint, and nothing that breaks a client of a released version; needs PyPI once
+	@packages/install check
+	/usr/bin/python3 -B tests/wire_contract/buf_test.py
 
 tidy: scripts   ## clang-tidy, layers, words, scripts; FOLDERS=src/data for a part
 	@packages/install build check

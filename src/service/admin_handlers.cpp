@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "base/error_detail.h"
@@ -13,6 +14,8 @@
 namespace simile::service {
 namespace {
 
+// What a client may rely on in this server: a name for each ability that an older server lacks. A
+// name stays as long as the ability; docs/api.md says what each means.
 constexpr std::array<std::string_view, 27> kCapabilities = {
     "allow_ids",                   // SearchOptions.allow_ids
     "as_stored",                   // FloatVector.as_stored, PackedVector.as_stored
@@ -98,8 +101,6 @@ bool HasRole(const CallAccess& access, Role role) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> Capabilities() { return kCapabilities; }
 
 void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoResponse& response) {
   call.Finish(Guarded([&] {

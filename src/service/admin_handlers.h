@@ -2,8 +2,6 @@
 
 #include <chrono>
 #include <functional>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -36,10 +34,6 @@ struct AdminParts {
   std::function<std::vector<observe::MetricSample>(const PermittedServer&)> read_metrics;
   SelfExamination& examination;
 };
-
-// What a client may rely on in this server: a name for each ability that an older server lacks. A
-// name stays as long as the ability; docs/api.md says what each means.
-std::span<const std::string_view> Capabilities();
 
 // Each finishes the call before it returns, or, Diagnose, when its probes have ended; does not
 // throw. Diagnose and GetStats answer ADMIN_NOT_ALLOWED unless parts.admin_allowed.
