@@ -15,7 +15,7 @@ std::string_view ReaderName(VariableReader reader);
 // A variable, or a family of variables, that is often set for servers of this kind and that this
 // program does not read.
 struct ForeignVariable {
-  std::string_view name;       // "OMP_NUM_THREADS"; a family has one star: "*_BATCH_SIZE"
+  std::string_view name;       // "CUDNN_BENCHMARK"; a family has one star: "*_BATCH_SIZE"
   VariableReader reader;       // kNobody: it has no effect here
   std::string_view effect;     // one sentence: what it does, or what to set instead
   std::string_view neutral{};  // the value with which all is as without the variable; "": none
@@ -42,15 +42,10 @@ struct ForeignValue {
   std::string value;
   const ForeignVariable* row = nullptr;
 
-  // The value, or `(set)` where only a family without a reader is known: WORKER_API_KEY may hold a
-  // secret.
+  // The value, or `(set)` where only a family is known: WORKER_API_KEY may hold a secret.
   std::string_view display_value() const {
-    const bool may_be_secret = row->is_family() && row->reader == VariableReader::kNobody;
-    return may_be_secret ? "(set)" : std::string_view(value);
+    return row->is_family() ? "(set)" : std::string_view(value);
   }
 };
-
-// With this gRPC would take other ciphers, weak ones too.
-inline constexpr char kCipherVariable[] = "GRPC_SSL_CIPHER_SUITES";
 
 }  // namespace simile::app

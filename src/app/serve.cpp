@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "app/background_task.h"
-#include "app/foreign_variables.h"
 #include "app/reloads.h"
 #include "app/server_signals.h"
 #include "app/start_output.h"
@@ -213,7 +212,6 @@ void RunServe(const ConfigReading& reading) {
   StartOutput output(config.log_format, log);
   const net::LibraryLogs library_logs(log);
   LogVariables(EffectsOf(reading), log);
-  unsetenv(kCipherVariable);  // no other thread runs yet that could read the environment
   auto created = App::Create(config, log);
   if (!created.ok()) {
     output.Failed(created.status());

@@ -23,7 +23,7 @@ struct VariableEffect {
 // server takes come first. Pure.
 std::vector<VariableEffect> EffectsOf(const ConfigReading& reading);
 
-// The variables without a reader: `OMP_NUM_THREADS, TF32_OVERRIDE`.
+// The variables without a reader: `TF32_OVERRIDE, OMP_NUM_THREADS`.
 std::string IgnoredVariables(const std::vector<VariableEffect>& effects);
 
 // The variables that are read but change nothing. A variable of this server has its setting's value

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "cli/display_text.h"
 #include "cli/flag_advice.h"
 
 namespace simile::cli {
@@ -73,9 +74,7 @@ class LineParser {
  private:
   absl::Status TakeFlag(const FlagToken& token) {
     const Argument* flag = FindArgument(command_, token.name);
-    if (flag == nullptr) {
-      return UnknownFlag(command_, token.name, token.value ? token.value : NextValue());
-    }
+    if (flag == nullptr) return UnknownFlag(command_, token.name);
     if (flag->takes_value()) {
       const std::optional<std::string> value = token.value ? token.value : NextValue();
       if (!value) {

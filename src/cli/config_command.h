@@ -27,7 +27,7 @@ std::string VariableTable(const app::ConfigReading& reading, const Terminal& ter
 // "value" or null, "reader", "help"}], "tuning": [{"name", "value", "unit", "default", "origin",
 // "help"}], "problems": [{"key", "origin", "message"}]} on one line, ended by '\n'. Numbers and
 // switches keep their types; the reader of a variable without effect is "". Beside a family, such
-// as "CUDA_MPS_*", its variables that are set are entries of their own.
+// as "WORKER_*", its variables that are set are entries of their own.
 std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInForce& tuning,
                          const std::vector<app::ConfigProblem>& problems);
 

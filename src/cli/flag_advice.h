@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +9,11 @@
 
 namespace simile::cli {
 
-// Errors for what the command line does not know, with what was probably meant: the name that other
-// tools' users type for it, else the nearest name. All are kInvalidArgument.
+// Errors for what the command line does not know, with the nearest name. All are kInvalidArgument.
 
-// `similar has no flag "--top-k"; say -k COUNT`
-//   value  the text after it; nullopt for none
-absl::Status UnknownFlag(const CommandSpec& command, const std::string& name,
-                         const std::optional<std::string>& value);
+// `search has no flag "--colection". Did you mean "--collection"?` Where no name of a flag is near,
+// a flag that ends in the same word is offered.
+absl::Status UnknownFlag(const CommandSpec& command, const std::string& name);
 absl::Status UnknownCommand(const ProgramSpec& program, const std::string& name);
 //   texts  the line after the program's name; its first text is a flag
 absl::Status FlagBeforeCommand(const ProgramSpec& program, const std::vector<std::string>& texts);

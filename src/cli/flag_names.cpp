@@ -19,18 +19,13 @@ namespace {
 
 constexpr std::array kFlagNames{
     FlagName{"allow_ids", "--allow", ""},
-    FlagName{"allow_ids.ids", "--allow", ""},
-    FlagName{"allow_ids.ids[]", "--allow", ""},
     FlagName{"allow_shape_change", "--allow-shape-change", ""},
     FlagName{"cold_start", "--cold-start", ""},
     FlagName{"cold_start.field", "--cold-start-field", ""},
-    FlagName{"cold_start.order", "--cold-start", ""},
     FlagName{"collection", "--collection", ""},
     FlagName{"diversity", "--diversity", ""},
     FlagName{"diversity.candidates", "--candidates", ""},
-    FlagName{"diversity.lambda", "--diversity", ""},
     FlagName{"exclude_ids", "--exclude", ""},
-    FlagName{"exclude_ids[]", "--exclude", ""},
     FlagName{"exclude_seen", "--exclude-seen", ""},
     FlagName{"expected_snapshot_id", "--expect-snapshot", ""},
     FlagName{"field", "--field", "lookup"},
@@ -40,12 +35,9 @@ constexpr std::array kFlagNames{
     FlagName{"folder", "FOLDER", "load"},
     FlagName{"folder", "--folder", "reload"},
     FlagName{"group_by", "--group-by", ""},
-    FlagName{"group_by.field", "--group-by", ""},
     FlagName{"group_by.group_size", "--group-size", ""},
     FlagName{"ids", "--item", "explain"},
-    FlagName{"ids[]", "--item", "explain"},
     FlagName{"ids", "--id", ""},
-    FlagName{"ids[]", "--id", ""},
     FlagName{"k", "-k", ""},
     FlagName{"limit", "--limit", "lookup"},
     FlagName{"min_overlap", "--min-overlap", ""},
@@ -54,41 +46,24 @@ constexpr std::array kFlagNames{
     FlagName{"page_token", "--page-token", ""},
     FlagName{"paged", "--paged", ""},
     FlagName{"payload", "--fields", ""},
-    FlagName{"payload.fields", "--fields", ""},
-    FlagName{"payload.fields[]", "--fields", ""},
     FlagName{"queries", "--id", "similar"},
     FlagName{"queries", "--user", "recommend"},
     FlagName{"queries", "--vector", "search"},
-    FlagName{"queries[]", "--id", "similar"},
-    FlagName{"queries[]", "--user", "recommend"},
-    FlagName{"queries[]", "--vector", "search"},
     FlagName{"queries[].blend", "--like", ""},
-    FlagName{"queries[].blend.id", "--like", ""},
-    FlagName{"queries[].blend.item", "--like", ""},
     FlagName{"queries[].blend.item.collection", "--items-of", ""},
-    FlagName{"queries[].blend.item.id", "--like", ""},
     FlagName{"queries[].blend.user_id", "--user", ""},
     FlagName{"priority", "--bulk", ""},
     FlagName{"queries[].blend.user_weight", "--user-weight", ""},
     FlagName{"queries[].examples", "--like and --unlike", ""},
     FlagName{"queries[].examples.negative", "--unlike", ""},
-    FlagName{"queries[].examples.negative[]", "--unlike", ""},
-    FlagName{"queries[].examples.negative[].id", "--unlike", ""},
-    FlagName{"queries[].examples.negative[].item", "--unlike", ""},
     FlagName{"queries[].examples.negative[].item.collection", "--items-of", ""},
-    FlagName{"queries[].examples.negative[].item.id", "--unlike", ""},
     FlagName{"queries[].examples.positive", "--like", ""},
-    FlagName{"queries[].examples.positive[]", "--like", ""},
-    FlagName{"queries[].examples.positive[].id", "--like", ""},
-    FlagName{"queries[].examples.positive[].item", "--like", ""},
     FlagName{"queries[].examples.positive[].item.collection", "--items-of", ""},
-    FlagName{"queries[].examples.positive[].item.id", "--like", ""},
     FlagName{"queries[].examples.positive[].vector", "--vector", ""},
     FlagName{"queries[].examples.strategy", "--strategy", ""},
     FlagName{"queries[].id", "--id", ""},
     FlagName{"queries[].item", "--id", ""},
     FlagName{"queries[].item.collection", "--items-of", ""},
-    FlagName{"queries[].item.id", "--id", ""},
     FlagName{"queries[].vector", "--vector", ""},
     FlagName{"receipt_detail", "--receipt", ""},
     FlagName{"required_filter", "--required-filter", ""},
@@ -96,7 +71,6 @@ constexpr std::array kFlagNames{
     FlagName{"text", "TEXT", "lookup"},
     FlagName{"text", "--title", "similar"},
     FlagName{"user_ids", "--user", ""},
-    FlagName{"user_ids[]", "--user", ""},
     FlagName{"values_max", "--values", "fields"},
     FlagName{"with_rows", "--with-rows", ""},
     FlagName{"with_vectors", "--with-vectors", "fetch"},
@@ -136,15 +110,26 @@ std::string WithoutIndices(std::string_view field) {
   return path;
 }
 
+// The field that a field belongs to: "queries[]" for "queries[].id", "ids" for "ids[]". Empty for a
+// field of the request itself.
+std::string_view ParentOf(std::string_view path) {
+  if (path.ends_with("[]")) return path.substr(0, path.size() - 2);
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+}
+
 const FlagName* FindFlag(std::string_view command, std::string_view path) {
+  if (path.empty()) return nullptr;
   const auto found = std::ranges::find_if(kFlagNames, [&](const FlagName& name) {
     return name.field == path && (name.command.empty() || name.command == command);
   });
   if (found != kFlagNames.end()) return &*found;
   for (const std::string_view shared : kShared) {
-    if (path.starts_with(shared)) return FindFlag(command, path.substr(shared.size()));
+    if (!path.starts_with(shared)) continue;
+    const FlagName* const of_shared = FindFlag(command, path.substr(shared.size()));
+    if (of_shared != nullptr) return of_shared;
   }
-  return nullptr;
+  return FindFlag(command, ParentOf(path));
 }
 
 // What paths of fields are written with.

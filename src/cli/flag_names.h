@@ -12,10 +12,10 @@ namespace simile::cli {
 
 // The server's errors name the fields of a request; who uses the program knows its flags.
 
-// One row of the table: the flag that sets a field.
+// One row of the table: the flag that sets a field and the fields of this field that have no row.
 struct FlagName {
   // Of any request, without indices, and without `options.` or `queries[].` where both have it:
-  // "payload.fields[]".
+  // "cold_start.field".
   std::string_view field;
   std::string_view flag;     // "--fields", or the name of an argument: "FOLDER"
   std::string_view command;  // the only one where it is this flag; empty: every command

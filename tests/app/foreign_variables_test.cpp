@@ -46,8 +46,9 @@ TEST(ForeignVariablesTest, PutsRowsBeforeTheFamiliesThatContainThem) {
 
 TEST(ForeignVariablesTest, KnowsFamiliesByTheirBeginningOrEnd) {
   EXPECT_EQ(RowOf("EMBEDDING_BATCH_SIZE"), "*_BATCH_SIZE");
+  EXPECT_EQ(RowOf("OMP_NUM_THREADS"), "*_NUM_THREADS");
   EXPECT_EQ(RowOf("CUDA_HOME"), "CUDA_*");
-  EXPECT_EQ(RowOf("CUDA_DEVICE_MAX_CONNECTIONS"), "CUDA_DEVICE_*");
+  EXPECT_EQ(RowOf("CUBLASLT_LOG_LEVEL"), "CUBLAS*");
   EXPECT_EQ(RowOf("CUDNN_LOGINFO_DBG"), "CUDNN_*");
   EXPECT_EQ(RowOf("TF_CPP_MIN_LOG_LEVEL"), "TF*");
   EXPECT_EQ(RowOf("PYTORCH_NVML_BASED_CUDA_CHECK"), "PYTORCH_*");
@@ -68,14 +69,15 @@ TEST(ForeignVariablesTest, LeavesOutWhatImagesAndClustersSet) {
   EXPECT_EQ(RowOf("WORKER_PORT_COUNT"), "WORKER_*");
 }
 
-TEST(ForeignVariablesTest, ShowsNoValueOfAFamilyThatNobodyReads) {
+TEST(ForeignVariablesTest, ShowsNoValueOfAFamily) {
   const auto displayed = [](std::string name) {
     const ForeignVariable* row = ForeignVariableOf(name);
     return std::string(ForeignValue{std::move(name), "1234", row}.display_value());
   };
   EXPECT_EQ(displayed("WORKER_API_KEY"), "(set)");
   EXPECT_EQ(displayed("NER_BATCH_SIZE"), "1234");
-  EXPECT_EQ(displayed("CUDA_CACHE_MAXSIZE"), "1234");
+  EXPECT_EQ(displayed("CUDA_CACHE_MAXSIZE"), "(set)");
+  EXPECT_EQ(displayed("CUDA_VISIBLE_DEVICES"), "1234");
 }
 
 }  // namespace

@@ -101,13 +101,14 @@ TEST(VariableEffectsTest, NamesFifteenOthersOfTheSameFamiliesOnce) {
   EXPECT_THAT(Changes(effects),
               ElementsAre("CUDA_VISIBLE_DEVICES=0, the GPU's driver: The GPUs that the driver "
                           "shows; gpu.device counts among these.",
-                          "CUDA_DEVICE_MAX_CONNECTIONS=1, the GPU's driver: How the driver queues "
-                          "work on a GPU, shares its L2 and stops for debuggers; the defaults are "
-                          "right."));
+                          "CUDA_DEVICE_MAX_CONNECTIONS=(set), the GPU's driver: The driver reads "
+                          "the names that it knows.",
+                          "CUDA_HOME=(set), the GPU's driver: The driver reads the names that it "
+                          "knows."));
   EXPECT_EQ(VariablesWithoutChange(effects), "NVIDIA_VISIBLE_DEVICES=all");
   EXPECT_EQ(IgnoredVariables(effects),
-            "PYTORCH_CUDA_ALLOC_CONF, EMBEDDING_BATCH_SIZE, MAX_BATCH_SIZE, CUDA_HOME, "
-            "CUDNN_LOGINFO_DBG, NVIDIA_P2P, TF_CPP_MIN_LOG_LEVEL, TF_ENABLE_ONEDNN_OPTS, "
+            "PYTORCH_CUDA_ALLOC_CONF, EMBEDDING_BATCH_SIZE, MAX_BATCH_SIZE, CUDNN_LOGINFO_DBG, "
+            "NVIDIA_P2P, TF_CPP_MIN_LOG_LEVEL, TF_ENABLE_ONEDNN_OPTS, "
             "PYTORCH_NVML_BASED_CUDA_CHECK, WORKER_POOL, WORKER_TIMEOUT, ENABLE_CUDA_GRAPH");
 }
 

@@ -198,7 +198,6 @@ TEST(CommandLineTest, SuggestsTheNearestCommand) {
   EXPECT_EQ(RunWith({"serch"}).errors, "error: no command \"serch\". Did you mean \"search\"?\n");
   EXPECT_THAT(RunWith({"export"}).errors,
               HasSubstr("of the Python package simile-search, which is not installed here"));
-  EXPECT_EQ(RunWith({"find"}).errors, "error: no command \"find\". Did you mean \"lookup\"?\n");
   EXPECT_EQ(Refusal({"frobnicate"}),
             "error: no command \"frobnicate\"; `simile --help` lists them");
 }
@@ -214,18 +213,17 @@ TEST(CommandLineTest, SuggestsTheNearestFlag) {
   EXPECT_EQ(Refusal({"search", "--frobnicate"}), "error: search has no flag \"--frobnicate\"");
 }
 
-TEST(CommandLineTest, NamesTheFlagThatOtherToolsCallDifferently) {
-  for (const char* flag : {"--top-k", "--topk", "--limit", "--count", "-n", "--k", "--top-k=4"}) {
-    EXPECT_THAT(Refusal({"search", flag, "4"}), testing::EndsWith("; say -k COUNT")) << flag;
+TEST(CommandLineTest, SuggestsAFlagThatEndsInTheSameWordWhenNoNameIsNear) {
+  for (const char* flag : {"--top-k", "--top-k=4"}) {
+    EXPECT_EQ(Refusal({"search", flag, "4"}),
+              "error: search has no flag \"--top-k\". Did you mean \"-k\"?");
   }
-  EXPECT_EQ(Refusal({"lookup", "-k", "4", "toy"}),
-            "error: lookup has no flag \"-k\"; say --limit COUNT");
-  EXPECT_EQ(Refusal({"search", "--output", "json"}),
-            "error: search has no flag \"--output\"; say --json");
   EXPECT_EQ(Refusal({"search", "--threshold", "2"}),
-            "error: search has no flag \"--threshold\"; say --score-threshold SCORE");
-  EXPECT_EQ(Refusal({"recommend", "--id", "x"}),
-            "error: recommend has no flag \"--id\"; say --like x, or simile similar --id x");
+            "error: search has no flag \"--threshold\". Did you mean \"--score-threshold\"?");
+  EXPECT_EQ(Refusal({"lookup", "-k", "4", "toy"}), "error: lookup has no flag \"-k\"");
+  EXPECT_EQ(Refusal({"search", "--id-"}),
+            "error: search has no flag \"--id-\". Did you mean \"--id\"?");
+  EXPECT_EQ(Refusal({"search", "---"}), "error: search has no flag \"---\"");
 }
 
 TEST(CommandLineTest, TellsTheFirstUnknownFlagBeforeWhatIsMissing) {
@@ -349,8 +347,9 @@ TEST(CommandLineTest, SaysThatFlagsFollowTheCommand) {
   EXPECT_EQ(
       Refusal({"--versoin"}),
       "error: simile has no flag \"--versoin\" before a command. Did you mean \"--version\"?");
-  EXPECT_EQ(Refusal({"-V"}),
-            "error: simile has no flag \"-V\" before a command. Did you mean \"--version\"?");
+  EXPECT_EQ(
+      Refusal({"-V"}),
+      "error: simile has no flag \"-V\" before a command; `simile --help` lists the commands");
 }
 
 TEST(CommandLineTest, PrintsHelpAndVersionWhenAsked) {

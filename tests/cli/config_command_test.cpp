@@ -130,7 +130,7 @@ TEST(ConfigCommandTest, ShowsEverySettingOnceInJson) {
 
 TEST(ConfigCommandTest, ShowsVariablesOfOtherProgramsAndWhatTheyDid) {
   EXPECT_EQ(VariableTable(ReadingOf({{"PATH", "/bin"}}), Terminal{}), "");
-  const std::string table = VariableTable(ReadingOf({{"OMP_NUM_THREADS", "4"},
+  const std::string table = VariableTable(ReadingOf({{"TF32_OVERRIDE", "0"},
                                                      {"CUDA_MODULE_LOADING", "EAGER"},
                                                      {"WORKER_API_KEY", "secret"},
                                                      {"INFERENCE_BATCH_SIZE", "64"}}),
@@ -138,7 +138,7 @@ TEST(ConfigCommandTest, ShowsVariablesOfOtherProgramsAndWhatTheyDid) {
   EXPECT_THAT(table, ContainsRegex("INFERENCE_BATCH_SIZE +64 +this server +limits\\."
                                    "batch_queries_max stays 1024\n"));
   EXPECT_THAT(table, ContainsRegex("CUDA_MODULE_LOADING +EAGER +the GPU's driver +LAZY "));
-  EXPECT_THAT(table, ContainsRegex("OMP_NUM_THREADS +4 +nobody: ignored +Set backend\\.threads"));
+  EXPECT_THAT(table, ContainsRegex("TF32_OVERRIDE +0 +nobody: ignored +Scores are exact"));
   EXPECT_THAT(table, ContainsRegex("WORKER_API_KEY +\\(set\\) +nobody: ignored +The server has"));
 }
 

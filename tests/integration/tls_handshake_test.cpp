@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "files/scratch_folder.h"
 #include "integration/access_server.h"
-#include "integration/server_process.h"
 #include "integration/tls_session.h"
 #include "net/loopback.h"
 
@@ -54,25 +52,6 @@ TEST(TlsHandshakeTest, AgreesToModernTlsAlone) {
   AccessServer server({AccessServer::Entry("ranker", "read")},
                       AccessServer::Encryption::kServerOnly);
   ExpectModernTls(server.films().app().port());
-}
-
-// gRPC would take its ciphers from this variable.
-TEST(TlsHandshakeTest, TakesNoCiphersFromTheEnvironment) {
-  const ScratchFolder folder;
-  const CertificatePair pair = TestAuthority().Issue();
-  folder.Write("server.pem", pair.certificate);
-  folder.Write("server.key", pair.key);
-  ServerProcess server({"--collection", std::string("films=") + kFilmsFolder, "--port", "0",
-                        "--metrics-port", "0", "--tls-certificate", folder.path() / "server.pem",
-                        "--tls-key", folder.path() / "server.key"},
-                       {.variables = {"SIMILE_BACKEND_PREFERENCE=cpu",
-                                      std::string("GRPC_SSL_CIPHER_SUITES=") + kCbc}});
-  const std::string address = server.AwaitListening();
-  ASSERT_NE(address, "") << server.output();
-  ExpectModernTls(PortOf(address));
-  EXPECT_NE(server.output().find("environment variables without effect here"), std::string::npos)
-      << server.output();
-  EXPECT_NE(server.output().find("GRPC_SSL_CIPHER_SUITES"), std::string::npos);
 }
 
 }  // namespace
