@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "backend/cpu/int8_kernel.h"
 #include "base/split_mix.h"
 #include "certificate/rotation.h"
 #include "doctor/self_check.h"
@@ -17,15 +16,15 @@ namespace simile::app {
 namespace {
 
 using backend::cpu::Int8Options;
-using backend::cpu::TimePair;
 
 // Twice the largest batch, so that batches of one size differ.
 constexpr std::size_t kQueriesMin = 1'024;
 // A query is a row with this much of another one: near the data as real queries are, and no row's
 // duplicate.
 constexpr double kOtherShare = 0.2;
-// Engines that are kept: the present setup, the one it is compared with, the one before both.
-constexpr std::size_t kEnginesKept = 3;
+// Fewer rounds are no measurement.
+constexpr std::size_t kRoundsMin = 5;
+constexpr std::size_t kRoundsMax = 300;
 // A timed search is repeated until it takes about this long. Longer would collect interruptions,
 // shorter would measure the clock.
 constexpr double kTimedSeconds = 300e-6;
@@ -50,6 +49,12 @@ void MixRows(MatrixView rows, std::uint64_t& random, Metric metric, float* query
   for (std::size_t i = 0; i < rows.dim(); ++i) {
     query[i] = static_cast<float>(static_cast<double>(query[i]) * scale);
   }
+}
+
+double Median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::ranges::nth_element(numbers, middle);
+  return *middle;
 }
 
 }  // namespace
@@ -80,11 +85,7 @@ absl::StatusOr<std::unique_ptr<CollectionProbe>> CollectionProbe::Create(
     auto queries =
         QueriesLike(view, collection.metric, std::max(kQueriesMin, 2 * options.batch_max));
     if (!queries.ok()) return queries.status();
-    // The last block is filled up to whole groups of rows.
-    constexpr std::size_t kTogether = backend::cpu::kRowsTogether;
-    const std::size_t positions = (rows + kTogether - 1) / kTogether * kTogether;
-    probe->shapes_.push_back(
-        {collection.name, rows, positions * certificate::RotatedDim(dim), rows_total, dim});
+    probe->shapes_.push_back({collection.name, rows, rows_total, dim});
     probe->subjects_.push_back({std::move(collection), *std::move(queries), {}, rows});
   }
   return probe;
@@ -96,7 +97,7 @@ absl::StatusOr<CollectionProbe::Engine*> CollectionProbe::EngineFor(const Engine
     engines_.splice(engines_.begin(), engines_, kept);
     return &engines_.front();
   }
-  if (engines_.size() >= kEnginesKept) engines_.pop_back();
+  if (engines_.size() >= kEnginesMax) engines_.pop_back();
   Int8Options options = options_.engine;
   options.threads = setup.threads;
   options.tuning = setup.tuning;
@@ -111,19 +112,6 @@ absl::StatusOr<CollectionProbe::Engine*> CollectionProbe::EngineFor(const Engine
   }
   engines_.push_front(std::move(engine));
   return &engines_.front();
-}
-
-absl::StatusOr<std::uint64_t> CollectionProbe::IndexBytes(const EngineSetup& setup) {
-  const absl::StatusOr<Engine*> engine = EngineFor(setup);
-  if (!engine.ok()) return engine.status();
-  std::uint64_t bytes = 0;
-  for (const Subject& subject : subjects_) {
-    const data::Matrix& vectors = subject.collection.vectors;
-    bytes += (*engine)
-                 ->backend->Plan({vectors.row_count(), vectors.dim(), subject.collection.metric})
-                 .host_bytes;
-  }
-  return bytes;
 }
 
 const RowMask* CollectionProbe::MaskFor(Subject& subject, std::size_t rows_for_one) {
@@ -165,44 +153,47 @@ double CollectionProbe::Time(Engine& engine, const Workload& workload, const Sea
   return std::chrono::duration<double>(clock_.Now() - start).count() / static_cast<double>(repeats);
 }
 
-CollectionProbe::Timed CollectionProbe::WarmUp(Engine& first, Engine& second,
-                                               const Workload& workload) {
+CollectionProbe::Repeats CollectionProbe::WarmUp(const std::vector<Engine*>& engines,
+                                                 const Workload& workload) {
   const SearchBatch batch = NextBatch(workload);
-  Time(first, workload, batch, 1);
-  const double seconds = Time(second, workload, batch, 1);
+  double seconds = 0;
+  for (Engine* const engine : engines) seconds = Time(*engine, workload, batch, 1);
   const double wanted = seconds > 0 ? kTimedSeconds / seconds : 1;
-  const auto repeats = static_cast<std::size_t>(
+  const auto count = static_cast<std::size_t>(
       std::clamp(std::ceil(wanted), 1.0, static_cast<double>(kRepeatsMax)));
-  return {first.setup, second.setup, workload, repeats, seconds < kShortSeconds};
+  return {count, seconds < kShortSeconds};
 }
 
-std::vector<TimePair> CollectionProbe::TimeInTurn(const EngineSetup& first,
-                                                  const EngineSetup& second,
-                                                  const Workload& workload, std::size_t count,
-                                                  Clock::TimePoint until) {
-  std::vector<TimePair> pairs;
-  const absl::StatusOr<Engine*> one = EngineFor(first);
-  const absl::StatusOr<Engine*> other = EngineFor(second);
-  if (!one.ok() || !other.ok() || clock_.Now() >= until) return pairs;
-  if (!timed_ || timed_->first != first || timed_->second != second ||
-      timed_->workload != workload) {
-    timed_ = WarmUp(**one, **other, workload);
+TimedWorkload CollectionProbe::TimeInTurn(const EngineSetup& before, const EngineSetup& after,
+                                          const Workload& workload, Clock::TimePoint until,
+                                          Clock::TimePoint end) {
+  TimedWorkload timed{workload};
+  if (clock_.Now() >= end) return timed;
+  std::vector<Engine*> engines;
+  for (const EngineSetup& setup : {before, after}) {
+    const absl::StatusOr<Engine*> engine = EngineFor(setup);
+    if (!engine.ok()) return timed;
+    if (engines.empty() || engines.front() != *engine) engines.push_back(*engine);
   }
-  const auto time = [&](Engine& engine, const SearchBatch& batch) {
-    if (timed_->short_searches) Time(engine, workload, batch, 1);
-    return Time(engine, workload, batch, timed_->repeats);
-  };
-  while (pairs.size() < count && clock_.Now() < until) {
+  const Repeats repeats = WarmUp(engines, workload);
+  std::vector<std::vector<double>> times(engines.size());
+  for (std::size_t rounds = 0; rounds < kRoundsMax; ++rounds) {
+    const Clock::TimePoint now = clock_.Now();
+    if (now >= end || (rounds >= kRoundsMin && now >= until)) break;
     const SearchBatch batch = NextBatch(workload);
-    // They alternate in going first, so that neither always runs on the caches the other left.
-    TimePair pair;
-    if (pairs.size() % 2 == 0) pair.first_s = time(**one, batch);
-    pair.second_s = time(**other, batch);
-    if (pairs.size() % 2 != 0) pair.first_s = time(**one, batch);
-    if (pair.first_s <= 0 || pair.second_s <= 0) return pairs;
-    pairs.push_back(pair);
+    for (std::size_t i = 0; i < engines.size(); ++i) {
+      // They alternate in going first, so that neither always runs on the caches the other left.
+      const std::size_t turn = rounds % 2 == 0 ? i : engines.size() - 1 - i;
+      if (repeats.are_short) Time(*engines[turn], workload, batch, 1);
+      const double seconds = Time(*engines[turn], workload, batch, repeats.count);
+      if (seconds <= 0) return timed;
+      times[turn].push_back(seconds);
+    }
   }
-  return pairs;
+  if (times.front().size() < kRoundsMin) return timed;
+  timed.before_s = Median(times.front());
+  timed.after_s = Median(times.back());
+  return timed;
 }
 
 absl::StatusOr<std::size_t> CollectionProbe::CompareAnswers(const EngineSetup& first,
@@ -230,8 +221,8 @@ absl::StatusOr<std::size_t> CollectionProbe::CompareAnswers(const EngineSetup& f
       const std::string difference = doctor::FindDifference((*one)->result, (*other)->result);
       if (!difference.empty()) {
         return absl::InternalError(
-            fmt::format("{}: the new parameters change an answer: {}; nothing was written. This is "
-                        "a defect, please report it",
+            fmt::format("{}: another number of threads changes an answer: {}; nothing was "
+                        "written. This is a defect, please report it",
                         WorkloadText(workload, shapes_), difference));
       }
       done += workload.batch;

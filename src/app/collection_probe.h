@@ -5,7 +5,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,8 @@
 #include <absl/status/statusor.h>
 
 #include "app/better_tuning.h"
-#include "app/processor_load.h"
 #include "backend/cpu/int8_backend.h"
+#include "backend/cpu/int8_tuning.h"
 #include "data/matrix.h"
 #include "simile/backend.h"
 #include "simile/clock.h"
@@ -30,14 +29,24 @@ struct TunedCollection {
   Metric metric = Metric::kCosine;
 };
 
+// What the CPU engine runs with.
+struct EngineSetup {
+  unsigned threads = 1;
+  backend::cpu::Int8Tuning tuning;
+
+  friend bool operator==(const EngineSetup&, const EngineSetup&) = default;
+};
+
 // Queries for these rows: near the data as real queries are, and no row's duplicate; [count, dim].
 // The same each time. Errors: kResourceExhausted without memory for them.
 absl::StatusOr<data::Matrix> QueriesLike(MatrixView rows, Metric metric, std::size_t count);
 
 // Measures whole searches of the CPU engine over collections in memory, as the server makes them.
-// Keeps the engines of the last setups with their indexes. Used by one thread.
-class CollectionProbe final : public TuneProbe {
+// Keeps the engines of the last two setups with their indexes. Used by one thread.
+class CollectionProbe {
  public:
+  static constexpr std::size_t kEnginesMax = 2;  // the two that are compared
+
   struct Options {
     backend::cpu::Int8Options engine;  // kernels; a setup replaces threads and tuning
     std::uint32_t k = 10;
@@ -55,15 +64,12 @@ class CollectionProbe final : public TuneProbe {
                                    std::size_t row_count, std::size_t dim);
 
   const std::vector<TunedShape>& shapes() const { return shapes_; }
-  // The most that the indexes over all rows of all collections take with this setup.
-  // Errors: kResourceExhausted without memory for the engine.
-  absl::StatusOr<std::uint64_t> IndexBytes(const EngineSetup& setup);
 
-  std::vector<backend::cpu::TimePair> TimeInTurn(const EngineSetup& first,
-                                                 const EngineSetup& second,
-                                                 const Workload& workload, std::size_t count,
-                                                 Clock::TimePoint until) override;
-  double OtherLoad() override { return load_.OthersSinceLastCall(); }
+  // Times one kind of search with both setups in turn, on the same queries: five rounds, and more
+  // until `until`. With equal setups there is one search a round. Both times are 0 when `end` comes
+  // before five rounds are over, or memory runs out.
+  TimedWorkload TimeInTurn(const EngineSetup& before, const EngineSetup& after,
+                           const Workload& workload, Clock::TimePoint until, Clock::TimePoint end);
 
   // Compares `count` answers of each collection, with and without filters, in batches of several
   // sizes. Returns how many were compared.
@@ -90,13 +96,10 @@ class CollectionProbe final : public TuneProbe {
 
   CollectionProbe(const Options& options, const Clock& clock) : options_(options), clock_(clock) {}
 
-  // What a run of TimeInTurn is about, and how often a search is repeated to be timed.
-  struct Timed {
-    EngineSetup first;
-    EngineSetup second;
-    Workload workload;
-    std::size_t repeats = 1;
-    bool short_searches = false;
+  // How a search is timed.
+  struct Repeats {
+    std::size_t count = 1;   // of the search, for one time
+    bool are_short = false;  // then the search runs once before
   };
 
   // Makes the engine and its indexes unless they are kept. Errors: kResourceExhausted.
@@ -108,16 +111,14 @@ class CollectionProbe final : public TuneProbe {
   // The time of one search; 0 when it failed.
   double Time(Engine& engine, const Workload& workload, const SearchBatch& batch,
               std::size_t repeats);
-  // Runs both once untimed: fills caches, grows buffers, finds the repeats.
-  Timed WarmUp(Engine& first, Engine& second, const Workload& workload);
+  // Runs each once untimed: fills caches, grows buffers, finds the repeats.
+  Repeats WarmUp(const std::vector<Engine*>& engines, const Workload& workload);
 
   const Options options_;
   const Clock& clock_;
-  ProcessorLoad load_;
   std::vector<Subject> subjects_;
   std::vector<TunedShape> shapes_;
-  std::list<Engine> engines_;   // the last used first
-  std::optional<Timed> timed_;  // the last
+  std::list<Engine> engines_;  // the last used first
   std::vector<QuerySpec> specs_;
   std::size_t next_query_ = 0;
 };

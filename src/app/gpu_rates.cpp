@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "app/better_tuning.h"
+
 namespace simile::app {
 namespace {
 
@@ -77,7 +79,7 @@ absl::StatusOr<GpuCollectionRates> MeasureCollection(const GpuRatesTask& task, B
   spec.k = task.k;
   const std::vector<QuerySpec> specs(task.batch_max, spec);
   const int batches = std::bit_width(task.batch_max);
-  std::vector<TunedWorkload> workloads;
+  std::vector<TimedWorkload> workloads;
   SearchResult result;
   for (std::uint32_t count = 1; count <= task.batch_max; count *= 2) {
     if (progress) progress(0, fmt::format("{} on the GPU, batches of {}", collection.name, count));
@@ -90,12 +92,12 @@ absl::StatusOr<GpuCollectionRates> MeasureCollection(const GpuRatesTask& task, B
       found.measured.reset();
       return found;
     }
-    workloads.push_back({{0, count, 0}, rate->seconds, rate->seconds, std::nullopt});
+    workloads.push_back({{0, count, 0}, rate->seconds, rate->seconds});
     found.rates.push_back(*std::move(rate));
   }
-  const auto rate = SufficientBatch(workloads, 0, kSufficientShare);
-  if (rate->sufficient.batch < rate->largest.batch) {
-    found.sufficient_batch = static_cast<std::uint32_t>(rate->sufficient.batch);
+  const std::size_t sufficient = SufficientBatch(workloads, 0);
+  if (sufficient < workloads.back().workload.batch) {
+    found.sufficient_batch = static_cast<std::uint32_t>(sufficient);
   }
   return found;
 }

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "app/better_tuning.h"
 #include "app/collection_probe.h"
 #include "backend/gpu_choices.h"
 #include "backend/registry.h"
@@ -48,9 +48,11 @@ struct GpuRatesTask {
   backend::GpuChoiceStore* known = nullptr;
 };
 
+// Called with the share of the time that is over, and what is being done; may be empty.
+using TuneProgress = std::function<void(double share, const std::string& what)>;
+
 // Loads the collections on the GPU that serve would use, each by itself, lets the card measure its
 // passes, and times batches of 1 query to batch_max. What goes wrong is said in why_not.
-//   progress  as TuneCollections'
 GpuRates MeasureGpu(const GpuRatesTask& task, std::span<const TunedCollection> collections,
                     const Clock& clock, const TuneProgress& progress);
 

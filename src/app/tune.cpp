@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -13,7 +12,7 @@
 #include "app/config_check.h"
 #include "app/fault_journal.h"
 #include "app/gpu_choice_file.h"
-#include "app/tuning.h"
+#include "app/processor_load.h"
 #include "backend/cpu/calibration.h"
 #include "base/cpu_count.h"
 #include "base/error_detail.h"
@@ -28,7 +27,8 @@ namespace {
 using backend::cpu::Int8Options;
 
 constexpr std::size_t kAnswersCompared = 1'000;  // of each collection
-constexpr std::uint64_t kIndexesAtOnce = 3;      // those of the setups that are compared
+// The part of the time for searches on the CPU. Answers are compared in the rest.
+constexpr double kSearchShare = 0.9;
 
 absl::Status WithFolder(const CollectionConfig& collection, const absl::Status& error) {
   return base::WithMessage(error, LoadErrorText(collection, error));
@@ -46,7 +46,8 @@ absl::Status CheckMemory(const std::vector<data::DatasetPlan>& plans, const Limi
     const std::size_t rows =
         CollectionProbe::RowsToMeasure(options, plans.size(), plan.row_count, plan.dim);
     const ResidentPlan index = backend::cpu::PlanInt8(largest, {rows, plan.dim, plan.files.metric});
-    needed += data->total() + kIndexesAtOnce * index.host_bytes + index.host_build_bytes;
+    needed +=
+        data->total() + CollectionProbe::kEnginesMax * index.host_bytes + index.host_build_bytes;
   }
   const absl::StatusOr<engine::HostMemory> memory = engine::ReadHostMemory();
   if (!memory.ok()) return memory.status();
@@ -84,18 +85,44 @@ absl::StatusOr<std::vector<TunedCollection>> LoadAll(const Config& config,
   return loaded;
 }
 
-TuneTask TaskOf(const Config& config, const TuneOptions& options, const EngineSetup& before,
-                const Int8Options& engine, std::vector<TunedShape> shapes) {
-  TuneTask task;
-  task.before = before;
-  task.collections = std::move(shapes);
-  task.threads_usable = base::UsableCpuCount();
-  task.threads_free = config.backend.threads == 0;
-  task.kernels_differ = engine.large != engine.small;
-  task.int4_possible = config.backend.int4 && engine.small->reads_int4;
-  task.batch_max = options.batch_max;
-  task.duration = options.duration;
-  return task;
+// The numbers of threads to compare with the number in force; that number where there is no choice.
+std::vector<unsigned> ThreadsToTry(const Config& config, unsigned in_force) {
+  std::vector<unsigned> numbers;
+  if (config.backend.threads == 0) numbers = OtherThreads(base::UsableCpuCount(), in_force);
+  if (numbers.empty()) numbers.push_back(in_force);
+  return numbers;
+}
+
+// Times the searches of service with the threads in force and, in turn, with each other number.
+BetterTuning MeasureThreads(CollectionProbe& probe, const EngineSetup& before,
+                            const std::vector<unsigned>& numbers, const TuneOptions& options,
+                            const Clock& clock, const TuneProgress& progress) {
+  const std::vector<Workload> workloads =
+      ServiceWorkloads(probe.shapes().size(), options.batch_max);
+  const Clock::TimePoint start = clock.Now();
+  const Clock::Duration searching =
+      std::chrono::duration_cast<Clock::Duration>(options.duration * kSearchShare);
+  std::size_t left = numbers.size() * workloads.size();
+  std::vector<TriedThreads> tried;
+  ProcessorLoad load;
+  double other_load = 0;
+  for (const unsigned threads : numbers) {
+    TriedThreads& timed = tried.emplace_back();
+    timed.threads = threads;
+    for (const Workload& workload : workloads) {
+      const Clock::Duration passed = clock.Now() - start;
+      if (progress) {
+        const double share = std::chrono::duration<double>(passed) / options.duration;
+        progress(std::min(share, 1.0), fmt::format("{}, {}", WorkloadText(workload, probe.shapes()),
+                                                   base::Counted(threads, "thread")));
+      }
+      const Clock::Duration slice = (searching - passed) / static_cast<int>(left--);
+      timed.workloads.push_back(probe.TimeInTurn(before, {threads, before.tuning}, workload,
+                                                 start + passed + slice, start + searching));
+    }
+    other_load = std::max(other_load, load.OthersSinceLastCall());
+  }
+  return ChooseThreads(before.threads, tried, other_load);
 }
 
 // Of the time of all measurements.
@@ -184,20 +211,22 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   auto probe = CollectionProbe::Create(*std::move(collections), probed, clock);
   if (!probe.ok()) return probe.status();
   report.collections = (*probe)->shapes();
-  TuneTask task = TaskOf(config, options, before, *engine, report.collections);
-  if (!report.gpu.device.empty()) task.duration -= GpuPartOf(options.duration);
-  report.tuning = FindBetterTuning(task, **probe, clock, progress);
-  const EngineSetup& after = report.tuning.after;
+  TuneOptions on_cpu = options;
+  if (!report.gpu.device.empty()) on_cpu.duration -= GpuPartOf(options.duration);
+  report.tuning = MeasureThreads(**probe, before, ThreadsToTry(config, before.threads), on_cpu,
+                                 clock, progress);
+  const EngineSetup after{report.tuning.threads_after, before.tuning};
   if (after != before) {
     if (progress) progress(1, "comparing answers");
     const auto compared = (*probe)->CompareAnswers(after, before, kAnswersCompared);
     if (!compared.ok()) return compared.status();
     report.answers_compared = *compared;
   }
-  const auto index_before = (*probe)->IndexBytes(before);
-  const auto index_after = (*probe)->IndexBytes(after);
-  if (index_before.ok()) report.index_bytes_before = *index_before;
-  if (index_after.ok()) report.index_bytes_after = *index_after;
+  MeasuredTuning kept = *std::move(measured);
+  if (report.tuning.is_changed()) {
+    kept = WithThreads(std::move(kept), after.threads, names, Today(clock));
+  }
+  report.in_force = TuningOf(config, kept);
   SetSufficientBatches(config, options, report);
   if (options.output.empty()) return report;
   GpuChoiceFile choice_file = ChoiceFileAt(options.output, config);
@@ -206,7 +235,6 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
     if (!written.ok()) return written;
     report.written = true;
   }
-  const MeasuredTuning kept = WithTuned(*std::move(measured), report.tuning, names, Today(clock));
   const auto held = ReadTuningCache(options.output, kept.key);
   if (held.ok() && *held == kept) return report;
   const absl::Status written = WriteTuningCache(options.output, kept);
@@ -215,25 +243,13 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   return report;
 }
 
-MeasuredTuning WithTuned(MeasuredTuning measured, const BetterTuning& tuning,
-                         const std::vector<std::string>& collections, const std::string& date) {
-  if (!tuning.is_changed()) return measured;
+MeasuredTuning WithThreads(MeasuredTuning measured, unsigned threads,
+                           const std::vector<std::string>& collections, const std::string& date) {
   TunedFindings tuned = measured.tuned.value_or(TunedFindings());
   tuned.date = date;
   tuned.collections = Union(std::move(tuned.collections), collections);
-  // A parameter that was tuned for other threads than the configuration's is not in force, and
-  // goes.
-  for (const TunedParameter& parameter : tuning.parameters) {
-    if (parameter.value == nullptr) continue;
-    auto& found = tuned.findings.*parameter.value->found;
-    if (parameter.is_changed()) {
-      found = parameter.after;
-    } else if (found && *found != parameter.after) {
-      found.reset();
-    }
-  }
   tuned.threads.reset();
-  if (tuning.after.threads < measured.key.threads) tuned.threads = tuning.after.threads;
+  if (threads < measured.key.threads) tuned.threads = threads;
   measured.tuned = std::move(tuned);
   return measured;
 }

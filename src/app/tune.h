@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "app/better_tuning.h"
 #include "app/config.h"
 #include "app/gpu_rates.h"
+#include "app/tuning.h"
 #include "app/tuning_cache.h"
 #include "simile/clock.h"
 
@@ -28,16 +28,17 @@ struct TuneReport {
   TuningKey key;
   std::vector<TunedShape> collections;
   BetterTuning tuning;
+  TuningInForce in_force;  // from the next start on
   GpuRates gpu;
-  std::uint64_t index_bytes_before = 0;
-  std::uint64_t index_bytes_after = 0;
-  std::size_t answers_compared = 0;  // 0: nothing was changed
+  std::size_t answers_compared = 0;  // 0: the number of threads is the same
   bool written = false;              // false: without an output, or one that held the same
 };
 
-// Measures the GPU that serve would use, if there is one, then the CPU engine on the configured
-// collections (better_tuning.h). Compares answers with both settings of the CPU engine. Writes the
-// file last, and only where its content changes: the GPU's entries in one step, then the CPU's.
+// Calibrates the CPU engine unless the file holds its calibration. Measures the GPU that serve
+// would use, if there is one. Times the CPU engine on the configured collections with every quarter
+// of the usable threads (better_tuning.h), and compares answers where another number is better.
+// Writes the file last, and only where its content changes: the GPU's entries in one step, then the
+// CPU's.
 //   progress  called from this thread with the share of the time and what is being done
 // Errors: those of the load with the folder; kFailedPrecondition if the configuration does not use
 //         the tuning; kResourceExhausted if the collections and their indexes do not fit;
@@ -46,9 +47,10 @@ struct TuneReport {
 absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptions& options,
                                            const Clock& clock, const TuneProgress& progress);
 
-// What to keep: the calibration, and over it what was tuned before or now.
+// What to keep once this number of threads was chosen on these collections. Findings that an
+// earlier version tuned stay.
 //   collections  names
-MeasuredTuning WithTuned(MeasuredTuning measured, const BetterTuning& tuning,
-                         const std::vector<std::string>& collections, const std::string& date);
+MeasuredTuning WithThreads(MeasuredTuning measured, unsigned threads,
+                           const std::vector<std::string>& collections, const std::string& date);
 
 }  // namespace simile::app

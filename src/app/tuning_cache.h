@@ -23,8 +23,8 @@ struct TuningKey {
 };
 TuningKey KeyOf(const backend::cpu::Int8Options& options);
 
-// What `simile tune` found better on some collections than the findings of the calibration, which
-// it goes over.
+// What `simile tune` chose on some collections: the number of threads. An earlier version tuned the
+// other numbers, too; its findings go over the findings of the calibration.
 struct TunedFindings {
   std::string date;                      // "2026-11-23"
   std::vector<std::string> collections;  // names

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -21,8 +20,10 @@
 #include "app/tuning.h"
 #include "base/message_text.h"
 #include "cli/commands.h"
+#include "cli/config_command.h"
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
+#include "cli/gpu_rates_text.h"
 #include "cli/interrupt_message.h"
 #include "cli/json_line.h"
 #include "cli/named_folder.h"
@@ -34,13 +35,11 @@ namespace simile::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using app::BatchRate;
-using app::BetterTuning;
-using app::TuneConclusion;
-using app::TunedParameter;
-using app::TunedWorkload;
+using app::ThreadsConclusion;
+using app::TimedWorkload;
 using app::TuneReport;
-using backend::cpu::RatioRange;
+using backend::cpu::TuningValue;
+using backend::cpu::TuningValues;
 
 constexpr std::chrono::seconds kShortestTune{1};
 constexpr std::chrono::seconds kLongestTune{300};
@@ -57,320 +56,119 @@ struct TuneFlags {
   bool json = false;
 };
 
-// A bar on a terminal while the measurements run.
-class TuneProgressBar {
- public:
-  TuneProgressBar() : bar_([this] { return Line(); }) {}
-
-  void Set(double share, const std::string& what) {
-    const std::lock_guard lock(mutex_);
-    share_ = share;
-    what_ = what;
-  }
-
- private:
-  std::string Line() {
-    constexpr std::size_t kWidth = 20;
-    const std::lock_guard lock(mutex_);
-    return fmt::format("measuring {}  {}", BarText(share_, kWidth), what_);
-  }
-
-  std::mutex mutex_;  // guards what follows, which the bar's thread reads
-  double share_ = 0;
-  std::string what_;
-  ProgressBar bar_;  // destroyed first
+// A conclusion: its name in JSON, and why the number of threads stays.
+struct ConclusionWords {
+  const char* name;
+  const char* reason;
 };
-
-// A ratio of times as a gain of the rate.
-double GainOf(double time_ratio) { return 1 / time_ratio - 1; }
-
-// `+4.1 % (+3.2 to +5.0)`: the median, and the interval that holds the true one.
-std::string GainText(const RatioRange& ratio) {
-  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * GainOf(ratio.median),
-                     100 * GainOf(ratio.high), 100 * GainOf(ratio.low));
-}
-
-const char* TextOf(TuneConclusion conclusion) {
+ConclusionWords WordsOf(ThreadsConclusion conclusion) {
   switch (conclusion) {
-    case TuneConclusion::kChanged:
-      return "changed";
-    case TuneConclusion::kNoneBetter:
-      return "no other is clearly better";
-    case TuneConclusion::kNoChoice:
-      return "changes nothing here";
-    case TuneConclusion::kFixed:
-      return "set by backend.threads";
-    case TuneConclusion::kBusy:
-      return "seems better, but the machine is busy";
-    case TuneConclusion::kWithdrawn:
-      return "left alone: a loss elsewhere";
-    case TuneConclusion::kNoTime:
-      return "not measured in the time";
+    case ThreadsConclusion::kChanged:
+      return {"changed", ""};
+    case ThreadsConclusion::kNoneBetter:
+      return {"none_better", "no other is clearly better"};
+    case ThreadsConclusion::kNoChoice:
+      return {"no_choice", "backend.threads or the machine leaves no choice"};
+    case ThreadsConclusion::kBusy:
+      return {"busy", "the machine is busy"};
+    case ThreadsConclusion::kNoTime:
+      return {"no_time", "other numbers had no time; give a longer --duration"};
   }
-  return "";
+  return {"", ""};
 }
 
-const char* NameOf(TuneConclusion conclusion) {
-  switch (conclusion) {
-    case TuneConclusion::kChanged:
-      return "changed";
-    case TuneConclusion::kNoneBetter:
-      return "none_better";
-    case TuneConclusion::kNoChoice:
-      return "no_choice";
-    case TuneConclusion::kFixed:
-      return "fixed";
-    case TuneConclusion::kBusy:
-      return "busy";
-    case TuneConclusion::kWithdrawn:
-      return "withdrawn";
-    case TuneConclusion::kNoTime:
-      return "no_time";
+// How many threads search, and why.
+std::string ThreadsText(const TuneReport& report) {
+  const app::BetterTuning& tuning = report.tuning;
+  if (tuning.is_changed()) {
+    return fmt::format(
+        "{} search instead of {}\n{} answers compared before and after: the same bits\n",
+        base::Counted(tuning.threads_after, "thread"), base::Grouped(tuning.threads_before),
+        base::Grouped(report.answers_compared));
   }
-  return "";
-}
-
-std::string ValueText(const TunedParameter& parameter, std::size_t number) {
-  return parameter.value != nullptr ? app::TuningText(*parameter.value, number)
-                                    : base::Grouped(number);
-}
-
-std::string ParametersTable(const TuneReport& report, const Terminal& terminal) {
-  Table table({{"parameter"},
-               {"before", Align::kRight},
-               {"after", Align::kRight},
-               {"gain of queries/s", Align::kLeft, true}});
-  for (const TunedParameter& parameter : report.tuning.parameters) {
-    const std::string gain =
-        parameter.ratio ? fmt::format("{}: {}", GainText(*parameter.ratio),
-                                      app::WorkloadText(parameter.workload, report.collections))
-                        : TextOf(parameter.conclusion);
-    table.AddRow({parameter.name(), ValueText(parameter, parameter.before),
-                  ValueText(parameter, parameter.after), gain});
+  std::string text =
+      fmt::format("the number of threads stays: {}\n", WordsOf(tuning.conclusion).reason);
+  if (tuning.is_busy()) {
+    fmt::format_to(
+        std::back_inserter(text),
+        "  other programs took {:.0f} % of the processors; measure again when they rest\n",
+        100 * tuning.other_load);
   }
-  return table.Render(terminal, 0);
+  return text;
 }
 
-std::string RateText(const TunedWorkload& each, double seconds) {
+// The share by which the rate of queries rises.
+double GainOf(const TimedWorkload& each) { return each.before_s / each.after_s - 1; }
+
+std::string RateText(const TimedWorkload& each, double seconds) {
   if (seconds <= 0) return "-";
   const double rate = static_cast<double>(each.workload.batch) / seconds;
   return base::Grouped(static_cast<std::uint64_t>(rate));
 }
 
-std::string SearchesTable(const TuneReport& report, bool changed, const Terminal& terminal) {
+std::string MillisecondsText(double seconds) {
+  return seconds > 0 ? fmt::format("{:.3f}", seconds * 1e3) : "-";
+}
+
+// Every kind of search, and what it gains where the number of threads changes.
+std::string SearchesTable(const TuneReport& report, const Terminal& terminal) {
+  const bool changed = report.tuning.is_changed();
   Table table({{"search", Align::kLeft, true},
-               {changed ? "queries/s before" : "queries/s", Align::kRight},
-               {changed ? "after" : "", Align::kRight},
-               {changed ? "gain" : ""}});
-  for (const TunedWorkload& each : report.tuning.workloads) {
-    const std::string name = app::WorkloadText(each.workload, report.collections);
-    if (!changed) {
-      table.AddRow({name, RateText(each, each.before_s), "", ""});
-    } else {
-      table.AddRow({name, RateText(each, each.before_s), RateText(each, each.after_s),
-                    each.ratio ? GainText(*each.ratio) : "not measured in the time"});
-    }
+               {"queries/s", Align::kRight},
+               {"ms", Align::kRight},
+               {changed ? "queries/s before" : "", Align::kRight},
+               {changed ? "gain" : "", Align::kRight}});
+  for (const TimedWorkload& each : report.tuning.workloads) {
+    table.AddRow({app::WorkloadText(each.workload, report.collections),
+                  RateText(each, each.after_s), MillisecondsText(each.after_s),
+                  changed ? RateText(each, each.before_s) : "",
+                  changed ? fmt::format("{:+.1f} %", 100 * GainOf(each)) : ""});
   }
   return table.Render(terminal, 0);
 }
 
-// `int8_scan_kept, finish in steps, copied, second gate at 1/8`
-std::string PassText(const backend::GpuPassChoice& pass) {
-  if (pass.variant.empty()) return "by the rules";
-  std::string text =
-      fmt::format("{}, finish in {}", pass.variant, backend::FinishText(pass.finish));
-  text += pass.is_mapped ? ", mapped" : ", copied";
-  if (pass.second_gate_share > 0) {
-    text += fmt::format(", second gate at 1/{}", pass.second_gate_share);
-  }
-  if (pass.tile_factor != 1) text += fmt::format(", tiles {} times as long", pass.tile_factor);
-  return text;
-}
-
-std::string MicrosecondsText(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
-
-// The passes that the card answers faster than by the rules.
-std::string PassesTable(const app::GpuCollectionRates& rates, const Terminal& terminal) {
-  Table table({{"queries up to", Align::kRight},
-               {"hits up to", Align::kRight},
-               {"us", Align::kRight},
-               {"by the rules", Align::kRight},
-               {"pass", Align::kLeft, true}});
-  std::size_t faster = 0;
-  for (const backend::GpuPassChoice& pass : rates.measured->choices.passes) {
-    if (pass.seconds >= pass.rules_seconds) continue;
-    table.AddRow({base::Grouped(pass.queries_max), base::Grouped(pass.hits_max),
-                  MicrosecondsText(pass.seconds), MicrosecondsText(pass.rules_seconds),
-                  PassText(pass)});
-    ++faster;
-  }
-  const std::size_t measured = rates.measured->choices.passes.size();
-  if (faster == 0) {
-    return fmt::format("{}: the rules' pass is the fastest in each of {} classes of batches\n",
-                       rates.name, measured);
-  }
-  return fmt::format("{}: passes that are faster than the rules' pass, in {} of {} classes\n{}",
-                     rates.name, faster, measured, table.Render(terminal, 0));
-}
-
-// Of each collection the rates by batch, and the passes that its load chose.
-std::string GpuText(const app::GpuRates& gpu, const Terminal& terminal) {
-  if (gpu.device.empty()) {
-    return gpu.why_not.empty() ? "" : fmt::format("no GPU is measured: {}\n\n", gpu.why_not);
-  }
-  std::string text = fmt::format("{}\n", Printable(gpu.device));
-  for (const app::GpuCollectionRates& each : gpu.collections) {
-    if (each.rates.empty()) {
-      text += fmt::format("{} is not on the GPU: {}\n\n", each.name, each.why_not);
-      continue;
-    }
-    Table table({{each.name + ", queries at once", Align::kRight},
-                 {"queries/s", Align::kRight},
-                 {"ms", Align::kRight},
-                 {"engine"}});
-    for (const app::GpuRate& rate : each.rates) {
-      table.AddRow(
-          {base::Grouped(rate.queries),
-           base::Grouped(static_cast<std::uint64_t>(std::llround(rate.queries / rate.seconds))),
-           fmt::format("{:.3f}", rate.seconds * 1e3), rate.engine});
-    }
-    text += table.Render(terminal, 0);
-    if (each.measured) text += PassesTable(each, terminal);
-    const unsigned sufficient = each.measured ? each.measured->choices.sufficient_batch : 0;
-    text +=
-        sufficient > 0
-            ? fmt::format("a pass over {} takes {} queries from the next load on\n\n", each.name,
-                          base::Grouped(sufficient))
-            : fmt::format("passes over {} are as large as limits.batch_queries_max\n\n", each.name);
-  }
-  return text;
-}
-
-// The batch that suffices for every collection, and for which one it must be so large; nothing from
-// a busy machine.
-struct BatchAdvice : app::SufficientRate {
-  std::string collection;
-};
-std::optional<BatchAdvice> AdviceOf(const TuneReport& report) {
-  std::optional<BatchAdvice> advice;
-  // Rates of different batches were not measured at the same moment.
-  if (report.tuning.is_busy()) return advice;
+// The batch that suffices for every collection. 0 on a busy machine: rates of different batches
+// cannot be compared there.
+std::size_t SufficientBatchOf(const TuneReport& report) {
+  std::size_t sufficient = 0;
+  if (report.tuning.is_busy()) return sufficient;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    const auto sufficient = app::SufficientBatch(report.tuning.workloads, i, app::kSufficientShare);
-    if (!sufficient || (advice && sufficient->sufficient.batch <= advice->sufficient.batch))
-      continue;
-    advice = BatchAdvice{*sufficient, report.collections[i].name};
+    sufficient = std::max(sufficient, app::SufficientBatch(report.tuning.workloads, i));
   }
-  return advice;
+  return sufficient;
 }
-
-std::string MillisecondsText(double seconds) { return fmt::format("{:.2f} ms", seconds * 1e3); }
 
 std::string BatchText(const TuneReport& report, std::uint32_t batch_queries_max) {
-  const auto advice = AdviceOf(report);
-  if (!advice) return "";
-  const BatchRate& sufficient = advice->sufficient;
-  if (sufficient.batch >= advice->largest.batch) {
-    return fmt::format(
-        "limits.batch_queries_max is {}: smaller batches than {} answer fewer queries\n"
-        "  a second\n",
-        base::Grouped(batch_queries_max), base::Grouped(advice->largest.batch));
-  }
+  const std::size_t sufficient = SufficientBatchOf(report);
+  if (sufficient == 0) return "";
   return fmt::format(
-      "limits.batch_queries_max is {}: batches of {} reach {:.0f} % of the rate\n"
-      "  of {}, and take {} instead of {} ({});\n  lower it where latency counts more\n",
-      base::Grouped(batch_queries_max), base::Grouped(sufficient.batch),
-      100 * sufficient.queries_per_second / advice->largest.queries_per_second,
-      base::Grouped(advice->largest.batch), MillisecondsText(sufficient.seconds),
-      MillisecondsText(advice->largest.seconds), advice->collection);
-}
-
-// Whether something was changed, and why not.
-std::string ChangeText(const TuneReport& report) {
-  const BetterTuning& tuning = report.tuning;
-  if (tuning.is_busy()) {
-    return fmt::format(
-        "nothing is changed: other programs took {:.0f} % of the processors meanwhile;\n"
-        "  measure again when they rest\n",
-        100 * tuning.other_load);
-  }
-  const auto unmeasured =
-      std::ranges::count(tuning.parameters, TuneConclusion::kNoTime, &TunedParameter::conclusion);
-  const std::string no_time =
-      unmeasured > 0 ? fmt::format("{} of {} parameters had no time; give a longer --duration\n",
-                                   unmeasured, tuning.parameters.size())
-                     : "";
-  if (tuning.is_changed()) {
-    return fmt::format("{} answers compared before and after: the same bits\n{}",
-                       base::Grouped(report.answers_compared), no_time);
-  }
-  if (unmeasured > 0) return fmt::format("nothing is changed: {}", no_time);
-  return "nothing is changed: what was in force is the best that was found\n";
-}
-
-// The command line whose settings make serve start with what was written.
-std::string ServeText(const TuneSetting& setting) {
-  const std::string threads =
-      setting.threads > 0 ? fmt::format(" --threads {}", setting.threads) : "";
-  return fmt::format("simile serve{}", threads);
+      "limits.batch_queries_max is {}: batches of {} reach {:.0f} % of the best rate\n",
+      base::Grouped(batch_queries_max), base::Grouped(sufficient), 100 * app::kSufficientShare);
 }
 
 std::string WrittenText(const TuneReport& report, const TuneSetting& setting) {
   if (setting.output.empty()) return "nothing was written (--dry-run)\n";
   const std::string file = setting.output.string();
   if (!report.written) return fmt::format("{} holds all of it already\n", Printable(file));
+  const std::string serve = setting.threads > 0
+                                ? fmt::format("simile serve --threads {}", setting.threads)
+                                : "simile serve";
   const std::string wrote = fmt::format("wrote {}\n", Printable(file));
   if (setting.cache_origin.empty()) {
     return fmt::format(
         "{}  serve starts with it where backend.tuning_cache names it:\n"
         "  SIMILE_BACKEND_TUNING_CACHE={} {} ...\n",
-        wrote, ShellWord(file), ServeText(setting));
+        wrote, ShellWord(file), serve);
   }
   const std::string whose =
       setting.cache_origin.starts_with("default")
           ? "of this user here"
           : fmt::format("with this backend.tuning_cache ({})", Printable(setting.cache_origin));
-  return fmt::format("{}  each `{}` {}\n  starts with it{}\n", wrote, ServeText(setting), whose,
+  return fmt::format("{}  each `{}` {}\n  starts with it{}\n", wrote, serve, whose,
                      report.tuning.is_changed() ? "; restart those that run" : "");
 }
 
-Json GainJson(const std::optional<RatioRange>& ratio) {
-  if (!ratio) return nullptr;
-  return {{"median", GainOf(ratio->median)},
-          {"low", GainOf(ratio->high)},
-          {"high", GainOf(ratio->low)}};
-}
-
 Json SecondsJson(double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); }
-
-Json GpuJson(const app::GpuRates& gpu) {
-  Json collections = Json::array();
-  for (const app::GpuCollectionRates& each : gpu.collections) {
-    Json rates = Json::array();
-    for (const app::GpuRate& rate : each.rates) {
-      rates.push_back(
-          {{"queries", rate.queries}, {"seconds", rate.seconds}, {"engine", rate.engine}});
-    }
-    Json passes = Json::array();
-    if (each.measured) {
-      for (const backend::GpuPassChoice& pass : each.measured->choices.passes) {
-        passes.push_back({{"queries_max", pass.queries_max},
-                          {"hits_max", pass.hits_max},
-                          {"pass", PassText(pass)},
-                          {"seconds", pass.seconds},
-                          {"rules_seconds", pass.rules_seconds}});
-      }
-    }
-    collections.push_back(
-        {{"name", each.name},
-         {"rates", std::move(rates)},
-         {"sufficient_batch", each.measured ? each.measured->choices.sufficient_batch : 0},
-         {"passes", std::move(passes)},
-         {"why_not", each.why_not}});
-  }
-  return {
-      {"device", gpu.device}, {"why_not", gpu.why_not}, {"collections", std::move(collections)}};
-}
 
 // What the flags and the configuration mean together.
 absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Config& config) {
@@ -422,6 +220,22 @@ TuneSetting SettingOf(const app::ConfigReading& reading, const app::TuneOptions&
   return setting;
 }
 
+// Measures while a bar shows the progress on a terminal.
+absl::StatusOr<TuneReport> TuneWithBar(const app::Config& config, const app::TuneOptions& options) {
+  std::mutex mutex;  // guards `line`, which the bar's thread reads
+  std::string line = "measuring";
+  const ProgressBar bar([&] {
+    const std::lock_guard lock(mutex);
+    return line;
+  });
+  const auto progress = [&](double share, const std::string& what) {
+    constexpr std::size_t kWidth = 20;
+    const std::lock_guard lock(mutex);
+    line = fmt::format("measuring {}  {}", BarText(share, kWidth), what);
+  };
+  return app::TuneCollections(config, options, RealClock(), progress);
+}
+
 int RunTune(const TuneFlags& flags) {
   const absl::StatusOr<app::ConfigReading> reading =
       ReadConfigFor(flags.config, flags.collections, flags.threads);
@@ -438,13 +252,9 @@ int RunTune(const TuneFlags& flags) {
   interrupt.Set(options->output.empty()
                     ? "stopped; nothing was written"
                     : fmt::format("stopped; {} is as it was", options->output.string()));
-  absl::StatusOr<TuneReport> report = [&] {
-    if (flags.json) return app::TuneCollections(reading->config, *options, RealClock(), {});
-    TuneProgressBar bar;
-    return app::TuneCollections(
-        reading->config, *options, RealClock(),
-        [&bar](double share, const std::string& what) { bar.Set(share, what); });
-  }();
+  const absl::StatusOr<TuneReport> report =
+      flags.json ? app::TuneCollections(reading->config, *options, RealClock(), {})
+                 : TuneWithBar(reading->config, *options);
   if (!report.ok()) return Fail(report.status(), flags.json);
   const TuneSetting setting = SettingOf(*reading, *options);
   fmt::print(
@@ -470,16 +280,9 @@ std::string TuneText(const TuneReport& report, const TuneSetting& setting,
             ? fmt::format(", of which the first {} were measured", base::Grouped(each.row_count))
             : "");
   }
-  const bool changed = report.tuning.is_changed();
-  text += '\n' + GpuText(report.gpu, terminal);
-  fmt::format_to(std::back_inserter(text), "{}\n{}\n", ParametersTable(report, terminal),
-                 SearchesTable(report, changed, terminal));
-  text += ChangeText(report);
-  if (report.index_bytes_before != report.index_bytes_after) {
-    fmt::format_to(std::back_inserter(text), "the indexes take {} instead of {}\n",
-                   base::BytesText(report.index_bytes_after),
-                   base::BytesText(report.index_bytes_before));
-  }
+  text += '\n' + GpuRatesText(report.gpu, terminal);
+  text += SearchesTable(report, terminal) + '\n';
+  text += TuningTable(report.in_force, terminal) + '\n' + ThreadsText(report);
   return text + BatchText(report, setting.batch_queries_max) + WrittenText(report, setting);
 }
 
@@ -492,41 +295,40 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
                            {"measured_rows", each.row_count}});
   }
   Json parameters = Json::array();
-  for (const TunedParameter& parameter : report.tuning.parameters) {
-    parameters.push_back({{"name", parameter.name()},
-                          {"unit", parameter.unit()},
-                          {"before", parameter.before},
-                          {"after", parameter.after},
-                          {"conclusion", NameOf(parameter.conclusion)},
-                          {"gain", GainJson(parameter.ratio)},
-                          {"measured_on", nullptr}});
-    if (parameter.ratio) {
-      parameters.back()["measured_on"] = app::WorkloadText(parameter.workload, report.collections);
-    }
+  for (std::size_t i = 0; i < TuningValues().size(); ++i) {
+    const TuningValue& value = TuningValues()[i];
+    parameters.push_back({{"name", value.name},
+                          {"unit", value.unit},
+                          {"value", report.in_force.tuning.*value.value},
+                          {"origin", report.in_force.origins[i]}});
   }
   Json searches = Json::array();
-  for (const TunedWorkload& each : report.tuning.workloads) {
+  for (const TimedWorkload& each : report.tuning.workloads) {
     searches.push_back({{"collection", report.collections[each.workload.collection].name},
                         {"batch", each.workload.batch},
                         {"rows_for_one", each.workload.rows_for_one},
                         {"before_s", SecondsJson(each.before_s)},
                         {"after_s", SecondsJson(each.after_s)},
-                        {"gain", GainJson(each.ratio)}});
+                        {"gain", nullptr}});
+    if (report.tuning.is_changed()) searches.back()["gain"] = GainOf(each);
   }
-  const auto advice = AdviceOf(report);
+  const std::size_t sufficient = SufficientBatchOf(report);
   Json json = {
       {"machine",
        {{"cpu", report.key.cpu}, {"threads", report.key.threads}, {"kernels", report.key.kernels}}},
       {"collections", std::move(collections)},
+      {"threads",
+       {{"before", report.tuning.threads_before},
+        {"after", report.tuning.threads_after},
+        {"conclusion", WordsOf(report.tuning.conclusion).name}}},
       {"parameters", std::move(parameters)},
       {"searches", std::move(searches)},
-      {"gpu", GpuJson(report.gpu)},
+      {"gpu", GpuRatesJson(report.gpu)},
       {"answers_compared", report.answers_compared},
-      {"index_bytes", {{"before", report.index_bytes_before}, {"after", report.index_bytes_after}}},
       {"other_load", report.tuning.other_load},
       {"batch_queries_max", {{"now", setting.batch_queries_max}, {"sufficient", nullptr}}},
       {"file", nullptr}};
-  if (advice) json["batch_queries_max"]["sufficient"] = advice->sufficient.batch;
+  if (sufficient > 0) json["batch_queries_max"]["sufficient"] = sufficient;
   if (report.written) json["file"] = setting.output.string();
   return JsonLine(json);
 }
@@ -549,8 +351,7 @@ void AddTuneCommand(CommandLine& line) {
                           base::Grouped(defaults.batch_max)),
               1)
       .Text("--threads", flags->threads, "NUMBER",
-            "Measure for `serve` with the same --threads; without it the number of threads is "
-            "tuned, too")
+            "Measure for `serve` with the same --threads; without it their number is chosen, too")
       .File("--output", flags->output, "FILE",
             "Where to write (default: backend.tuning_cache, which serve reads)")
       .Switch("--dry-run", flags->dry_run, "Measure and report, but write nothing")
@@ -560,12 +361,11 @@ void AddTuneCommand(CommandLine& line) {
       .Footer(
           "simile tune films=examples/films --duration 30s\n"
           "Measures a GPU that serve would use: the passes that are fastest for each collection, "
-          "and "
-          "the rate of 1 to --batch queries. Runs the CPU engine with other parameters than those "
-          "in force (`simile config --print`) "
-          "and keeps what is faster beyond doubt for some kind of search and slower for none. "
-          "Answers are the same bits with any of them; 1,000 of each collection are compared "
-          "before the file is written. Needs no server, and a quiet machine.\n"
+          "and the rate of 1 to --batch queries. Measures where the CPU engine's strategies cross, "
+          "unless the file holds it. Measures every kind of search with each quarter of the usable "
+          "threads, and keeps a number of threads that is clearly faster, and slower for no kind "
+          "of search. Answers are the same bits with any number; 1,000 of each collection are "
+          "compared before the file is written. Needs no server, and a quiet machine.\n"
           "Exit codes: 0 measured, whether something changed or not, 1 it could not, 64 a wrong "
           "flag or setting, 130 stopped by Ctrl-C with nothing written.")
       .Run([flags] { return RunTune(*flags); });

@@ -71,18 +71,21 @@ TEST(CollectionProbeTest, AnswersAreTheSameBitsWithAllNumbers) {
 TEST(CollectionProbeTest, TimesBothSetupsUntilTheEnd) {
   const RealClock clock;
   const auto probe = FilmsProbe(clock);
-  const EngineSetup one;
-  EngineSetup other;
-  other.tuning.scan_rows_max = 16'384;
+  const EngineSetup one{1, {}};
+  const EngineSetup other{2, {}};
+  const Clock::TimePoint never = Clock::TimePoint::max();
   for (const Workload& workload : {Workload{0, 1, 0}, Workload{0, 64, 0}, Workload{0, 1, 20}}) {
-    const auto pairs = probe->TimeInTurn(one, other, workload, 3, Clock::TimePoint::max());
-    ASSERT_EQ(pairs.size(), 3U);
-    for (const backend::cpu::TimePair& pair : pairs) {
-      EXPECT_GT(pair.first_s, 0);
-      EXPECT_GT(pair.second_s, 0);
-    }
+    const TimedWorkload timed = probe->TimeInTurn(one, other, workload, clock.Now(), never);
+    EXPECT_EQ(timed.workload, workload);
+    EXPECT_GT(timed.before_s, 0);
+    EXPECT_GT(timed.after_s, 0);
   }
-  EXPECT_TRUE(probe->TimeInTurn(one, other, {0, 1, 0}, 3, clock.Now()).empty());
+  const TimedWorkload same = probe->TimeInTurn(one, one, {0, 1, 0}, clock.Now(), never);
+  EXPECT_GT(same.before_s, 0);
+  EXPECT_EQ(same.before_s, same.after_s);
+  const TimedWorkload late = probe->TimeInTurn(one, other, {0, 1, 0}, never, clock.Now());
+  EXPECT_EQ(late.before_s, 0);
+  EXPECT_EQ(late.after_s, 0);
 }
 
 TEST(CollectionProbeTest, MeasuresTheFirstRowsOfWhatIsLarge) {
@@ -101,7 +104,6 @@ TEST(CollectionProbeTest, MeasuresTheFirstRowsOfWhatIsLarge) {
   for (const TunedShape& shape : (*probe)->shapes()) {
     EXPECT_EQ(shape.row_count, 1'000U);
     EXPECT_EQ(shape.rows_total, 5'000U);
-    EXPECT_EQ(shape.code_bytes, 1'024U * 384U);
   }
   EXPECT_TRUE((*probe)->CompareAnswers({1, {}}, {2, {}}, 50).ok());
 }
@@ -136,16 +138,39 @@ TEST_F(TuneCollectionsTest, WritesWhatTheNextServeStartsWith) {
   ASSERT_EQ(report->collections.size(), 1U);
   EXPECT_EQ(report->collections[0].rows_total, 5'000U);
   EXPECT_EQ(report->collections[0].row_count, 5'000U);
+  EXPECT_FALSE(report->tuning.workloads.empty());
   const TuningInForce known = KnownTuning(config_);
   EXPECT_TRUE(known.cache.ok()) << known.cache;
-  EXPECT_EQ(known.tuning, report->tuning.after.tuning) << known.origins[0] << "\n"
-                                                       << Text(options_.output);
-  EXPECT_EQ(known.threads, report->tuning.after.threads);
-  for (std::size_t i = 0; i < TuningValues().size(); ++i) {
-    const TunedParameter& parameter = report->tuning.parameters[i + 1];
-    EXPECT_EQ(parameter.value, &TuningValues()[i]);
-    EXPECT_EQ(known.origins[i].starts_with("tuned "), parameter.is_changed()) << known.origins[i];
-  }
+  EXPECT_EQ(known.tuning, report->in_force.tuning) << Text(options_.output);
+  EXPECT_EQ(known.origins, report->in_force.origins);
+  EXPECT_EQ(known.threads, report->tuning.threads_after);
+  EXPECT_EQ(known.threads_origin.starts_with("tuned "), report->tuning.is_changed());
+}
+
+TEST_F(TuneCollectionsTest, ReportsItsProgress) {
+  options_.duration = milliseconds(50);
+  double last = 0;
+  std::string all;
+  const auto report =
+      TuneCollections(config_, options_, RealClock(), [&](double share, const std::string& what) {
+        EXPECT_GE(share, last);
+        EXPECT_LE(share, 1);
+        last = share;
+        all += what + "\n";
+      });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(all, AllOf(HasSubstr("reading films, "), HasSubstr("films, 1 query, "),
+                         HasSubstr("films, 64 queries, ")));
+}
+
+TEST_F(TuneCollectionsTest, ChoosesNoThreadsWhereTheConfigurationSetsThem) {
+  options_.duration = milliseconds(50);
+  config_.backend.threads = 1;
+  const absl::StatusOr<TuneReport> report = Tune();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->tuning.is_changed());
+  EXPECT_EQ(report->tuning.threads_after, 1U);
+  EXPECT_EQ(report->in_force.threads_origin, "backend.threads");
 }
 
 // What a server starts with where the file holds tuned parameters.
@@ -199,51 +224,22 @@ TEST_F(TuneCollectionsTest, NamesTheFolderThatCannotBeRead) {
   EXPECT_FALSE(std::filesystem::exists(options_.output));
 }
 
-BetterTuning Changed(const std::string& name, std::size_t after) {
-  BetterTuning tuning;
-  tuning.after.threads = 4;
-  for (const TuningValue& value : TuningValues()) {
-    TunedParameter parameter;
-    parameter.value = &value;
-    parameter.after = 7;
-    parameter.conclusion = TuneConclusion::kNoneBetter;
-    if (name == value.name) {
-      parameter.after = after;
-      parameter.conclusion = TuneConclusion::kChanged;
-    }
-    tuning.parameters.push_back(std::move(parameter));
-  }
-  return tuning;
-}
-
-TEST(WithTunedTest, AddsToWhatWasTunedBefore) {
-  MeasuredTuning measured{{"Ann's processor", 4, "avx2"}, "2026-11-21", {}, std::nullopt};
-  EXPECT_FALSE(WithTuned(measured, Changed("", 0), {"films"}, "2026-11-23").tuned.has_value());
-  measured = WithTuned(measured, Changed("gather_share", 7), {"films"}, "2026-11-23");
-  measured = WithTuned(measured, Changed("block_bytes", 9), {"songs", "films"}, "2026-11-24");
-  ASSERT_TRUE(measured.tuned.has_value());
-  EXPECT_EQ(measured.tuned->date, "2026-11-24");
-  EXPECT_THAT(measured.tuned->collections, ElementsAre("films", "songs"));
-  EXPECT_EQ(measured.tuned->findings.gather_share, 7U);
-  EXPECT_EQ(measured.tuned->findings.block_bytes, 9U);
-  EXPECT_FALSE(measured.tuned->findings.scan_rows_max.has_value());
-  EXPECT_FALSE(measured.tuned->threads.has_value());
-}
-
-TEST(WithTunedTest, KeepsTheThreadsWhereTheyAreFewer) {
-  const MeasuredTuning measured{{"Ann's processor", 8, "avx2"}, "2026-11-21", {}, std::nullopt};
-  const MeasuredTuning tuned = WithTuned(measured, Changed("block_bytes", 9), {"films"}, "");
-  EXPECT_EQ(tuned.tuned->threads, 4U);
-}
-
-// Tuned with one number of threads, and not in force with the present one.
-TEST(WithTunedTest, DropsNumbersThatAreNotInForce) {
-  MeasuredTuning measured{{"Ann's processor", 4, "avx2"}, "2026-11-21", {}, std::nullopt};
-  measured.tuned = TunedFindings{"2026-11-22", {"films"}, 1, {}};
+TEST(WithThreadsTest, AddsToWhatWasTunedBefore) {
+  MeasuredTuning measured{{"Ann's processor", 8, "avx2"}, "2026-11-21", {}, std::nullopt};
+  measured.tuned = TunedFindings{"2026-11-22", {"films"}, 2, {}};
   measured.tuned->findings.gather_share = 40;
-  measured = WithTuned(measured, Changed("block_bytes", 9), {"films"}, "2026-11-23");
-  EXPECT_FALSE(measured.tuned->findings.gather_share.has_value());
-  EXPECT_FALSE(measured.tuned->threads.has_value());
+  measured = WithThreads(measured, 4, {"songs", "films"}, "2026-11-23");
+  ASSERT_TRUE(measured.tuned.has_value());
+  EXPECT_EQ(measured.tuned->date, "2026-11-23");
+  EXPECT_THAT(measured.tuned->collections, ElementsAre("films", "songs"));
+  EXPECT_EQ(measured.tuned->threads, 4U);
+  EXPECT_EQ(measured.tuned->findings.gather_share, 40U);
+}
+
+TEST(WithThreadsTest, KeepsTheThreadsOnlyWhereTheyAreFewer) {
+  const MeasuredTuning measured{{"Ann's processor", 8, "avx2"}, "2026-11-21", {}, std::nullopt};
+  EXPECT_EQ(WithThreads(measured, 4, {"films"}, "").tuned->threads, 4U);
+  EXPECT_FALSE(WithThreads(measured, 8, {"films"}, "").tuned->threads.has_value());
 }
 
 }  // namespace

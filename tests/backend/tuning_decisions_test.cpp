@@ -43,28 +43,6 @@ TEST(MiddleRatioTest, IgnoresTimesBelowTheClocksResolution) {
   EXPECT_DOUBLE_EQ(*MiddleRatio(Pairs({0, 1, 1, 1, 1, 1}, 1)), 1);
 }
 
-TEST(RangeOfRatiosTest, HoldsTheMedianAndTheRanksOfTheSignTest) {
-  // Of 8 the least and the greatest: 2 / 2^8 is below a hundredth. Of 20, the fourth from each end
-  // (Conover, table A3: p = 0.5, n = 20, 3 successes with a probability of 0.0013, 4 with 0.0059).
-  EXPECT_EQ(RangeOfRatios(Pairs({8, 7, 6, 5, 4, 3, 2, 1}, 1)), (RatioRange{5, 1, 8}));
-  std::vector<TimePair> pairs;
-  for (int i = 20; i > 0; --i) pairs.push_back({static_cast<double>(i), 1});
-  EXPECT_EQ(RangeOfRatios(pairs), (RatioRange{11, 4, 17}));
-}
-
-TEST(RangeOfRatiosTest, NeedsEightPairsWithTimes) {
-  EXPECT_FALSE(RangeOfRatios({}).has_value());
-  EXPECT_FALSE(RangeOfRatios(Pairs({1, 1, 1, 1, 1, 1, 1}, 1)).has_value());
-  EXPECT_FALSE(RangeOfRatios(Pairs({1, 1, 1, 1, 0, 1, 1, 1}, 1)).has_value());
-  EXPECT_TRUE(RangeOfRatios(Pairs({1, 1, 1, 1, 1, 1, 1, 1}, 1)).has_value());
-}
-
-TEST(RangeOfRatiosTest, IsNotMovedByDisturbedSamples) {
-  std::vector<TimePair> pairs(100, {0.9, 1});
-  for (std::size_t i = 0; i < pairs.size(); i += 5) pairs[i].first_s = 50;
-  EXPECT_EQ(RangeOfRatios(pairs), (RatioRange{0.9, 0.9, 0.9}));
-}
-
 TEST(BlockBytesTest, IsAnEighthOfTheCacheWithinBounds) {
   EXPECT_EQ(BlockBytesFor(2'048 * kKiB), 256 * kKiB);
   EXPECT_EQ(BlockBytesFor(1'536 * kKiB), 192 * kKiB);

@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
-#include <string_view>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,75 +21,69 @@
 namespace simile::cli {
 namespace {
 
-using app::TuneConclusion;
-using backend::cpu::TuningValue;
+using app::ThreadsConclusion;
 using backend::cpu::TuningValues;
 using nlohmann::json;
-using testing::AllOf;
 using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-const TuningValue* Value(std::string_view name) {
-  return &*std::ranges::find(TuningValues(), name, &TuningValue::name);
-}
-
 app::TuneReport Report() {
   app::TuneReport report;
-  report.key = {"Ann's processor", 2, "amx+avx512vnni"};
-  report.collections = {{"films", 5'000, 5'000 * 384, 5'000, 384},
-                        {"songs", 1'000'000, 1'000'000 * 768, 9'000'000, 768}};
-  report.tuning.parameters = {
-      {nullptr, 2, 2, TuneConclusion::kFixed, std::nullopt, {}},
-      {Value("block_bytes"),
-       196'608,
-       262'144,
-       TuneConclusion::kChanged,
-       backend::cpu::RatioRange{0.8, 0.75, 0.9},
-       {0, 64, 0}},
-      {Value("large_batch_min"),
-       5,
-       65'536,
-       TuneConclusion::kChanged,
-       backend::cpu::RatioRange{0.95, 0.94, 0.96},
-       {1, 16, 0}},
-      {Value("gather_share"), 16, 16, TuneConclusion::kNoneBetter, std::nullopt, {}}};
-  report.tuning.workloads = {{{0, 1, 0}, 0.001, 0.0005, backend::cpu::RatioRange{0.5, 0.4, 0.8}},
-                             {{0, 64, 0}, 0.01, 0.01, backend::cpu::RatioRange{1, 0.99, 1.01}},
-                             {{0, 1'024, 0}, 0.2, 0.16, std::nullopt},
-                             {{0, 1, 20}, 0, 0, std::nullopt}};
+  report.key = {"Ann's processor", 8, "amx+avx512vnni"};
+  report.collections = {{"films", 5'000, 5'000, 384}, {"songs", 1'000'000, 9'000'000, 768}};
+  report.tuning = {8,
+                   4,
+                   ThreadsConclusion::kChanged,
+                   {{{0, 1, 20}, 0.0005, 0.0005},
+                    {{0, 1, 0}, 0.001, 0.0005},
+                    {{0, 64, 0}, 0.01, 0.01},
+                    {{0, 1'024, 0}, 0.2, 0.16}},
+                   0.05};
+  report.in_force.threads = 4;
+  report.in_force.threads_origin = "tuned 2026-11-23 for films, songs on Ann's processor";
+  report.in_force.origins.assign(TuningValues().size(), "measured 2026-11-21 on Ann's processor");
   report.answers_compared = 2'000;
   report.written = true;
-  report.index_bytes_before = 64U << 20;
-  report.index_bytes_after = 96U << 20;
-  report.tuning.other_load = 0.05;
+  return report;
+}
+
+// The same with the number of threads that was in force.
+app::TuneReport Unchanged(ThreadsConclusion conclusion) {
+  app::TuneReport report = Report();
+  report.tuning.threads_after = 8;
+  report.tuning.conclusion = conclusion;
+  for (app::TimedWorkload& each : report.tuning.workloads) each.after_s = each.before_s;
   return report;
 }
 
 const TuneSetting kToCache{1'024, 0, "/home/ann/.cache/simile/cpu-tuning.json", "default (HOME)"};
 
-TEST(TuneCommandTest, ShowsEveryNumberBeforeAndAfter) {
+TEST(TuneCommandTest, ShowsTheMachineTheCollectionsAndTheTuning) {
   const std::string text = TuneText(Report(), kToCache, Terminal{});
-  EXPECT_THAT(text, HasSubstr("Ann's processor, 2 threads, amx+avx512vnni\n"));
+  EXPECT_THAT(text, HasSubstr("Ann's processor, 8 threads, amx+avx512vnni\n"));
   EXPECT_THAT(text, HasSubstr("films: 5,000 vectors x 384\n"));
   EXPECT_THAT(text, HasSubstr("songs: 9,000,000 vectors x 768, of which the first 1,000,000 were "
                               "measured\n"));
-  EXPECT_THAT(text, ContainsRegex("threads +2 +2 +set by backend.threads\n"));
-  EXPECT_THAT(text, ContainsRegex("block_bytes +196,608 +262,144 +[+]25.0 % [(][+]11.1 to "
-                                  "[+]33.3[)]: films, 64 queries\n"));
-  EXPECT_THAT(text, ContainsRegex("large_batch_min +5 +never +[+]5.3 %"));
-  EXPECT_THAT(text, ContainsRegex("gather_share +16 +16 +no other is clearly better\n"));
+  EXPECT_THAT(text, ContainsRegex("threads +4 +tuned 2026-11-23 for films, songs on "));
+  EXPECT_THAT(text, ContainsRegex("gather_share +16 rows for one +measured 2026-11-21 on "));
 }
 
-TEST(TuneCommandTest, ShowsEveryKindOfSearchBeforeAndAfter) {
+TEST(TuneCommandTest, ShowsWhatEveryKindOfSearchGains) {
   const std::string text = TuneText(Report(), kToCache, Terminal{});
-  EXPECT_THAT(text, ContainsRegex("films, 1 query +1,000 +2,000 +[+]100.0 % [(][+]25.0 to "
-                                  "[+]150.0[)]\n"));
-  EXPECT_THAT(text, ContainsRegex("films, 64 queries +6,400 +6,400 +[+]0.0 % [(]-1.0 to "
-                                  "[+]1.0[)]\n"));
-  EXPECT_THAT(text, ContainsRegex("films, 1 query, one row in 20 passes +- +- +not measured in the "
-                                  "time\n"));
+  EXPECT_THAT(text, ContainsRegex("search +queries/s +ms +queries/s before +gain\n"));
+  EXPECT_THAT(text, ContainsRegex("films, 1 query +2,000 +0\\.500 +1,000 +[+]100.0 %\n"));
+  EXPECT_THAT(text, ContainsRegex("films, 64 queries +6,400 +10\\.000 +6,400 +[+]0.0 %\n"));
+}
+
+TEST(TuneCommandTest, ShowsTheRatesWhereTheThreadsStay) {
+  app::TuneReport report = Unchanged(ThreadsConclusion::kNoneBetter);
+  report.tuning.workloads[2] = {{0, 64, 0}, 0, 0};
+  const std::string text = TuneText(report, kToCache, Terminal{});
+  EXPECT_THAT(text, ContainsRegex("search +queries/s +ms\n"));
+  EXPECT_THAT(text, ContainsRegex("films, 1 query +1,000 +1\\.000\n"));
+  EXPECT_THAT(text, ContainsRegex("films, 64 queries +- +-\n"));
 }
 
 TEST(TuneCommandTest, ShowsTheRatesOfAGpuAndThePassesItChose) {
@@ -138,15 +133,26 @@ TEST(TuneCommandTest, ShowsTheRatesOfAGpuAndThePassesItChose) {
 }
 
 TEST(TuneCommandTest, SaysWhatFollows) {
-  const std::string text = TuneText(Report(), kToCache, Terminal{});
-  EXPECT_THAT(text, AllOf(HasSubstr("2,000 answers compared before and after: the same bits\n"),
-                          HasSubstr("the indexes take 96.0 MiB instead of 64.0 MiB\n"),
-                          HasSubstr("limits.batch_queries_max is 1,024: batches of 64 reach 100 % "
-                                    "of the rate\n  of 1,024, and take 10.00 ms instead of 160.00 "
-                                    "ms (films);\n"),
-                          EndsWith("wrote /home/ann/.cache/simile/cpu-tuning.json\n"
-                                   "  each `simile serve` of this user here\n"
-                                   "  starts with it; restart those that run\n")));
+  EXPECT_THAT(TuneText(Report(), kToCache, Terminal{}),
+              EndsWith("4 threads search instead of 8\n"
+                       "2,000 answers compared before and after: the same bits\n"
+                       "limits.batch_queries_max is 1,024: batches of 64 reach 95 % of the best "
+                       "rate\n"
+                       "wrote /home/ann/.cache/simile/cpu-tuning.json\n"
+                       "  each `simile serve` of this user here\n"
+                       "  starts with it; restart those that run\n"));
+}
+
+TEST(TuneCommandTest, SaysWhyTheThreadsStay) {
+  for (const auto& [conclusion, reason] : std::vector<std::pair<ThreadsConclusion, std::string>>{
+           {ThreadsConclusion::kNoneBetter, "no other is clearly better"},
+           {ThreadsConclusion::kNoChoice, "backend.threads or the machine leaves no choice"},
+           {ThreadsConclusion::kNoTime, "other numbers had no time; give a longer --duration"}}) {
+    const std::string text = TuneText(Unchanged(conclusion), kToCache, Terminal{});
+    EXPECT_THAT(text, HasSubstr("\nthe number of threads stays: " + reason + "\n"));
+    EXPECT_THAT(text, Not(HasSubstr("the same bits")));
+    EXPECT_THAT(text, EndsWith("\n  starts with it\n"));
+  }
 }
 
 TEST(TuneCommandTest, SaysWhichServersStartWithTheFile) {
@@ -177,56 +183,13 @@ TEST(TuneCommandTest, SaysWhenNothingWasWritten) {
 
 // Rates that were measured one after the other then say little about the batch.
 TEST(TuneCommandTest, SaysWhenTheMachineWasBusy) {
-  app::TuneReport report = Report();
+  app::TuneReport report = Unchanged(ThreadsConclusion::kBusy);
   report.tuning.other_load = 0.41;
   const std::string text = TuneText(report, kToCache, Terminal{});
-  EXPECT_THAT(text, HasSubstr("nothing is changed: other programs took 41 % of the processors "
-                              "meanwhile"));
+  EXPECT_THAT(text, HasSubstr("the number of threads stays: the machine is busy\n"
+                              "  other programs took 41 % of the processors;"));
   EXPECT_THAT(text, Not(HasSubstr("limits.batch_queries_max")));
   EXPECT_EQ(json::parse(TuneJson(report, kToCache))["batch_queries_max"]["sufficient"], nullptr);
-}
-
-TEST(TuneCommandTest, SaysWhenNothingIsBetter) {
-  app::TuneReport report = Report();
-  report.tuning.parameters.resize(1);
-  report.index_bytes_after = report.index_bytes_before;
-  const std::string text = TuneText(report, kToCache, Terminal{});
-  EXPECT_THAT(text,
-              HasSubstr("nothing is changed: what was in force is the best that was found\n"));
-  for (const char* other : {"the same bits", "the indexes take", "other programs"}) {
-    EXPECT_THAT(text, Not(HasSubstr(other)));
-  }
-  EXPECT_THAT(text, ContainsRegex("films, 1 query +1,000\n"));
-}
-
-// What was not measured may be better than what is in force.
-TEST(TuneCommandTest, CountsWhatWasNotMeasured) {
-  app::TuneReport report = Report();
-  report.tuning.parameters[3].conclusion = TuneConclusion::kNoTime;
-  const std::string no_time = "1 of 4 parameters had no time; give a longer --duration\n";
-  EXPECT_THAT(TuneText(report, kToCache, Terminal{}), HasSubstr("the same bits\n" + no_time));
-  for (app::TunedParameter& each : report.tuning.parameters) {
-    each.conclusion = TuneConclusion::kNoTime;
-  }
-  const std::string text = TuneText(report, kToCache, Terminal{});
-  EXPECT_THAT(text, HasSubstr("nothing is changed: 4 of 4 parameters had no time"));
-  EXPECT_THAT(text, Not(HasSubstr("the best that was found")));
-}
-
-// Only where the greatest value means it.
-TEST(TuneCommandTest, ShowsNeverForNothingElse) {
-  app::TuneReport report;
-  for (const TuningValue& value : TuningValues()) {
-    report.tuning.parameters.push_back(
-        {&value, value.min, value.max, TuneConclusion::kChanged, std::nullopt, {}});
-  }
-  const std::string text = TuneText(report, kToCache, Terminal{});
-  for (const char* row :
-       {"block_bytes +131,072 +1,048,576", "large_batch_min +5 +never", "gather_share +4 +256",
-        "scan_rows_max +256 +16,384", "int4_from_code_bytes +1,048,576 +never",
-        "queries_of_thread_min +16 +never"}) {
-    EXPECT_THAT(text, ContainsRegex(row));
-  }
 }
 
 TEST(TuneCommandTest, FitsEightyColumnsOnATerminal) {
@@ -242,13 +205,20 @@ TEST(TuneCommandTest, PrintsTheSameAsJson) {
   const json report = json::parse(TuneJson(Report(), kToCache));
   EXPECT_EQ(report["machine"]["kernels"], "amx+avx512vnni");
   EXPECT_EQ(report["collections"][1]["measured_rows"], 1'000'000);
-  EXPECT_EQ(report["parameters"][1]["conclusion"], "changed");
-  EXPECT_DOUBLE_EQ(report["parameters"][1]["gain"]["median"].get<double>(), 0.25);
-  EXPECT_EQ(report["parameters"][1]["measured_on"], "films, 64 queries");
-  EXPECT_EQ(report["parameters"][3]["gain"], nullptr);
-  EXPECT_EQ(report["searches"][3]["before_s"], nullptr);
+  EXPECT_EQ(report["threads"], json({{"before", 8}, {"after", 4}, {"conclusion", "changed"}}));
+  EXPECT_EQ(report["parameters"][2]["name"], "gather_share");
+  EXPECT_EQ(report["parameters"][2]["value"], 16);
+  EXPECT_EQ(report["parameters"][2]["origin"], "measured 2026-11-21 on Ann's processor");
+  EXPECT_EQ(report["searches"][1]["collection"], "films");
+  EXPECT_DOUBLE_EQ(report["searches"][1]["gain"].get<double>(), 1);
   EXPECT_EQ(report["batch_queries_max"], json({{"now", 1'024}, {"sufficient", 64}}));
   EXPECT_EQ(report["file"], "/home/ann/.cache/simile/cpu-tuning.json");
+
+  app::TuneReport unchanged = Unchanged(ThreadsConclusion::kNoneBetter);
+  unchanged.tuning.workloads[2] = {{0, 64, 0}, 0, 0};
+  const json searches = json::parse(TuneJson(unchanged, kToCache))["searches"];
+  EXPECT_EQ(searches[1]["gain"], nullptr);
+  EXPECT_EQ(searches[2]["before_s"], nullptr);
 }
 
 TEST(TuneCommandTest, CtrlCLeavesTheFileAsItWas) {
@@ -267,7 +237,7 @@ TEST(TuneCommandTest, CtrlCLeavesTheFileAsItWas) {
         options.output = config.tuning_cache;
         const auto report =
             app::TuneCollections(config, options, RealClock(), [](double, const std::string& what) {
-              if (!what.starts_with("block_bytes")) return;
+              if (!what.starts_with("films, 1 query")) return;
               kill(getpid(), SIGINT);
               while (true) pause();
             });

@@ -7,9 +7,8 @@
 namespace simile::backend::cpu {
 
 // Where one strategy of the certified engine becomes faster than another. It differs between
-// processors: calibration.h measures most of it at the first start, `simile tune` all of it on the
-// user's own collections, and these defaults, which are estimated, apply until then. No answer
-// depends on them.
+// processors: calibration.h measures most of it at the first start. The defaults are estimates, and
+// apply to what is not measured. No answer depends on them.
 struct Int8Tuning {
   std::size_t block_bytes = 192U << 10;  // codes of a block, which stays in the second-level cache
   std::size_t large_batch_min = 5;  // queries from which the kernel for large batches is the faster

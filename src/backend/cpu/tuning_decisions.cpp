@@ -25,30 +25,13 @@ std::size_t Clamped(std::size_t number, std::optional<std::size_t> TuningFinding
   return std::clamp(number, value->min, value->max);
 }
 
-// When the clock did not tick there is no measurement.
-bool IsMeasured(const TimePair& pair) { return pair.first_s > 0 && pair.second_s > 0; }
-
-// How many of the least, and of the greatest, of `count` numbers lie outside the interval of their
-// median: the most for which a fair coin tossed `count` times shows that few heads, or fewer, with
-// a probability of at most half a percent, which leaves 99% to the interval.
-std::size_t CountOutside(std::size_t count) {
-  constexpr double kTail = 0.005;
-  double probability = std::pow(0.5, static_cast<double>(count));  // of exactly `heads`
-  double sum = 0;
-  for (std::size_t heads = 0; heads < count; ++heads) {
-    sum += probability;
-    if (sum > kTail) return heads;
-    probability *= static_cast<double>(count - heads) / static_cast<double>(heads + 1);
-  }
-  return count;
-}
-
 }  // namespace
 
 std::optional<double> MiddleRatio(std::span<const TimePair> pairs) {
   std::vector<double> ratios, firsts, seconds;
   for (const TimePair& pair : pairs) {
-    if (!IsMeasured(pair)) continue;
+    // When the clock did not tick there is no measurement.
+    if (pair.first_s <= 0 || pair.second_s <= 0) continue;
     ratios.push_back(pair.first_s / pair.second_s);
     firsts.push_back(pair.first_s);
     seconds.push_back(pair.second_s);
@@ -59,18 +42,6 @@ std::optional<double> MiddleRatio(std::span<const TimePair> pairs) {
   const double undisturbed = LowerQuartile(firsts) / LowerQuartile(seconds);
   const double disagreement = std::max(*middle / undisturbed, undisturbed / *middle);
   return disagreement < kDisagreementMax ? std::optional(*middle) : std::nullopt;
-}
-
-std::optional<RatioRange> RangeOfRatios(std::span<const TimePair> pairs) {
-  std::vector<double> ratios;
-  for (const TimePair& pair : pairs) {
-    if (IsMeasured(pair)) ratios.push_back(pair.first_s / pair.second_s);
-  }
-  const std::size_t outside = CountOutside(ratios.size());
-  if (outside == 0) return std::nullopt;
-  std::ranges::sort(ratios);
-  return RatioRange{ratios[ratios.size() / 2], ratios[outside - 1],
-                    ratios[ratios.size() - outside]};
 }
 
 bool IsDenied(std::span<const RatioAt> ratios, double beyond_from) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-// The arithmetic of calibration and of `simile tune`: from times to numbers. Pure.
+// The arithmetic of calibration: from times to numbers. Pure.
 namespace simile::backend::cpu {
 
 // Times of two strategies run right after each other, so that other load on the machine slows both.
@@ -17,19 +17,6 @@ struct TimePair {
 // differs by a factor of 1.25 or more from the ratio of the lower quartiles, the least disturbed
 // times: then other load disturbed too many of the pairs.
 std::optional<double> MiddleRatio(std::span<const TimePair> pairs);
-
-// The median of the ratios first / second, and the interval that holds the true median in 99 of 100
-// measurements, whatever the distribution of the disturbances: the pair of ranks of the sign test
-// (Conover, Practical Nonparametric Statistics, section 3.2). Nothing when there are fewer than
-// eight pairs, of which no interval is as certain.
-struct RatioRange {
-  double median = 1;
-  double low = 1;
-  double high = 1;
-
-  friend bool operator==(const RatioRange&, const RatioRange&) = default;
-};
-std::optional<RatioRange> RangeOfRatios(std::span<const TimePair> pairs);
 
 // A ratio and the batch size or row count that it was measured at.
 struct RatioAt {
