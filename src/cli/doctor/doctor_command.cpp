@@ -1,34 +1,191 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "app/fault_journal.h"
 #include "app/settings.h"
+#include "base/file_descriptor.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
-#include "cli/doctor/finding_text.h"
-#include "cli/doctor/probe_process.h"
-#include "cli/doctor/server_findings.h"
+#include "cli/doctor/findings.h"
 #include "cli/exit_code.h"
+#include "cli/json_line.h"
 #include "cli/settings_flags.h"
 #include "doctor/examination.h"
+#include "doctor/finding.h"
 #include "doctor/machine.h"
 
 namespace simile::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
+using SteadyClock = std::chrono::steady_clock;
 using doctor::Finding;
 using doctor::Outcome;
+
+// The lines that the child writes: one when a probe begins, one with what it found, one at the end.
+constexpr const char* kBegan = "began";
+constexpr const char* kDone = "done";
+
+// In the child. Libraries may print and may die: neither is to be seen.
+void PrepareChild() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  dup2(nothing, STDOUT_FILENO);
+  dup2(nothing, STDERR_FILENO);
+}
+
+// In the child: examines, and writes a line for each step.
+void WriteFindings(const doctor::Options& options, int to) {
+  const auto write_line = [to](const Json& json) {
+    if (!base::WriteAll(to, JsonLine(json))) _exit(1);
+  };
+  doctor::ExamineGpu(options, {.began =
+                                   [&](std::string_view probe) {
+                                     write_line({{kBegan, std::string(probe)}});
+                                   },
+                               .found =
+                                   [&](const Finding& finding) {
+                                     write_line({{"probe", finding.probe},
+                                                 {"state", static_cast<int>(finding.state)},
+                                                 {"text", finding.text},
+                                                 {"fix", finding.fix},
+                                                 {"symptom", finding.symptom}});
+                                   }});
+  write_line({{kDone, true}});
+}
+
+// What the child has written so far.
+struct ChildReport {
+  std::vector<Finding> findings;
+  std::string began;
+  bool done = false;
+
+  void Add(const std::string& line) {
+    const Json json = Json::parse(line);
+    if (json.contains(kDone)) {
+      done = true;
+    } else if (json.contains(kBegan)) {
+      began = json.at(kBegan);
+    } else {
+      findings.push_back({json.at("probe"), static_cast<doctor::State>(json.at("state").get<int>()),
+                          json.at("text"), json.at("fix"), json.at("symptom")});
+    }
+  }
+};
+
+int MillisecondsUntil(SteadyClock::time_point end) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - SteadyClock::now());
+  return left.count() < 0 ? 0 : static_cast<int>(left.count());
+}
+
+// Reads the child's lines until it closes its pipe or the time is over.
+void ReadReport(int from, SteadyClock::time_point end, ChildReport& report) {
+  std::string pending;
+  std::array<char, 4'096> block;
+  for (;;) {
+    pollfd readable{from, POLLIN, 0};
+    const int ready = poll(&readable, 1, MillisecondsUntil(end));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
+    const ssize_t bytes = read(from, block.data(), block.size());
+    if (bytes <= 0) return;
+    pending.append(block.data(), static_cast<std::size_t>(bytes));
+    for (std::size_t line; (line = pending.find('\n')) != std::string::npos;) {
+      report.Add(pending.substr(0, line));
+      pending.erase(0, line + 1);
+    }
+  }
+}
+
+// Waits for the child's end. A closed pipe is not yet one: the end may hang in the kernel, too.
+// Returns its status; nullopt when it does not end in time, and then kills it.
+std::optional<int> AwaitEnd(pid_t child, SteadyClock::time_point end) {
+  constexpr std::chrono::milliseconds kPause{5};
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return status;
+    if (ended < 0 || SteadyClock::now() >= end) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, WNOHANG);
+  return std::nullopt;
+}
+
+// "signal 11 (Segmentation fault)"
+std::string HowEnded(int status) {
+  if (!WIFSIGNALED(status)) return fmt::format("exit status {}", WEXITSTATUS(status));
+  return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+}
+
+// Runs doctor::ExamineGpu in a child process, and returns its findings within the limit whatever
+// the driver does: a probe that hangs or ends its process is a finding. A process and not a thread,
+// because a call that hangs inside the kernel would keep this process from ending, and its caller
+// from getting an exit code. A child that cannot be killed is left behind.
+// REQUIRES: this process has one thread.
+// Errors: kUnavailable when no process can be started.
+absl::StatusOr<std::vector<Finding>> ExamineInChild(const doctor::Options& options,
+                                                    std::chrono::seconds limit) {
+  const SteadyClock::time_point end = SteadyClock::now() + limit;
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return absl::UnavailableError(fmt::format("no pipe to a process: {}", std::strerror(errno)));
+  }
+  base::FileDescriptor from(ends[0]);
+  base::FileDescriptor to(ends[1]);
+  const pid_t child = fork();
+  if (child < 0) {
+    return absl::UnavailableError(fmt::format("no process: {}", std::strerror(errno)));
+  }
+  if (child == 0) {
+    PrepareChild();
+    try {
+      WriteFindings(options, to.get());
+    } catch (const std::exception&) {
+      _exit(1);
+    }
+    _exit(0);  // without destructors, which may hang in a driver
+  }
+  to.Close();
+  ChildReport report;
+  ReadReport(from.get(), end, report);
+  const std::optional<int> status = AwaitEnd(child, end);
+  if (!report.done || !status) {
+    doctor::AddUnfinished(report.began,
+                          status ? doctor::CrashBy(HowEnded(*status)) : doctor::HangAfter(limit),
+                          report.findings);
+  }
+  return std::move(report.findings);
+}
 
 constexpr int kExitBroken = 2;
 // Of the ten seconds that the command takes at most: the rest measures the CPU.

@@ -1,13 +1,31 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/terminal.h"
 #include "doctor/examination.h"
 #include "doctor/finding.h"
+#include "simile/v1/admin.pb.h"
+#include "simile/v1/collections.pb.h"
 
 namespace simile::cli {
+
+// What a running server says of itself.
+struct ServerAnswers {
+  std::string address;
+  v1::GetServerInfoResponse info;
+  v1::ListCollectionsResponse collections;
+  // Only of a server that runs with --allow-admin.
+  std::optional<v1::DiagnoseResponse> diagnosis;
+  std::optional<v1::GetStatsResponse> stats;
+};
+
+// Why its GPU does not answer, or not everything: what the server's own probes found, the
+// collections and batches that went to the CPU, and the faults that the driver reported. Pure.
+std::vector<doctor::Finding> FindingsOf(const ServerAnswers& answers);
 
 // ` FAIL  driver              kernel module 570.86.15, library ...`, and its fix in lines below. A
 // terminal gets whole words a line; a file or a pipe one line for each.
