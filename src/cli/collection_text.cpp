@@ -14,8 +14,8 @@
 #include "cli/change_progress_text.h"
 #include "cli/display_text.h"
 #include "cli/json_line.h"
+#include "cli/quantity_text.h"
 #include "cli/table.h"
-#include "cli/time_text.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {

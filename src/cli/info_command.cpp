@@ -16,8 +16,8 @@
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
 #include "cli/next_command.h"
+#include "cli/quantity_text.h"
 #include "cli/table.h"
-#include "cli/time_text.h"
 
 namespace simile::cli {
 namespace {

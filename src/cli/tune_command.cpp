@@ -28,8 +28,8 @@
 #include "cli/json_line.h"
 #include "cli/named_folder.h"
 #include "cli/progress_bar.h"
+#include "cli/quantity_text.h"
 #include "cli/table.h"
-#include "cli/time_text.h"
 
 namespace simile::cli {
 namespace {

@@ -19,11 +19,10 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/named_folder.h"
-#include "cli/plan/byte_quantity.h"
-#include "cli/plan/found_card.h"
-#include "cli/plan/host_speed.h"
 #include "cli/plan/known_cards.h"
 #include "cli/plan/plan_report.h"
+#include "cli/plan/this_machine.h"
+#include "cli/quantity_text.h"
 #include "data/plan.h"
 #include "engine/snapshots/host_memory.h"
 

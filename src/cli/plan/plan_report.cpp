@@ -13,8 +13,8 @@
 #include "cli/display_text.h"
 #include "cli/json_line.h"
 #include "cli/plan/known_cards.h"
+#include "cli/quantity_text.h"
 #include "cli/table.h"
-#include "cli/time_text.h"
 #include "data/collection_json.h"
 
 namespace simile::cli {

@@ -13,8 +13,8 @@
 #include "cli/display_text.h"
 #include "cli/help_text.h"
 #include "cli/json_line.h"
+#include "cli/quantity_text.h"
 #include "cli/table.h"
-#include "cli/time_text.h"
 
 namespace simile::cli::top {
 namespace {

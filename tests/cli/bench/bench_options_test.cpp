@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/time_text.h"
+#include "cli/quantity_text.h"
 
 namespace simile::cli::bench {
 namespace {

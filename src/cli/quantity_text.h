@@ -10,6 +10,8 @@
 
 namespace simile::cli {
 
+// Times, rates and bytes as the program writes them, and as its flags take them.
+
 // `2023-11-14 22:13:20 UTC`
 std::string TimeText(const google::protobuf::Timestamp& time);
 
@@ -24,5 +26,11 @@ std::string RateText(double per_s);
 
 // "30s", "500ms", "2m", or seconds as a number.
 absl::StatusOr<std::chrono::nanoseconds> ParseDuration(std::string_view text);
+
+// The bytes that a text such as `16GiB`, `80 GB` or `1.5TiB` names: 1 to 2^50.
+// Errors: kInvalidArgument, which says what would be right.
+absl::StatusOr<double> ParseBytes(std::string_view text);
+// Bytes a second: `300GB/s`, `4.8 TB/s`. Errors likewise.
+absl::StatusOr<double> ParseBandwidth(std::string_view text);
 
 }  // namespace simile::cli

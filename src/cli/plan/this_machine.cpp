@@ -1,4 +1,4 @@
-#include "cli/plan/host_speed.h"
+#include "cli/plan/this_machine.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,11 @@
 #include <numeric>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "backend/cpu/thread_pool.h"
+#include "backend/gpu_plugin.h"
+#include "backend/nvml.h"
 #include "base/page_buffer.h"
 #include "certificate/rotation.h"
 #include "data/matrix.h"
@@ -19,6 +23,21 @@
 
 namespace simile::cli {
 namespace {
+
+absl::StatusOr<FoundCard> ReadCard(int number, const std::string& library) {
+  const auto nvml = backend::Nvml::Open(library);
+  if (!nvml.ok()) return nvml.status();
+  const auto reading = (*nvml)->Read(static_cast<unsigned>(number));
+  if (!reading.ok()) return reading.status();
+  if (!reading->memory_total_bytes) {
+    return absl::NotFoundError(
+        fmt::format("{} does not say how much memory it has", reading->name));
+  }
+  return FoundCard{reading->name,
+                   fmt::format("card {} in the order of the bus, at {}; there is no GPU plug-in",
+                               number, reading->bus_id),
+                   *reading->memory_total_bytes};
+}
 
 // Sizes that are read: from what every cache holds to what none does.
 constexpr std::size_t kReadBytesMin = std::size_t{32} << 10;
@@ -162,6 +181,19 @@ absl::StatusOr<double> MeasureProducts(backend::cpu::Int8Options options, std::s
 }
 
 }  // namespace
+
+absl::StatusOr<FoundCard> FindCard(int number, const backend::GpuSearch& search,
+                                   const std::string& nvml) {
+  if (absl::Status driver = backend::LoadDriver(search.driver_library, search.kind); !driver.ok()) {
+    return driver;
+  }
+  const auto plugin = backend::FindGpuPlugin(search);
+  if (!plugin.ok()) return ReadCard(number, nvml);
+  const auto found = backend::FindDevice(*plugin->plugin, number, search.kind);
+  if (!found.ok()) return found.status();
+  return FoundCard{found->device.name, fmt::format("gpu.device {}", number),
+                   found->device.memory_bytes};
+}
 
 absl::StatusOr<SpeedLimits> MeasureHostSpeed(const backend::cpu::Int8Options& options,
                                              std::size_t dim, const Clock& clock) {

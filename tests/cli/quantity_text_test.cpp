@@ -1,4 +1,4 @@
-#include "cli/plan/byte_quantity.h"
+#include "cli/quantity_text.h"
 
 #include <gtest/gtest.h>
 
