@@ -10,7 +10,7 @@
 #include "base/message_text.h"
 #include "base/split_mix.h"
 #include "certificate/cosine_threshold.h"
-#include "cli/verify/filter_draw.h"
+#include "cli/verify/filters.h"
 #include "simile/limits.h"
 
 namespace simile::cli {

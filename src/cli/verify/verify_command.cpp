@@ -16,7 +16,7 @@
 #include "cli/named_folder.h"
 #include "cli/progress_bar.h"
 #include "cli/table.h"
-#include "cli/verify/run.h"
+#include "cli/verify/verification.h"
 #include "cli/wire_names.h"
 #include "data/load.h"
 

@@ -7,13 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/verify/check_answer.h"
 #include "simile/payload.h"
 #include "simile/v1/collections.pb.h"
 
-// Whether one value passes a condition of a filter. Written a second time, from docs/filters.md,
-// because `verify` must not share the code that it checks.
+// Filters to ask with, and what they mean. Written a second time, from docs/filters.md, because
+// `verify` must not share the code that it checks.
 namespace simile::cli {
 
+// Whether one value passes a condition of a filter.
 enum class Passing : std::uint8_t {
   kYes,
   kNo,       // also a row without the field: that row passes the condition's NOT
@@ -59,5 +61,36 @@ std::span<const NumberComparison> NumberComparisons();
 
 Passing Compares(v1::FieldType type, const PayloadValue& value, const NumberComparison& comparison,
                  WideNumber bound);
+
+class SampleDraw;
+
+// A filter and the rows that pass it, found by comparing every row's payload with what the filter
+// was made from: no code of the server's filters has a part in it.
+struct DrawnFilter {
+  std::string text = {};
+  std::vector<bool> passes;  // [row_count]
+};
+// One or two conditions on fields of the payload, joined by AND, OR or negated. Some spell a text
+// as no row may do, which finds a server that folds where it must compare bytes. Nothing when no
+// field has values that filters compare, or what they mean is not known.
+//   required  without `:`, which a required filter may not have
+std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required = false);
+
+// A field of keywords: its name, and the rows of each keyword. Nothing when there is none in which
+// every value tells its keywords: a separator, which is not on the wire, may divide a text in a
+// field of lists.
+struct KeywordFieldRows {
+  std::string field;
+  std::vector<KeywordRows> keywords = {};
+};
+std::optional<KeywordFieldRows> DrawKeywordField(SampleDraw& draw);
+
+// A field of integers or numbers: its name, and all rows by descending value, then by row; rows
+// without a value that fits last. Nothing when there is none.
+struct OrderedRows {
+  std::string field;
+  std::vector<Row> rows = {};
+};
+std::optional<OrderedRows> DrawOrderedField(SampleDraw& draw);
 
 }  // namespace simile::cli

@@ -1,6 +1,5 @@
 // What `verify` takes filters to mean: values by hand, and filters drawn over rows of which each
 // has a near twin.
-#include "cli/verify/filter_meaning.h"
 
 #include <map>
 #include <memory>
@@ -11,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/verify/filter_draw.h"
+#include "cli/verify/filters.h"
 #include "cli/verify/sample.h"
 #include "engine/sample_data.h"
 #include "filter/payload_rows.h"

@@ -1,5 +1,5 @@
 // Rows of a server compared with the files, by servers that answer wrongly in ways of their own.
-#include "cli/verify/stored_rows.h"
+#include "cli/verify/verification.h"
 
 #include <memory>
 #include <optional>
