@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <fstream>
 #include <memory>
 
@@ -10,21 +11,20 @@
 #include "cli/bench/a100_run.h"
 #include "cli/bench/bench_options.h"
 #include "cli/bench/card_watch.h"
-#include "cli/bench/comparison_report.h"
 #include "cli/bench/comparison_run.h"
-#include "cli/bench/live_line.h"
 #include "cli/bench/load_plot.h"
 #include "cli/bench/mix_file.h"
 #include "cli/bench/run_report.h"
 #include "cli/bench/server_process.h"
-#include "cli/bench/started_server.h"
 #include "cli/bench/vector_check.h"
 #include "cli/commands.h"
+#include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt_message.h"
 #include "cli/json_line.h"
 #include "cli/named_folder.h"
 #include "cli/server_address.h"
+#include "cli/terminal.h"
 
 namespace simile::cli::bench {
 namespace {
@@ -90,6 +90,30 @@ int ExitCodeOf(const std::vector<ReportedRun>& runs) {
   }
   return kSucceeded;
 }
+
+// A line on standard error that is redrawn while a run goes on, and erased by the destructor. Draws
+// nothing when standard error is no terminal.
+class LiveLine {
+ public:
+  LiveLine() : terminal_(StandardError()) {}
+  ~LiveLine() {
+    if (terminal_.is_terminal) fmt::print(stderr, "\r\x1b[K");
+  }
+  LiveLine(const LiveLine&) = delete;
+  LiveLine& operator=(const LiveLine&) = delete;
+
+  // To pass to RunLoad; null without a terminal. Valid as long as this is.
+  OnLive Drawing() {
+    if (!terminal_.is_terminal) return nullptr;
+    return [this](const LiveState& state) {
+      fmt::print(stderr, "\r {}\x1b[K", Shortened(LiveText(state), terminal_.width - 2));
+      std::fflush(stderr);
+    };
+  }
+
+ private:
+  const Terminal terminal_;
+};
 
 // All loads, one after the other.
 //   other  the server whose answers are compared; null for double precision

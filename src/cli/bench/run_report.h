@@ -7,10 +7,16 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/bench/answer_check.h"
+#include "cli/bench/comparison_run.h"
 #include "cli/bench/load_run.h"
 #include "cli/terminal.h"
 
 namespace simile::cli::bench {
+
+// docs/bench.md describes it.
+nlohmann::ordered_json ComparisonJson(const Comparison& comparison);
+// For people: a line for each size of a call.
+std::string ComparisonText(const Comparison& comparison, const Terminal& terminal);
 
 // One run with what was made of it.
 struct ReportedRun {

@@ -1,4 +1,4 @@
-#include "cli/bench/sampled_filter.h"
+#include "cli/bench/query_samples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
