@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,45 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/status/statusor.h>
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/bench/query_samples.h"
+#include "cli/connection.h"
 #include "cli/terminal.h"
 
 namespace simile::cli::bench {
-
-// A month of the guide has 30 days: its prices are 720 hourly ones.
-inline constexpr double kHoursOfMonth = 720;
-inline constexpr double kSecondsOfMonth = kHoursOfMonth * 3'600;
-// The guide asks for the cost of 100 million queries a month.
-inline constexpr std::uint64_t kQueriesOfMonth = 100'000'000;
-
-// A machine that is rented by the hour and answers at a measured rate.
-struct RentedMachine {
-  double hourly_price = 0;
-  double queries_per_s = 0;  // above 0
-};
-
-// The price of a million queries at this rate.
-double CostPerMillion(const RentedMachine& machine);
-
-// Whole machines for some queries a month, spread evenly over it.
-struct MonthRent {
-  std::uint64_t machines = 0;
-  double price = 0;
-  double busy = 0;  // share of their time
-};
-MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month);
-
-// The number of queries a month from which on machines with a card cost no more than machines
-// without one, whatever the number: 0 for always. Nothing where there is none, because a query on a
-// full machine costs at least as much with a card.
-std::optional<std::uint64_t> CardPaysFrom(const RentedMachine& cpu, const RentedMachine& card);
-
-// The machines whose rents are compared. Unset where a price or a rate is not known.
-struct ComparedMachines {
-  std::optional<RentedMachine> cpu;
-  std::optional<RentedMachine> card;
-};
 
 // What `--report a100` measures. Times are medians over the calls of a test.
 struct A100Times {
@@ -153,6 +124,17 @@ struct A100Measurements {
   std::optional<double> cpu_hourly_price;
 };
 
+// Makes the calls of the five tests, one after another over one connection: items by id, users,
+// batches of 10, 100 and 1,000 vectors, filters; then reads the memory.
+//   server_processes  as RunPlan::server_processes
+//   calls_max         of each test, for a server on which a call takes seconds
+// Errors: the server's.
+absl::StatusOr<A100Measurements> MeasureA100(const Connection& connection,
+                                             const v1::Collection& collection,
+                                             const QuerySamples& samples,
+                                             const std::vector<pid_t>& server_processes,
+                                             std::uint32_t calls_max);
+
 enum class TargetOutcome : std::uint8_t { kPass, kFail, kNotApplicable };
 
 // One of the guide's targets and what was measured.
@@ -178,6 +160,40 @@ std::vector<A100Kind> KindsOf(const A100Measurements& measured);
 double RateOf(std::uint32_t queries, const A100Times& times);
 // Answers that differ from those of the CPU server. REQUIRES: measured.cpu.
 std::uint64_t DifferentAnswers(const A100Measurements& measured);
+// A month of the guide has 30 days: its prices are 720 hourly ones.
+inline constexpr double kHoursOfMonth = 720;
+inline constexpr double kSecondsOfMonth = kHoursOfMonth * 3'600;
+// The guide asks for the cost of 100 million queries a month.
+inline constexpr std::uint64_t kQueriesOfMonth = 100'000'000;
+
+// A machine that is rented by the hour and answers at a measured rate.
+struct RentedMachine {
+  double hourly_price = 0;
+  double queries_per_s = 0;  // above 0
+};
+
+// The price of a million queries at this rate.
+double CostPerMillion(const RentedMachine& machine);
+
+// Whole machines for some queries a month, spread evenly over it.
+struct MonthRent {
+  std::uint64_t machines = 0;
+  double price = 0;
+  double busy = 0;  // share of their time
+};
+MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month);
+
+// The number of queries a month from which on machines with a card cost no more than machines
+// without one, whatever the number: 0 for always. Nothing where there is none, because a query on a
+// full machine costs at least as much with a card.
+std::optional<std::uint64_t> CardPaysFrom(const RentedMachine& cpu, const RentedMachine& card);
+
+// The machines whose rents are compared. Unset where a price or a rate is not known.
+struct ComparedMachines {
+  std::optional<RentedMachine> cpu;
+  std::optional<RentedMachine> card;
+};
+
 // What the measured rates cost; empty fields where a price or a rate is missing.
 std::vector<std::pair<std::string, ComparedMachines>> ComparedMachinesOf(
     const A100Measurements& measured);

@@ -1,5 +1,3 @@
-#include "cli/bench/a100_run.h"
-
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -15,6 +13,7 @@
 #include "base/message_text.h"
 #include "base/stable_hash.h"
 #include "cli/backend_text.h"
+#include "cli/bench/a100_report.h"
 #include "cli/bench/measured_calls.h"
 #include "cli/bench/random_draw.h"
 #include "cli/bench/server_process.h"

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,8 +13,40 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
+#include "certificate/canonical_score.h"
+
 namespace simile::cli::bench {
 namespace {
+
+constexpr std::size_t kDefaultK = 10;
+// A vector brought to unit length in fp32 differs from the exact one by half a unit in the last
+// place of each component and of its scale.
+constexpr double kNormalizingError = 2 * 0x1p-24;
+
+double Dot(std::span<const double> query, std::span<const float> row) {
+  return std::inner_product(query.begin(), query.end(), row.begin(), 0.0);
+}
+
+double LengthOf(std::span<const double> vector) {
+  return std::sqrt(std::inner_product(vector.begin(), vector.end(), vector.begin(), 0.0));
+}
+
+// Nothing when the query asks only for the nearest rows to a target.
+std::string WhyNotPlain(const v1::Query& query, const v1::SearchOptions& options) {
+  if (query.has_examples() || query.has_blend()) return "examples and blends";
+  const bool has_filter = query.has_filter() ? !query.filter().empty() : !options.filter().empty();
+  if (has_filter || !options.required_filter().empty()) return "filters";
+  if (query.has_group_by() || query.has_diversity() || options.has_group_by() ||
+      options.has_diversity()) {
+    return "groups and diversity";
+  }
+  if (!query.exclude_ids().empty() || !options.exclude_ids().empty() || options.has_allow_ids() ||
+      query.exclude_seen() || options.exclude_seen() || query.has_score_threshold() ||
+      options.has_score_threshold() || query.offset() > 0 || options.offset() > 0) {
+    return "exclusions, thresholds and offsets";
+  }
+  return "";
+}
 
 constexpr std::size_t kFindingsMax = 10;
 
@@ -163,6 +199,148 @@ class OtherAnswers {
 };
 
 }  // namespace
+
+VectorCheck::VectorCheck(const QuerySamples& samples) : samples_(samples) {
+  for (std::size_t i = 0; i < samples.rows.size(); ++i) {
+    rows_.emplace(samples.rows[i].id, i);
+    const std::vector<double> row(samples.rows[i].vector.begin(), samples.rows[i].vector.end());
+    longest_row_ = std::max(longest_row_, LengthOf(row));
+  }
+  for (std::size_t i = 0; i < samples.users.size(); ++i) {
+    if (!samples.users[i].vector.empty()) users_.emplace(samples.users[i].id, i);
+  }
+}
+
+std::optional<VectorCheck::Target> VectorCheck::TargetOf(const v1::Query& query) const {
+  Target target;
+  bool normalize = samples_.metric == Metric::kCosine;
+  if (query.has_packed_vector()) {
+    const std::string& bytes = query.packed_vector().data();
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+    target.vector.assign(values.begin(), values.end());
+  } else if (query.has_vector()) {
+    target.vector.assign(query.vector().values().begin(), query.vector().values().end());
+  } else {
+    const auto& known = query.has_id() ? rows_ : users_;
+    const auto found = known.find(query.has_id() ? query.id() : query.user_id());
+    if (found == known.end()) return std::nullopt;
+    const SampledRow& row = (query.has_id() ? samples_.rows : samples_.users)[found->second];
+    target.vector.assign(row.vector.begin(), row.vector.end());
+    if (query.has_id()) target.excluded_id = query.id();
+    normalize = false;  // as stored
+  }
+  const double length = LengthOf(target.vector);
+  if (normalize && length > 0) {
+    for (double& value : target.vector) value /= length;
+  }
+  return target;
+}
+
+double VectorCheck::Tolerance(const Target& target) const {
+  const double length = LengthOf(target.vector);
+  return certificate::CanonicalScoreError(samples_.dim, length, longest_row_) +
+         kNormalizingError * length * longest_row_;
+}
+
+CheckedAnswer VectorCheck::CheckHits(const Target& target, std::size_t k,
+                                     const v1::SearchResult& result) const {
+  const auto wrong = [](std::string why) {
+    return CheckedAnswer{CheckedAnswer::Result::kWrong, std::move(why)};
+  };
+  const double tolerance = Tolerance(target);
+  const std::size_t possible =
+      samples_.row_count - samples_.skipped_rows - (target.excluded_id.empty() ? 0 : 1);
+  const auto hit_count = static_cast<std::size_t>(result.hits_size());
+  if (hit_count != std::min<std::size_t>(k, possible)) {
+    return wrong(
+        fmt::format("{} hits, where k is {} and {} rows can be returned", hit_count, k, possible));
+  }
+  std::unordered_set<std::string_view> returned;
+  for (int i = 0; i < result.hits_size(); ++i) {
+    const v1::Hit& hit = result.hits(i);
+    if (!returned.insert(hit.id()).second) return wrong(fmt::format("{} is there twice", hit.id()));
+    if (hit.id() == target.excluded_id) return wrong(hit.id() + " is the query's own item");
+    if (hit.rank() != static_cast<std::uint32_t>(i) + 1) {
+      return wrong(fmt::format("hit {} has rank {}", i + 1, hit.rank()));
+    }
+    if (!std::isfinite(hit.score())) {
+      return wrong(fmt::format("rank {}, {}: its score is {}", i + 1, hit.id(), hit.score()));
+    }
+    if (i > 0 && hit.score() > result.hits(i - 1).score()) {
+      return wrong(fmt::format("rank {} has a better score than rank {}", i + 1, i));
+    }
+    const auto known = rows_.find(hit.id());
+    if (known == rows_.end()) {
+      if (samples_.has_all_rows) return wrong(fmt::format("no item {} is known", hit.id()));
+      continue;
+    }
+    const double score = Dot(target.vector, samples_.rows[known->second].vector);
+    if (std::abs(score - hit.score()) > tolerance) {
+      return wrong(fmt::format("rank {}, {}: its score is {:.9g}, not {:.9g}", i + 1, hit.id(),
+                               score, hit.score()));
+    }
+  }
+  if (result.hits().empty()) return {};
+  const v1::Hit& last = result.hits(result.hits_size() - 1);
+  for (const SampledRow& row : samples_.rows) {
+    if (row.id == target.excluded_id || returned.contains(row.id)) continue;
+    const double score = Dot(target.vector, row.vector);
+    if (score > last.score() + tolerance) {
+      return wrong(fmt::format("{} is missing: its score is {:.9g}, the last hit's {:.9g}", row.id,
+                               score, last.score()));
+    }
+  }
+  return {};
+}
+
+CheckedAnswer VectorCheck::CheckQuery(const v1::Query& query, const v1::SearchOptions& options,
+                                      const v1::SearchResult& result) const {
+  const std::string unchecked = WhyNotPlain(query, options);
+  if (!unchecked.empty()) return {CheckedAnswer::Result::kUnchecked, unchecked};
+  const std::optional<Target> target = TargetOf(query);
+  if (!target) {
+    return {CheckedAnswer::Result::kUnchecked, query.has_id()
+                                                   ? "items whose vector was not fetched"
+                                                   : "users, whose vectors only --folder has"};
+  }
+  const std::size_t k = query.has_k() ? query.k() : options.has_k() ? options.k() : kDefaultK;
+  return CheckHits(*target, k, result);
+}
+
+CheckedAnswer VectorCheck::Check(const v1::SearchRequest& request,
+                                 const v1::SearchResponse& response) const {
+  if (response.receipt().snapshot_id() != samples_.snapshot_id) {
+    return {CheckedAnswer::Result::kUnchecked, "answers from other content, after a reload"};
+  }
+  if (response.results_size() != request.queries_size()) {
+    return {
+        CheckedAnswer::Result::kWrong,
+        fmt::format("{} results for {} queries", response.results_size(), request.queries_size())};
+  }
+  CheckedAnswer all;
+  for (int i = 0; i < request.queries_size(); ++i) {
+    CheckedAnswer one = CheckQuery(request.queries(i), request.options(), response.results(i));
+    if (one.result == CheckedAnswer::Result::kWrong) {
+      one.why = fmt::format("queries[{}]: {}", i, one.why);
+      return one;
+    }
+    if (one.result == CheckedAnswer::Result::kUnchecked) all = one;
+  }
+  return all;
+}
+
+CheckedAnswer VectorCheck::Check(const v1::RecommendRequest& request,
+                                 const v1::RecommendResponse& response) const {
+  // The same as a Search for these users.
+  v1::SearchRequest search;
+  *search.mutable_options() = request.options();
+  for (const std::string& user : request.user_ids()) search.add_queries()->set_user_id(user);
+  v1::SearchResponse found;
+  *found.mutable_results() = response.results();
+  found.mutable_receipt()->set_snapshot_id(response.receipt().snapshot_id());
+  return Check(search, found);
+}
 
 CheckSummary CheckKept(const std::vector<KeptAnswer>& kept, const RequestPool& pool,
                        Transport transport, const VectorCheck& check) {

@@ -3,18 +3,61 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "cli/bench/load_run.h"
+#include "cli/bench/query_samples.h"
 #include "cli/bench/request_pool.h"
-#include "cli/bench/vector_check.h"
 #include "cli/connection.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::cli::bench {
+
+// What a check says of one answer.
+struct CheckedAnswer {
+  enum class Result : std::uint8_t { kRight, kWrong, kUnchecked };
+  Result result = Result::kRight;
+  std::string why;  // of kWrong: what differs, where; of kUnchecked: what the check cannot tell
+};
+
+// Checks plain queries by vector, item or user with scores computed in double precision from the
+// rows that are known: each known hit's score, the order, and that no known row is better than the
+// last hit and missing. With all rows known that is the whole answer. Queries with filters,
+// exclusions, groups, diversity, examples or blends are left unchecked, as are answers from other
+// content. Borrows the samples. Thread-safe.
+class VectorCheck {
+ public:
+  explicit VectorCheck(const QuerySamples& samples);
+
+  // Wrong when one query's result is, else unchecked when one cannot be checked.
+  CheckedAnswer Check(const v1::SearchRequest& request, const v1::SearchResponse& response) const;
+  CheckedAnswer Check(const v1::RecommendRequest& request,
+                      const v1::RecommendResponse& response) const;
+
+ private:
+  struct Target {
+    std::vector<double> vector;
+    std::string excluded_id;  // of a query by item
+  };
+  CheckedAnswer CheckQuery(const v1::Query& query, const v1::SearchOptions& options,
+                           const v1::SearchResult& result) const;
+  // The query's vector in double precision; empty when it is not known.
+  std::optional<Target> TargetOf(const v1::Query& query) const;
+  CheckedAnswer CheckHits(const Target& target, std::size_t k,
+                          const v1::SearchResult& result) const;
+  double Tolerance(const Target& target) const;
+
+  const QuerySamples& samples_;
+  std::unordered_map<std::string_view, std::size_t> rows_;   // by id
+  std::unordered_map<std::string_view, std::size_t> users_;  // likewise, with known vectors
+  double longest_row_ = 0;
+};
 
 // The kept answers of a run, checked.
 struct CheckSummary {

@@ -12,7 +12,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "cli/bench/call_outcome.h"
+#include "cli/bench/call_sender.h"
 #include "cli/bench/card_watch.h"
 #include "cli/bench/latency_histogram.h"
 #include "cli/bench/load_pace.h"

@@ -1,10 +1,9 @@
-#include "cli/bench/call_outcome.h"
+#include "cli/bench/call_sender.h"
 
+#include <absl/status/status.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
-
-#include <absl/status/status.h>
 
 #include "cli/error_details.h"
 #include "google/rpc/status.pb.h"

@@ -1,4 +1,4 @@
-#include "cli/bench/vector_check.h"
+#include "cli/bench/answer_check.h"
 
 #include <cmath>
 #include <string>
