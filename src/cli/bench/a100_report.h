@@ -160,6 +160,7 @@ std::vector<A100Kind> KindsOf(const A100Measurements& measured);
 double RateOf(std::uint32_t queries, const A100Times& times);
 // Answers that differ from those of the CPU server. REQUIRES: measured.cpu.
 std::uint64_t DifferentAnswers(const A100Measurements& measured);
+
 // A month of the guide has 30 days: its prices are 720 hourly ones.
 inline constexpr double kHoursOfMonth = 720;
 inline constexpr double kSecondsOfMonth = kHoursOfMonth * 3'600;
