@@ -6,11 +6,11 @@
 
 #include "cli/answer_json.h"
 #include "cli/answer_table.h"
+#include "cli/client_flags.h"
 #include "cli/command_line.h"
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/flag_names.h"
-#include "cli/next_command.h"
 #include "simile/limits.h"
 
 namespace simile::cli {

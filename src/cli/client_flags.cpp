@@ -1,16 +1,25 @@
 #include "cli/client_flags.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
 
+#include "base/atomic_file.h"
 #include "base/message_text.h"
-#include "cli/configured_server.h"
+#include "cli/display_text.h"
 #include "cli/environment.h"
-#include "cli/server_address.h"
+#include "cli/named_folder.h"
 
 namespace simile::cli {
 namespace {
@@ -19,6 +28,79 @@ constexpr const char* kDefaultServer = "127.0.0.1:50051";
 // Longer timeouts mean no limit: they would overflow the clock.
 constexpr double kTimeoutSecondsMax = 1e6;
 constexpr int kNamesListed = 10;
+constexpr std::string_view kDefaultHost = "127.0.0.1";
+constexpr std::string_view kDefaultPort = "50051";
+constexpr const char* kWanted = "give HOST:PORT, such as 127.0.0.1:50051";
+
+// The bytes of the host at the text's start, with the brackets of an IPv6 address; 0 for none.
+std::size_t HostLength(std::string_view text) {
+  if (!text.starts_with('[')) return std::min(text.find(':'), text.size());
+  const std::size_t end = text.find(']');
+  return end == std::string_view::npos ? 0 : end + 1;
+}
+
+// A number alone is a port, or an IPv4 address that nobody means.
+bool IsHost(std::string_view text) {
+  return !text.empty() && text != "[]" &&
+         text.find_first_not_of("0123456789") != std::string_view::npos &&
+         text.find_first_of(" \t\r\n@/") == std::string_view::npos;
+}
+
+bool IsPort(std::string_view text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  return error == std::errc() && stop == end && port != 0;
+}
+
+absl::Status RefuseExtra(std::string_view extra) {
+  return absl::InvalidArgumentError(fmt::format("give HOST:PORT, without \"{}\"", extra));
+}
+
+constexpr std::array kVariables = {"SIMILE_CONFIG", "SIMILE_SERVER_LISTEN", "SIMILE_SERVER_PORT",
+                                   "SIMILE_SERVER_PORT_FILE"};
+
+std::string HostOf(const std::string& listen) {
+  if (listen == "::" || listen == "0.0.0.0") return "127.0.0.1";
+  return listen.find(':') == std::string::npos ? listen : fmt::format("[{}]", listen);
+}
+
+// The port that a server on any free one has written.
+absl::StatusOr<std::uint16_t> WrittenPort(const std::string& file) {
+  constexpr std::string_view kAdvice =
+      "give --server HOST:PORT, or set server.port_file for the server and for this command";
+  if (file.empty()) {
+    return absl::UnavailableError(
+        fmt::format("server.port is 0, which takes any free port; {}", kAdvice));
+  }
+  constexpr std::size_t kBytesMax = 16;
+  const absl::StatusOr<std::string> text = base::ReadWholeFile(file, kBytesMax);
+  if (!text.ok()) return text.status();
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), port);
+  if (error == std::errc() && port != 0) return port;
+  return absl::UnavailableError(fmt::format(
+      "{}: {}; the server writes it once it listens", file,
+      text->empty() ? "there is no port file" : fmt::format("{} is no port", base::Quoted(*text))));
+}
+
+// HOST:PORT of the server that this environment's settings describe (SIMILE_CONFIG,
+// SIMILE_SERVER_LISTEN, _PORT and _PORT_FILE), as a client on the same machine reaches it: at
+// 127.0.0.1 where it listens on every address, and at the port of server.port_file where
+// server.port is 0. Nothing where none of the four is set.
+// Errors: those of app::ReadConfig; kUnavailable for port 0 without a port file, or with one that
+// holds no port.
+absl::StatusOr<std::optional<std::string>> ConfiguredServer() {
+  const auto is_set = [](const char* name) { return VariableOf(name).has_value(); };
+  if (std::ranges::none_of(kVariables, is_set)) return std::optional<std::string>();
+  const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(std::nullopt, {}, std::nullopt);
+  if (!reading.ok()) return reading.status();
+  const app::Config& config = reading->config;
+  absl::StatusOr<std::uint16_t> port = config.port;
+  if (config.port == 0) port = WrittenPort(config.port_file.native());
+  if (!port.ok()) return port.status();
+  return std::optional(fmt::format("{}:{}", HostOf(config.listen), *port));
+}
 
 // Where the address of the server comes from, for messages, and what it is.
 struct NamedServer {
@@ -70,6 +152,34 @@ std::string FirstNames(const v1::ListCollectionsResponse& listed) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> ParseServerAddress(std::string_view text) {
+  constexpr std::string_view kSchemeEnd = "://";
+  if (const std::size_t at = text.find(kSchemeEnd); at != std::string_view::npos) {
+    return RefuseExtra(text.substr(0, at + kSchemeEnd.size()));
+  }
+  const std::size_t path = text.find('/');
+  if (path != std::string_view::npos && path > 0) return RefuseExtra(text.substr(path));
+  const std::size_t host_length = HostLength(text);
+  const bool is_port_alone = text.starts_with(':') && text.find(':', 1) == std::string_view::npos;
+  const std::string_view host = is_port_alone ? kDefaultHost : text.substr(0, host_length);
+  const std::string_view rest = text.substr(host_length);
+  if (rest.starts_with(':') && rest.find(':', 1) != std::string_view::npos) {
+    return absl::InvalidArgumentError("an IPv6 address needs brackets: give [ADDRESS]:PORT");
+  }
+  if (!IsHost(host) || (!rest.empty() && rest.front() != ':')) {
+    return absl::InvalidArgumentError(kWanted);
+  }
+  if (rest.empty()) return fmt::format("{}:{}", host, kDefaultPort);
+  const std::string_view port = rest.substr(1);
+  if (port.empty()) {
+    return absl::InvalidArgumentError(fmt::format("the port is missing; {}", kWanted));
+  }
+  if (!IsPort(port)) {
+    return absl::InvalidArgumentError(fmt::format("\"{}\" is no port; give 1 to 65535", port));
+  }
+  return fmt::format("{}:{}", host, port);
+}
 
 void AddClientFlags(Command& command, ClientFlags& flags, const std::string& timeout_help,
                     const std::string& server_help) {
@@ -135,6 +245,14 @@ absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
   if (!listed.ok() || listed->collections_size() != 1) return named;
   other = std::exchange(name, std::nullopt);
   return listed->collections(0);
+}
+
+std::string NextCommand(std::string_view words, const ClientFlags& client,
+                        const std::optional<std::string>& collection) {
+  std::string command = fmt::format("simile {}", words);
+  if (collection) command += fmt::format(" --collection {}", ShellWord(*collection));
+  if (client.server) command += fmt::format(" --server {}", ShellWord(*client.server));
+  return Printable(command);
 }
 
 }  // namespace simile::cli

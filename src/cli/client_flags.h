@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <absl/status/statusor.h>
 
@@ -10,6 +11,11 @@
 #include "cli/connection.h"
 
 namespace simile::cli {
+
+// The address HOST:PORT that a text names; HOST alone is its port 50051. An IPv6 address needs
+// brackets.
+// Errors: kInvalidArgument, `give HOST:PORT, without "http://"`.
+absl::StatusOr<std::string> ParseServerAddress(std::string_view text);
 
 // The flags of every command that calls a server.
 struct ClientFlags {
@@ -42,5 +48,11 @@ absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
 absl::StatusOr<v1::Collection> ChooseCollection(const Connection& connection,
                                                 std::optional<std::string>& name,
                                                 std::optional<std::string>& other);
+
+// The command to suggest next, for the server and the collection that this one's flags named:
+// `simile fetch --id heat-1995 --collection films`.
+//   words  the command and its own flags: "fetch --id heat-1995"
+std::string NextCommand(std::string_view words, const ClientFlags& client,
+                        const std::optional<std::string>& collection);
 
 }  // namespace simile::cli

@@ -18,7 +18,6 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt_message.h"
 #include "cli/json_line.h"
-#include "cli/next_command.h"
 #include "cli/snapshot_flag.h"
 #include "cli/wire_names.h"
 

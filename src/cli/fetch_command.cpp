@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/item_flags.h"
 #include "cli/item_text.h"
 #include "cli/json_line.h"
-#include "cli/next_command.h"
 
 namespace simile::cli {
 namespace {

@@ -17,7 +17,6 @@
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
-#include "cli/next_command.h"
 #include "cli/payload_json.h"
 #include "cli/snapshot_flag.h"
 #include "cli/table.h"

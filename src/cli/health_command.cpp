@@ -13,7 +13,6 @@
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
-#include "cli/next_command.h"
 
 namespace simile::cli {
 namespace {

@@ -15,7 +15,6 @@
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
-#include "cli/next_command.h"
 #include "cli/quantity_text.h"
 #include "cli/table.h"
 

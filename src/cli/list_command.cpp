@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
-#include "cli/next_command.h"
 
 namespace simile::cli {
 namespace {

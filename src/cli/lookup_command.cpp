@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
+#include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/item_flags.h"
 #include "cli/item_text.h"
 #include "cli/json_line.h"
-#include "cli/next_command.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {

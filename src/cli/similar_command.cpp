@@ -9,12 +9,12 @@
 #include "base/nearest_name.h"
 #include "cli/answer.h"
 #include "cli/answer_json.h"
+#include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/error_details.h"
 #include "cli/exit_code.h"
 #include "cli/item_text.h"
-#include "cli/next_command.h"
 #include "cli/payload_text.h"
 #include "cli/query_flags.h"
 

@@ -16,13 +16,13 @@
 #include "cli/bench/mix_file.h"
 #include "cli/bench/run_report.h"
 #include "cli/bench/server_process.h"
+#include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt_message.h"
 #include "cli/json_line.h"
 #include "cli/named_folder.h"
-#include "cli/server_address.h"
 #include "cli/terminal.h"
 
 namespace simile::cli::bench {

@@ -11,8 +11,8 @@
 #include "cli/bench/mix_file.h"
 #include "cli/bench/request_pool.h"
 #include "cli/bench/server_process.h"
+#include "cli/client_flags.h"
 #include "cli/quantity_text.h"
-#include "cli/server_address.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {
