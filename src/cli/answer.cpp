@@ -8,8 +8,7 @@
 #include "cli/answer_table.h"
 #include "cli/client_flags.h"
 #include "cli/command_line.h"
-#include "cli/error_details.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/flag_names.h"
 #include "simile/limits.h"
 

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/error_details.h"
+#include "cli/errors.h"
 #include "cli/item_text.h"
-#include "cli/json_line.h"
-#include "cli/payload_json.h"
+#include "cli/output_text.h"
+#include "cli/payload_text.h"
 #include "cli/receipt_text.h"
 #include "cli/wire_names.h"
 

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "cli/display_text.h"
-#include "cli/error_details.h"
+#include "cli/errors.h"
 #include "cli/item_columns.h"
+#include "cli/output_text.h"
 #include "cli/receipt_text.h"
 #include "cli/table.h"
 

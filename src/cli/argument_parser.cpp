@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "cli/display_text.h"
 #include "cli/flag_advice.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

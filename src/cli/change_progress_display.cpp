@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file_descriptor.h"
-#include "cli/json_line.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

@@ -17,9 +17,9 @@
 
 #include "base/atomic_file.h"
 #include "base/message_text.h"
-#include "cli/display_text.h"
 #include "cli/environment.h"
-#include "cli/named_folder.h"
+#include "cli/output_text.h"
+#include "cli/settings_flags.h"
 
 namespace simile::cli {
 namespace {

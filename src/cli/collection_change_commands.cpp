@@ -14,10 +14,9 @@
 #include "cli/client_flags.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
-#include "cli/display_text.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/interrupt_message.h"
-#include "cli/json_line.h"
+#include "cli/output_text.h"
 #include "cli/snapshot_flag.h"
 #include "cli/wire_names.h"
 

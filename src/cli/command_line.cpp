@@ -13,10 +13,10 @@
 #include "base/message_text.h"
 #include "base/utf8.h"
 #include "cli/argument_parser.h"
-#include "cli/display_text.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/flag_advice.h"
 #include "cli/help_text.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

@@ -17,8 +17,8 @@
 #include "base/cpu_count.h"
 #include "base/message_text.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/json_line.h"
+#include "cli/errors.h"
+#include "cli/output_text.h"
 #include "cli/settings_flags.h"
 #include "cli/table.h"
 

@@ -9,7 +9,7 @@
 
 #include "cli/channel.h"
 #include "cli/command_tree.h"
-#include "cli/error_details.h"
+#include "cli/errors.h"
 #include "cli/flag_names.h"
 #include "cli/refusal_text.h"
 #include "grpc/health/v1/health.grpc.pb.h"

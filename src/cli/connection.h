@@ -24,7 +24,7 @@ struct CommandSpec;
 // The calls this program makes to one server. Thread-safe. Connects at the first call. Keeps gRPC's
 // headers out of the commands.
 //
-// Errors of every call: the server's own, with its code, message and details (error_details.h);
+// Errors of every call: the server's own, with its code, message and details (errors.h);
 // kUnavailable when no server was reached; kDeadlineExceeded when the server did not answer within
 // the timeout.
 class Connection {

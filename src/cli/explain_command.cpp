@@ -8,7 +8,7 @@
 
 #include "base/message_text.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/explanation_text.h"
 #include "cli/query_flags.h"
 #include "cli/vector_file.h"

@@ -7,10 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
-#include "cli/display_text.h"
 #include "cli/item_text.h"
-#include "cli/json_line.h"
-#include "cli/payload_json.h"
+#include "cli/output_text.h"
+#include "cli/payload_text.h"
 #include "cli/receipt_text.h"
 #include "cli/table.h"
 #include "cli/wire_names.h"

@@ -6,11 +6,10 @@
 
 #include "cli/client_flags.h"
 #include "cli/commands.h"
-#include "cli/error_details.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/item_flags.h"
 #include "cli/item_text.h"
-#include "cli/json_line.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

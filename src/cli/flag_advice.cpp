@@ -10,7 +10,7 @@
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "cli/command_line.h"
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

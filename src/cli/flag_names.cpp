@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
-#include "cli/error_details.h"
+#include "cli/errors.h"
 
 namespace simile::cli {
 namespace {

@@ -31,7 +31,7 @@ std::string_view FlagOf(std::string_view command, std::string_view field);
 //   queries[3].id: empty; ...                ->  4th --id: empty; ...
 // A wrong name of a collection is told with the flag or argument that it was given as. An answer
 // that is too large is told with the flags that make it smaller. Unchanged when its message begins
-// with no field, or with one that no flag sets. The details keep the field (error_details.h).
+// with no field, or with one that no flag sets. The details keep the field (errors.h).
 //   collection_given_as  kCollectionFlag or kCollectionArgument
 absl::Status InFlags(const absl::Status& error, std::string_view command,
                      std::string_view collection_given_as = kCollectionFlag);

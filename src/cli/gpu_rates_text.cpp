@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 #include "cli/table.h"
 
 namespace simile::cli {

@@ -9,10 +9,8 @@
 
 #include "cli/client_flags.h"
 #include "cli/commands.h"
-#include "cli/display_text.h"
-#include "cli/error_details.h"
-#include "cli/exit_code.h"
-#include "cli/json_line.h"
+#include "cli/errors.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

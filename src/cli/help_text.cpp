@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {
@@ -55,21 +55,6 @@ std::string Paragraphs(const std::string& text) {
 HelpRow HelpRowOf(const Argument& argument) { return {FlagText(argument), HelpOf(argument)}; }
 
 }  // namespace
-
-std::vector<std::string> Wrapped(const std::string& text, std::size_t width) {
-  std::vector<std::string> lines;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const bool fits =
-        !lines.empty() && DisplayWidth(lines.back()) + 1 + DisplayWidth(word) <= width;
-    if (fits) {
-      lines.back() += fmt::format(" {}", word);
-    } else {
-      lines.push_back(word);
-    }
-  }
-  return lines.empty() ? std::vector<std::string>{""} : lines;
-}
 
 std::string ListRule(const CommandSpec& command) {
   const bool has_list = std::ranges::any_of(

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/command_tree.h"
 
@@ -16,8 +15,5 @@ std::string ListRule(const CommandSpec& command);
 
 // `simile recommend --user ID,... [OPTIONS] [COLLECTION]`
 std::string UsageText(const ProgramSpec& program, const CommandSpec& command);
-
-// Breaks a text at spaces into lines at most this wide; a longer word has a line of its own.
-std::vector<std::string> Wrapped(const std::string& text, std::size_t width);
 
 }  // namespace simile::cli

@@ -12,9 +12,8 @@
 #include "cli/backend_text.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
-#include "cli/display_text.h"
-#include "cli/exit_code.h"
-#include "cli/json_line.h"
+#include "cli/errors.h"
+#include "cli/output_text.h"
 #include "cli/quantity_text.h"
 #include "cli/table.h"
 

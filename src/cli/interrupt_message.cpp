@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/file_descriptor.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/terminal.h"
 
 namespace simile::cli {

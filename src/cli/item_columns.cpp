@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/message_text.h"
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

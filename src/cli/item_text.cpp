@@ -8,12 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
-#include "cli/display_text.h"
-#include "cli/error_details.h"
+#include "cli/errors.h"
 #include "cli/flag_names.h"
 #include "cli/item_columns.h"
-#include "cli/json_line.h"
-#include "cli/payload_json.h"
+#include "cli/output_text.h"
 #include "cli/payload_text.h"
 #include "cli/table.h"
 

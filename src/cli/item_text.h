@@ -29,7 +29,7 @@ std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::s
                        const Terminal& terminal);
 
 // {"id", "row", "payload", "vector"}; row and vector only where the answer has them. {"id",
-// "error"} for an id that a partial answer has no row for, with the error of error_details.h.
+// "error"} for an id that a partial answer has no row for, with the error of errors.h.
 nlohmann::ordered_json ItemJson(const v1::Item& item);
 
 // Adds "notes" where there are some.

@@ -7,8 +7,8 @@
 #include "cli/client_flags.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/json_line.h"
+#include "cli/errors.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

@@ -6,11 +6,10 @@
 #include "base/message_text.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
-#include "cli/display_text.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/item_flags.h"
 #include "cli/item_text.h"
-#include "cli/json_line.h"
+#include "cli/output_text.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {

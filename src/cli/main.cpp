@@ -9,7 +9,7 @@
 #include "base/standard_streams.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "observe/build_info.h"
 
 namespace simile::cli {

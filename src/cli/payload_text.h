@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "simile/v1/types.pb.h"
 
 namespace simile::cli {
@@ -33,5 +35,11 @@ std::vector<std::string> TableFields(const std::set<std::string>& present,
 
 // A row's name in messages: `Toy Story (1995)` when its payload has a title or a name, else its id.
 std::string RowLabel(const PayloadMap& payload, const std::string& id);
+
+// A payload value as the JSON it was loaded from; null for one that is not set.
+nlohmann::ordered_json PayloadValueJson(const v1::PayloadValue& value);
+
+// A row's payload as an object, its fields sorted by name.
+nlohmann::ordered_json PayloadJson(const PayloadMap& payload);
 
 }  // namespace simile::cli

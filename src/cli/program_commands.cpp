@@ -10,7 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/completion_script.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/flag_advice.h"
 #include "cli/help_text.h"
 #include "cli/man_page.h"

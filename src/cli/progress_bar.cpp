@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

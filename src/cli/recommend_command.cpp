@@ -9,8 +9,7 @@
 #include "base/message_text.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
-#include "cli/error_details.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/query_flags.h"
 
 namespace simile::cli {

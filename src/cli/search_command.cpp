@@ -7,7 +7,7 @@
 #include "base/message_text.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/query_flags.h"
 #include "cli/vector_file.h"
 #include "simile/zero_vector.h"

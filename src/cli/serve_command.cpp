@@ -5,7 +5,7 @@
 #include "app/serve.h"
 #include "base/freed_memory.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/settings_flags.h"
 #include "observe/log.h"
 

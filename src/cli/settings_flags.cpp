@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -67,6 +68,25 @@ std::vector<std::string> ChoicesOf(const Setting& setting) {
 }
 
 }  // namespace
+
+std::string NamedFolder(const std::string& collection) {
+  if (collection.find('=') != std::string::npos) return collection;
+  const std::filesystem::path folder = (std::filesystem::path(collection) / "").parent_path();
+  return folder.filename().string() + '=' + collection;
+}
+
+absl::StatusOr<app::ConfigReading> ReadConfigFor(const std::optional<std::string>& file,
+                                                 const std::vector<std::string>& collections,
+                                                 const std::optional<std::string>& threads) {
+  app::ConfigSources sources;
+  sources.file = file.value_or("");
+  sources.environment = app::ProcessEnvironment();
+  std::vector<std::string> named;
+  for (const std::string& collection : collections) named.push_back(NamedFolder(collection));
+  if (!named.empty()) sources.flags.push_back({"collections.serve", std::move(named)});
+  if (threads) sources.flags.push_back({"backend.threads", {*threads}});
+  return app::ReadConfig(sources);
+}
 
 void SettingsFlags::AddTo(Command& command, std::span<const std::string_view> keys) {
   command.File("--config", file_, "FILE", "A JSON file of settings (or SIMILE_CONFIG)");

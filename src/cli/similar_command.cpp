@@ -11,10 +11,9 @@
 #include "cli/answer_json.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
-#include "cli/display_text.h"
-#include "cli/error_details.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/item_text.h"
+#include "cli/output_text.h"
 #include "cli/payload_text.h"
 #include "cli/query_flags.h"
 

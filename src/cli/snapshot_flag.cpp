@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/error_details.h"
+#include "cli/errors.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {

@@ -5,8 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "cli/display_text.h"
-#include "cli/help_text.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

@@ -27,7 +27,7 @@ Terminal Describe(int descriptor) {
   return terminal;
 }
 
-std::string Wrapped(std::string_view text, std::string_view code, const Terminal& terminal) {
+std::string InCode(std::string_view text, std::string_view code, const Terminal& terminal) {
   return terminal.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
 }
 
@@ -37,10 +37,10 @@ Terminal StandardOutput() { return Describe(STDOUT_FILENO); }
 Terminal StandardError() { return Describe(STDERR_FILENO); }
 
 std::string Bold(std::string_view text, const Terminal& terminal) {
-  return Wrapped(text, "1", terminal);
+  return InCode(text, "1", terminal);
 }
 std::string Dim(std::string_view text, const Terminal& terminal) {
-  return Wrapped(text, "2", terminal);
+  return InCode(text, "2", terminal);
 }
 
 }  // namespace simile::cli

@@ -21,14 +21,13 @@
 #include "base/message_text.h"
 #include "cli/commands.h"
 #include "cli/config_command.h"
-#include "cli/display_text.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/gpu_rates_text.h"
 #include "cli/interrupt_message.h"
-#include "cli/json_line.h"
-#include "cli/named_folder.h"
+#include "cli/output_text.h"
 #include "cli/progress_bar.h"
 #include "cli/quantity_text.h"
+#include "cli/settings_flags.h"
 #include "cli/table.h"
 
 namespace simile::cli {

@@ -11,8 +11,8 @@
 #include "backend/gpu_search.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/json_line.h"
+#include "cli/errors.h"
+#include "cli/output_text.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "observe/build_info.h"
@@ -66,9 +66,8 @@ void PrintJson(const observe::BuildInfo& build, bool verbose) {
     }
     auto& plugins = document["gpu_plugins"] = nlohmann::ordered_json::array();
     for (const PluginVersion& plugin : FindPlugins()) {
-      plugins.push_back({{"file", plugin.file},
-                         {"built_with", plugin.built_with},
-                         {"refusal", plugin.refusal}});
+      plugins.push_back(
+          {{"file", plugin.file}, {"built_with", plugin.built_with}, {"refusal", plugin.refusal}});
     }
   }
   fmt::print("{}", JsonLine(document));
@@ -82,9 +81,9 @@ void PrintDetails(const observe::BuildInfo& build) {
   }
   fmt::print("{}", table.Render(StandardOutput(), 2));
   for (const PluginVersion& plugin : FindPlugins()) {
-    fmt::print("  {}: {}\n", plugin.file,
-               plugin.refusal.empty() ? "built with " + plugin.built_with
-                                      : "not used: " + plugin.refusal);
+    fmt::print(
+        "  {}: {}\n", plugin.file,
+        plugin.refusal.empty() ? "built with " + plugin.built_with : "not used: " + plugin.refusal);
   }
 }
 

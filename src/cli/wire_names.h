@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "data/field_rules.h"
+#include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
@@ -39,5 +40,11 @@ std::string ShortSnapshotId(const std::string& id);
 
 // `1 (3f9a12c4)`: the count of loads and the short id; empty before the first load.
 std::string SnapshotText(std::uint64_t version, const std::string& id);
+
+// The value of a metric's label; empty without it.
+inline std::string LabelOf(const v1::MetricValue& metric, const char* label) {
+  const auto found = metric.labels().find(label);
+  return found == metric.labels().end() ? "" : found->second;
+}
 
 }  // namespace simile::cli

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/program_run.h"
 #include "files/certificates.h"
 #include "files/scratch_folder.h"

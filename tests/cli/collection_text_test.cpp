@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/json_line.h"
+#include "cli/output_text.h"
 
 namespace simile::cli {
 namespace {

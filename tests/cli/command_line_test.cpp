@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 
 namespace simile::cli {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/error_details.h"
+#include "cli/errors.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "simile/v1/collections.pb.h"

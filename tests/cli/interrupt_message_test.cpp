@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 
 namespace simile::cli {
 namespace {

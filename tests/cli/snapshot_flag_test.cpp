@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/error_details.h"
+#include "cli/errors.h"
 
 namespace simile::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/interrupt_message.h"
 #include "files/scratch_folder.h"
 

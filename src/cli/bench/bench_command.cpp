@@ -18,11 +18,10 @@
 #include "cli/bench/server_process.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
-#include "cli/display_text.h"
-#include "cli/exit_code.h"
+#include "cli/errors.h"
 #include "cli/interrupt_message.h"
-#include "cli/json_line.h"
-#include "cli/named_folder.h"
+#include "cli/output_text.h"
+#include "cli/settings_flags.h"
 #include "cli/terminal.h"
 
 namespace simile::cli::bench {

@@ -5,7 +5,7 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include "cli/error_details.h"
+#include "cli/errors.h"
 #include "google/rpc/status.pb.h"
 
 namespace simile::cli::bench {

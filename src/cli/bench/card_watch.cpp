@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "backend/nvml.h"
-#include "cli/metric_label.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli::bench {
 namespace {

@@ -11,10 +11,8 @@
 
 #include "base/message_text.h"
 #include "cli/backend_text.h"
-#include "cli/display_text.h"
-#include "cli/help_text.h"
-#include "cli/json_line.h"
-#include "cli/metric_label.h"
+#include "cli/output_text.h"
+#include "cli/wire_names.h"
 #include "doctor/symptoms.h"
 
 namespace simile::cli {

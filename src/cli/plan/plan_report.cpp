@@ -10,8 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
-#include "cli/display_text.h"
-#include "cli/json_line.h"
+#include "cli/output_text.h"
 #include "cli/plan/known_cards.h"
 #include "cli/quantity_text.h"
 #include "cli/table.h"

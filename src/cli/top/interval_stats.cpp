@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "cli/metric_label.h"
+#include "cli/wire_names.h"
 
 namespace simile::cli::top {
 namespace {

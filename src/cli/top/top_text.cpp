@@ -10,9 +10,7 @@
 
 #include "base/message_text.h"
 #include "cli/backend_text.h"
-#include "cli/display_text.h"
-#include "cli/help_text.h"
-#include "cli/json_line.h"
+#include "cli/output_text.h"
 #include "cli/quantity_text.h"
 #include "cli/table.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 
 namespace simile::cli::top {
 namespace {

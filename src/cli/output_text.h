@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace simile::cli {
 
@@ -26,7 +29,19 @@ std::string_view BeginningOf(std::string_view text, std::size_t width);
 // are.
 std::string Shortened(std::string_view text, std::size_t width);
 
+// Breaks a text at spaces into lines at most this wide; a longer word has a line of its own.
+std::vector<std::string> Wrapped(const std::string& text, std::size_t width);
+
 // The text as one word of a shell's command line, in quotes where that is necessary.
 std::string ShellWord(const std::string& text);
+
+// The value on one line, ended by '\n'. File names and arguments may be any bytes and JSON may not:
+// what is no UTF-8 becomes U+FFFD.
+std::string JsonLine(const nlohmann::ordered_json& value);
+
+// A float as a JSON number of the fewest digits. JSON numbers are doubles, and a float needs fewer
+// digits than the double it widens to: 0.7029, not 0.7028999924659729. Both read back as the same
+// float.
+nlohmann::ordered_json FloatJson(float number);
 
 }  // namespace simile::cli

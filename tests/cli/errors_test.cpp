@@ -1,4 +1,4 @@
-#include "cli/error_details.h"
+#include "cli/errors.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,14 @@
-#include "cli/display_text.h"
+#include "cli/output_text.h"
 
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <sstream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace simile::cli {
 namespace {
@@ -83,6 +87,21 @@ std::string Shortened(std::string_view text, std::size_t width) {
   return shortened += kEllipsis;
 }
 
+std::vector<std::string> Wrapped(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const bool fits =
+        !lines.empty() && DisplayWidth(lines.back()) + 1 + DisplayWidth(word) <= width;
+    if (fits) {
+      lines.back() += fmt::format(" {}", word);
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines.empty() ? std::vector<std::string>{""} : lines;
+}
+
 std::string ShellWord(const std::string& text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,/:=+@%";
@@ -98,6 +117,22 @@ std::string ShellWord(const std::string& text) {
     }
   }
   return word += '\'';
+}
+
+std::string JsonLine(const nlohmann::ordered_json& value) {
+  constexpr int kNoIndent = -1;
+  constexpr bool kEscapeNonAscii = false;
+  return value.dump(kNoIndent, ' ', kEscapeNonAscii,
+                    nlohmann::ordered_json::error_handler_t::replace) +
+         '\n';
+}
+
+nlohmann::ordered_json FloatJson(float number) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  double shortest = number;
+  std::from_chars(digits.data(), end, shortest);
+  return shortest;
 }
 
 }  // namespace simile::cli
