@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include "cli/command_tree.h"
@@ -19,5 +21,10 @@ enum class ParsedLine : std::uint8_t { kToRun, kAsksForHelp };
 // Errors: kInvalidArgument for the first mistake.
 absl::StatusOr<ParsedLine> ParseArguments(const CommandSpec& command,
                                           std::span<const std::string> texts);
+
+// Errors for what the command line does not know, with the nearest name. All are kInvalidArgument.
+absl::Status UnknownCommand(const ProgramSpec& program, const std::string& name);
+//   texts  the line after the program's name; its first text is a flag
+absl::Status FlagBeforeCommand(const ProgramSpec& program, const std::vector<std::string>& texts);
 
 }  // namespace simile::cli

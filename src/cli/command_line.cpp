@@ -14,7 +14,6 @@
 #include "base/utf8.h"
 #include "cli/argument_parser.h"
 #include "cli/errors.h"
-#include "cli/flag_advice.h"
 #include "cli/help_text.h"
 #include "cli/output_text.h"
 

@@ -16,4 +16,7 @@ std::string ListRule(const CommandSpec& command);
 // `simile recommend --user ID,... [OPTIONS] [COLLECTION]`
 std::string UsageText(const ProgramSpec& program, const CommandSpec& command);
 
+// The manual page, section 1, as roff: every command with what its help says.
+std::string ManPage(const ProgramSpec& program);
+
 }  // namespace simile::cli
