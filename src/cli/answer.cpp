@@ -1,15 +1,24 @@
 #include "cli/answer.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include <absl/status/status.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "cli/answer_json.h"
-#include "cli/answer_table.h"
+#include "base/message_text.h"
 #include "cli/client_flags.h"
 #include "cli/command_line.h"
 #include "cli/errors.h"
 #include "cli/flag_names.h"
+#include "cli/item_text.h"
+#include "cli/output_text.h"
+#include "cli/payload_text.h"
+#include "cli/receipt_text.h"
+#include "cli/table.h"
+#include "cli/wire_names.h"
 #include "simile/limits.h"
 
 namespace simile::cli {
@@ -35,6 +44,139 @@ void TellInFlags(std::string_view command, Answer& answer) {
     for (std::string& note : query.notes) note = NoteInFlags(note, command);
     if (!query.error.ok()) query.error = InFlags(query.error, command);
   }
+}
+
+// One choice for the whole answer, so that the tables of its queries look alike.
+ItemColumns ColumnsOf(const Answer& answer, const QueryFlags& flags) {
+  std::vector<ItemView> items;
+  for (const AnsweredQuery& result : answer.results) {
+    for (const v1::Hit& hit : result.hits) items.push_back(ViewOf(hit));
+    for (const v1::HitGroup& group : result.groups) {
+      for (const v1::Hit& hit : group.hits()) items.push_back(ViewOf(hit));
+    }
+  }
+  return ChooseItemColumns(items, flags.fields);
+}
+
+// A table of hits, or of groups of hits; a group's first row starts with its keyword.
+class ResultTable {
+ public:
+  ResultTable(const AnsweredQuery& result, const ItemColumns& columns)
+      : result_(result), columns_(columns), table_(Layout(result, columns)) {
+    for (const v1::Hit& hit : result.hits) AddHit(std::to_string(hit.rank()), "", hit);
+    for (const v1::HitGroup& group : result.groups) {
+      for (const v1::Hit& hit : group.hits()) {
+        const bool first = &hit == &group.hits(0);
+        AddHit(first ? std::to_string(group.rank()) : "", first ? group.keyword() : "", hit);
+      }
+    }
+  }
+
+  bool empty() const { return table_.empty(); }
+  std::string Text(const Terminal& terminal) const { return table_.Render(terminal, 2); }
+
+ private:
+  static std::vector<Table::Column> Layout(const AnsweredQuery& result,
+                                           const ItemColumns& columns) {
+    const auto heading = [&](const std::string& text) { return columns.with_headings ? text : ""; };
+    std::vector<Table::Column> layout{{heading("rank"), Align::kRight}};
+    if (!result.groups.empty()) layout.push_back({heading("group"), Align::kLeft, true});
+    // Cold-start rows have no score.
+    if (!result.cold_start) layout.push_back({heading("score"), Align::kRight});
+    AddItemColumns(columns, layout);
+    return layout;
+  }
+
+  void AddHit(const std::string& rank, const std::string& keyword, const v1::Hit& hit) {
+    std::vector<std::string> cells{rank};
+    if (!result_.groups.empty()) cells.push_back(keyword);
+    if (!result_.cold_start) cells.push_back(fmt::format("{:.4f}", hit.score()));
+    AddItemCells(columns_, ViewOf(hit), cells);
+    table_.AddRow(std::move(cells));
+  }
+
+  const AnsweredQuery& result_;
+  const ItemColumns& columns_;
+  Table table_;
+};
+
+// Why a query has no hits.
+std::string NoHitsText(const AnsweredQuery& result, const QueryFlags& flags) {
+  if (!result.notes.empty()) return "no hits";  // a note says why
+  if (result.rows_passing == 0) return "no rows pass the filter";
+  std::string text = "no hits";
+  if (flags.offset.value_or(0) > 0) {
+    text += fmt::format(" after the first {}", base::Grouped(*flags.offset));
+  }
+  // A cold start has no scores to compare.
+  if (flags.score_threshold && !result.cold_start) {
+    text += fmt::format(" score {} or more", *flags.score_threshold);
+  }
+  return text;
+}
+
+// Says what the scores are where they are not the metric's; empty where they are.
+std::string ScoresText(v1::ScoreKind kind) {
+  switch (kind) {
+    case v1::SCORE_KIND_BEST_SCORE:
+      return " (scores are of best_score, -1 to 1)";
+    case v1::SCORE_KIND_SUM_SCORES:
+      return " (scores are sums over the examples)";
+    default:
+      return "";
+  }
+}
+
+// How many rows pass the filter, if that is the same for all queries.
+std::optional<std::uint64_t> CommonRowsPassing(const Answer& answer) {
+  if (answer.results.empty()) return std::nullopt;
+  const auto first = answer.results.front().rows_passing;
+  const bool common = std::ranges::all_of(
+      answer.results, [&](const AnsweredQuery& result) { return result.rows_passing == first; });
+  return common ? first : std::nullopt;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json QueryJson(const AnsweredQuery& query) {
+  Json json = Json::object();
+  if (query.id) json["id"] = *query.id;
+  if (query.items_of) json["items_of"] = *query.items_of;
+  if (query.user_id) json["user_id"] = *query.user_id;
+  if (query.seen_count) json["seen_count"] = *query.seen_count;
+  if (query.vector_source) {
+    json["vector"] = *query.vector_source;
+    json["row"] = query.vector_row;
+  }
+  if (!query.like.empty()) json["like"] = query.like;
+  if (!query.unlike.empty()) json["unlike"] = query.unlike;
+  return json;
+}
+
+Json ColdStartJson(const v1::ColdStart& cold_start) {
+  Json json = {{"order", ColdStartOrderName(cold_start.order())}, {"field", nullptr}};
+  if (!cold_start.field().empty()) json["field"] = cold_start.field();
+  return json;
+}
+
+Json HitsJson(const google::protobuf::RepeatedPtrField<v1::Hit>& hits) {
+  Json list = Json::array();
+  for (const v1::Hit& hit : hits) {
+    Json json = {{"rank", hit.rank()}, {"id", hit.id()}, {"score", FloatJson(hit.score())}};
+    if (hit.has_row()) json["row"] = hit.row();
+    json["payload"] = PayloadJson(hit.payload());
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json GroupsJson(const google::protobuf::RepeatedPtrField<v1::HitGroup>& groups) {
+  Json list = Json::array();
+  for (const v1::HitGroup& group : groups) {
+    list.push_back(
+        {{"rank", group.rank()}, {"keyword", group.keyword()}, {"hits", HitsJson(group.hits())}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -82,6 +224,75 @@ int ShowAnswer(Answer answer, const QueryFlags& flags) {
   const std::string suggestion = SuggestionAfter(answer, flags);
   if (!suggestion.empty()) SuggestNext(suggestion);
   return code;
+}
+
+std::string AnswerTable(const Answer& answer, const QueryFlags& flags, const Terminal& terminal) {
+  const ItemColumns columns = ColumnsOf(answer, flags);
+  std::string text;
+  for (const AnsweredQuery& result : answer.results) {
+    text += Bold(Printable(result.heading), terminal) + ScoresText(result.score_kind) + '\n';
+    if (!result.error.ok()) {
+      text += fmt::format("  error: {}\n", Printable(ErrorText(result.error)));
+      continue;
+    }
+    const ResultTable table(result, columns);
+    text += table.empty() ? fmt::format("  {}\n", NoHitsText(result, flags)) : table.Text(terminal);
+    for (const std::string& note : result.notes)
+      text += fmt::format("  note: {}\n", Printable(note));
+  }
+  for (const std::string& note : answer.notes) text += fmt::format("note: {}\n", Printable(note));
+  const std::string line =
+      ReceiptLine(answer.receipt, answer.backend_reason, CommonRowsPassing(answer));
+  text += Dim(Printable(line), terminal) + '\n';
+  if (flags.whole_receipt) text += ReceiptTable(answer.receipt, terminal);
+  if (!answer.next_page_token.empty()) text += "next page: " + answer.next_page_token + '\n';
+  return text;
+}
+
+std::string AnswerJson(const Answer& answer) {
+  Json results = Json::array();
+  std::size_t failed = 0;
+  for (const AnsweredQuery& result : answer.results) {
+    Json json = {{"query", QueryJson(result)}};
+    if (!result.error.ok()) {
+      ++failed;
+      json["error"] = ErrorObject(result.error);
+      results.push_back(std::move(json));
+      continue;
+    }
+    if (result.rows_passing) json["rows_passing"] = *result.rows_passing;
+    if (result.cold_start) json["cold_start"] = ColdStartJson(*result.cold_start);
+    json["score_kind"] = ScoreKindName(result.score_kind);
+    if (!result.groups.empty()) json["groups"] = GroupsJson(result.groups);
+    json["hits"] = HitsJson(result.hits);
+    if (!result.notes.empty()) json["notes"] = result.notes;
+    results.push_back(std::move(json));
+  }
+  Json json = {{"collection", answer.collection},
+               {"results", std::move(results)},
+               {"receipt", ReceiptJson(answer.receipt)}};
+  if (failed > 0) json["failed_count"] = failed;
+  if (!answer.notes.empty()) json["notes"] = answer.notes;
+  if (!answer.next_page_token.empty()) json["next_page_token"] = answer.next_page_token;
+  return JsonLine(json);
+}
+
+std::string CandidatesJson(const std::string& collection, const std::string& title,
+                           const v1::LookupResponse& found) {
+  Json candidates = Json::array();
+  for (const v1::LookupMatch& match : found.matches()) {
+    candidates.push_back({{"id", match.item().id()},
+                          {"match", QualityName(match.quality())},
+                          {"payload", PayloadJson(match.item().payload())}});
+  }
+  const absl::Status ambiguous = absl::InvalidArgumentError(fmt::format(
+      "{} \"{}\"; name one with --id", MatchCountText(found.match_count(), collection), title));
+  const Json json = {{"collection", collection},
+                     {"title", title},
+                     {"match_count", found.match_count()},
+                     {"candidates", std::move(candidates)},
+                     {"error", ErrorObject(ambiguous)}};
+  return JsonLine(json);
 }
 
 }  // namespace simile::cli

@@ -12,12 +12,12 @@
 #include "base/error_detail.h"
 #include "cli/change_progress_display.h"
 #include "cli/client_flags.h"
+#include "cli/collection_flags.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/interrupt_message.h"
 #include "cli/output_text.h"
-#include "cli/snapshot_flag.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {

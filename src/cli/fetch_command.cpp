@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/client_flags.h"
+#include "cli/collection_flags.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
-#include "cli/item_flags.h"
 #include "cli/item_text.h"
 #include "cli/output_text.h"
 

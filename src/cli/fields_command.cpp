@@ -13,11 +13,11 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "cli/client_flags.h"
+#include "cli/collection_flags.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/output_text.h"
 #include "cli/payload_text.h"
-#include "cli/snapshot_flag.h"
 #include "cli/table.h"
 #include "cli/wire_names.h"
 

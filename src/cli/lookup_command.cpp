@@ -5,9 +5,9 @@
 
 #include "base/message_text.h"
 #include "cli/client_flags.h"
+#include "cli/collection_flags.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
-#include "cli/item_flags.h"
 #include "cli/item_text.h"
 #include "cli/output_text.h"
 #include "cli/wire_names.h"

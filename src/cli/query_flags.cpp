@@ -4,9 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/fields_flag.h"
-#include "cli/id_file.h"
-#include "cli/snapshot_flag.h"
+#include "cli/collection_flags.h"
+#include "cli/input_file.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {

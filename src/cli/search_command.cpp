@@ -8,8 +8,8 @@
 #include "cli/answer.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/input_file.h"
 #include "cli/query_flags.h"
-#include "cli/vector_file.h"
 #include "simile/zero_vector.h"
 
 namespace simile::cli {

@@ -8,7 +8,6 @@
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "cli/answer.h"
-#include "cli/answer_json.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/errors.h"

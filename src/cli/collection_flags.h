@@ -8,10 +8,32 @@
 
 #include "cli/client_flags.h"
 #include "cli/command_line.h"
-#include "cli/fields_flag.h"
-#include "cli/snapshot_flag.h"
+#include "simile/v1/collections.pb.h"
+#include "simile/v1/types.pb.h"
 
 namespace simile::cli {
+
+// The help of --fields FIELD,FIELD where whole items are printed, and where tables are.
+inline constexpr const char* kFieldsHelp =
+    "Payload fields to return (default: all); id is always there";
+inline constexpr const char* kTableFieldsHelp =
+    "Payload fields to return (default: title, year and a list; --json: all); id is always there";
+
+// Asks for the fields of --fields, or for all without the flag. `id` may be named where the payload
+// has no such field: items have their ids in every answer.
+void SelectFields(const std::vector<std::string>& fields, const v1::Collection& collection,
+                  v1::PayloadSelector& selector);
+
+// The help of --expect-snapshot ID.
+inline constexpr const char* kExpectSnapshotHelp =
+    "Fail unless this content is served: the id, or its first 8 digits or more";
+
+// The snapshot id to send for --expect-snapshot: empty without the flag. The flag may be the id's
+// first 8 digits or more, as answers and listings print it; they are completed from the content
+// that the collection serves, or would return to.
+// Errors: kFailedPrecondition when they begin neither.
+absl::StatusOr<std::string> ExpectedSnapshotId(const std::optional<std::string>& flag,
+                                               const v1::Collection& collection);
 
 // The flags that `fetch` and `lookup` share.
 struct ItemFlags {

@@ -1,4 +1,4 @@
-#include "cli/snapshot_flag.h"
+#include "cli/collection_flags.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,32 @@
 
 namespace simile::cli {
 namespace {
+
+v1::PayloadSelector Selected(const std::vector<std::string>& fields,
+                             const v1::Collection& collection) {
+  v1::PayloadSelector selector;
+  SelectFields(fields, collection, selector);
+  return selector;
+}
+
+TEST(FieldsFlagTest, AsksForTheNamedFieldsAndElseForAll) {
+  const v1::PayloadSelector some = Selected({"year", "title"}, {});
+  EXPECT_THAT(some.fields(), testing::ElementsAre("year", "title"));
+  EXPECT_EQ(some.selection(), v1::PayloadSelector::SELECTION_UNSPECIFIED);
+  const v1::PayloadSelector all = Selected({}, {});
+  EXPECT_TRUE(all.fields().empty());
+  EXPECT_EQ(all.selection(), v1::PayloadSelector::SELECTION_UNSPECIFIED);
+}
+
+TEST(FieldsFlagTest, AsksForNoFieldCalledIdWhereThePayloadHasNone) {
+  v1::Collection collection;
+  EXPECT_THAT(Selected({"id", "year"}, collection).fields(), testing::ElementsAre("year"));
+  const v1::PayloadSelector alone = Selected({"id"}, collection);
+  EXPECT_TRUE(alone.fields().empty());
+  EXPECT_EQ(alone.selection(), v1::PayloadSelector::SELECTION_NONE);
+  collection.add_fields()->set_name("id");
+  EXPECT_THAT(Selected({"id"}, collection).fields(), testing::ElementsAre("id"));
+}
 
 const std::string kServed = "3f9a12c4d5e6f708192a3b4c5d6e7f80";
 const std::string kFormer = "7d02e1aa5b6c7d8e9fa0b1c2d3e4f506";
