@@ -1,9 +1,15 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include <absl/status/statusor.h>
+
+namespace grpc {
+class Channel;
+class ChannelArguments;
+}  // namespace grpc
 
 namespace simile::cli {
 
@@ -35,5 +41,10 @@ struct SecurityFlags {
 // Errors: kInvalidArgument, which names the flag or variable and what would be right.
 absl::StatusOr<ClientSecurity> ReadClientSecurity(const SecurityFlags& flags,
                                                   const std::string& address);
+
+// A channel that encrypts and shows who calls as `security` says. Connects at the first call.
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
+                                           const ClientSecurity& security,
+                                           grpc::ChannelArguments arguments);
 
 }  // namespace simile::cli

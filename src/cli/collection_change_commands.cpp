@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error_detail.h"
-#include "cli/change_progress_display.h"
 #include "cli/client_flags.h"
 #include "cli/collection_flags.h"
 #include "cli/collection_text.h"
@@ -18,6 +17,7 @@
 #include "cli/errors.h"
 #include "cli/interrupt_message.h"
 #include "cli/output_text.h"
+#include "cli/progress.h"
 #include "cli/wire_names.h"
 
 namespace simile::cli {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,10 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
-#include "cli/backend_text.h"
-#include "cli/change_progress_text.h"
 #include "cli/output_text.h"
+#include "cli/payload_text.h"
+#include "cli/progress.h"
 #include "cli/quantity_text.h"
+#include "cli/server_text.h"
 #include "cli/table.h"
 #include "cli/wire_names.h"
 
@@ -187,6 +190,26 @@ void AddFacts(const v1::Collection& collection, Table& facts) {
   }
 }
 
+// Of a common value among others.
+constexpr std::size_t kValueWidthMax = 40;
+
+std::string ValuesText(const v1::FieldDescription& field) {
+  if (field.has_least()) {
+    return fmt::format("{} to {}", ValueText(field.least()), ValueText(field.greatest()));
+  }
+  std::vector<std::string> values;
+  for (const v1::ValueCount& value : field.values()) {
+    values.push_back(fmt::format("{} ({})", Shortened(ValueText(value.value()), kValueWidthMax),
+                                 base::Grouped(value.rows())));
+  }
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+// Narrower terminals show the values instead of their memory.
+constexpr std::size_t kWidthWithMemory = 80;
+// Of a value in the filter that is suggested.
+constexpr std::size_t kExampleWidthMax = 40;
+
 }  // namespace
 
 std::string OverlapText(const v1::Collection& collection) {
@@ -317,6 +340,94 @@ std::string CollectionsJson(const v1::ListCollectionsResponse& listed) {
   Json backend = BackendJson(listed.backend());
   backend["device_memory"] = DeviceMemoryJson(listed.backend());
   return JsonLine({{"collections", std::move(list)}, {"backend", std::move(backend)}});
+}
+
+std::string FieldsTable(const v1::DescribeFieldsResponse& described, const Terminal& terminal) {
+  const bool with_memory = terminal.width == 0 || terminal.width >= kWidthWithMemory;
+  std::vector<Table::Column> columns{{"field"},
+                                     {"type"},
+                                     {"rows", Align::kRight},
+                                     {"different", Align::kRight},
+                                     {"most common, or range", Align::kLeft, true}};
+  if (with_memory) columns.push_back({"memory", Align::kRight});
+  Table table(std::move(columns));
+  for (const v1::FieldDescription& field : described.fields()) {
+    std::vector<std::string> cells{
+        field.field().name(), FieldTypeName(field.field().type()),
+        base::Grouped(field.field().rows()),
+        field.distinct_values() == 0 ? "" : base::Grouped(field.distinct_values()),
+        ValuesText(field)};
+    if (with_memory) cells.push_back(base::BytesText(field.bytes()));
+    table.AddRow(std::move(cells));
+  }
+  return table.Render(terminal, 0);
+}
+
+std::string FieldValuesTable(const v1::FieldDescription& field, const Terminal& terminal) {
+  std::string text =
+      fmt::format("{}: {}, in {}", Bold(Printable(field.field().name()), terminal),
+                  FieldTypeName(field.field().type()), base::Counted(field.field().rows(), "row"));
+  if (field.has_least()) return fmt::format("{}, {}\n", text, Printable(ValuesText(field)));
+  const auto listed = static_cast<std::uint64_t>(field.values_size());
+  const std::uint64_t different = std::max(field.distinct_values(), listed);
+  if (different == 0) return text + '\n';
+  text += fmt::format(", {}\n", base::Counted(different, "different value"));
+  Table table({{"value", Align::kLeft, true}, {"rows", Align::kRight}});
+  for (const v1::ValueCount& value : field.values()) {
+    table.AddRow({ValueText(value.value()), base::Grouped(value.rows())});
+  }
+  text += table.Render(terminal, 2);
+  if (different > listed) {
+    text += fmt::format("  and {} more; --values shows more\n", base::Grouped(different - listed));
+  }
+  return text;
+}
+
+std::string FilterExample(const v1::DescribeFieldsResponse& described) {
+  const auto plain = [](std::string_view text) {
+    return text.find_first_of("\"'\\") == std::string_view::npos;
+  };
+  const v1::ValueCount* best = nullptr;
+  std::string name;
+  for (const v1::FieldDescription& field : described.fields()) {
+    if (!plain(field.field().name())) continue;
+    for (const v1::ValueCount& value : field.values()) {
+      const std::string& text = value.value().string_value();
+      if (!value.value().has_string_value() || !plain(text)) continue;
+      if (DisplayWidth(text) > kExampleWidthMax) continue;
+      if (best != nullptr && best->rows() >= value.rows()) continue;
+      best = &value;
+      name = field.field().name();
+    }
+  }
+  if (best == nullptr) return "";
+  const bool bare = std::ranges::all_of(
+      name, [](unsigned char letter) { return std::isalpha(letter) != 0 || letter == '_'; });
+  return fmt::format("{}:\"{}\"", bare ? name : fmt::format("\"{}\"", name),
+                     best->value().string_value());
+}
+
+std::string FieldsJson(const std::string& collection, const v1::DescribeFieldsResponse& described) {
+  Json fields = Json::array();
+  for (const v1::FieldDescription& field : described.fields()) {
+    Json values = Json::array();
+    for (const v1::ValueCount& value : field.values()) {
+      values.push_back({{"value", PayloadValueJson(value.value())}, {"rows", value.rows()}});
+    }
+    fields.push_back({{"name", field.field().name()},
+                      {"type", FieldTypeName(field.field().type())},
+                      {"rows", field.field().rows()},
+                      {"distinct_values", field.distinct_values()},
+                      {"values", std::move(values)},
+                      {"least", PayloadValueJson(field.least())},
+                      {"greatest", PayloadValueJson(field.greatest())},
+                      {"bytes", field.bytes()}});
+  }
+  return JsonLine({{"collection", collection},
+                   {"rows", described.rows()},
+                   {"snapshot_id", described.snapshot_id()},
+                   {"snapshot_version", described.snapshot_version()},
+                   {"fields", std::move(fields)}});
 }
 
 }  // namespace simile::cli

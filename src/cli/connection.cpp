@@ -13,10 +13,11 @@
 #include <fmt/format.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/support/channel_arguments.h>
 
 #include "base/file_descriptor.h"
 #include "base/message_text.h"
-#include "cli/channel.h"
+#include "cli/client_security.h"
 #include "cli/command_tree.h"
 #include "cli/errors.h"
 #include "cli/flag_names.h"

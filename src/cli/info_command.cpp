@@ -1,61 +1,21 @@
-#include "cli/info_command.h"
-
-#include <map>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/message_text.h"
-#include "cli/backend_text.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
-#include "cli/output_text.h"
-#include "cli/quantity_text.h"
-#include "cli/table.h"
+#include "cli/server_text.h"
 
 namespace simile::cli {
 namespace {
 
 constexpr double kInfoTimeoutSeconds = 10;
 
-constexpr std::size_t kAbilitiesWidth = 68;  // with the labels, within 80 columns
-constexpr std::size_t kShortCommitDigits = 12;
-
 struct InfoFlags {
   ClientFlags client;
   bool limits = false;
 };
-
-std::map<std::string, std::uint64_t> LimitsByName(const v1::GetServerInfoResponse& info) {
-  return {info.limits().begin(), info.limits().end()};
-}
-
-std::string ShortCommit(const std::string& commit) { return commit.substr(0, kShortCommitDigits); }
-
-// The words, separated by commas, as lines of at most `width` columns, or of one word.
-std::vector<std::string> WrappedList(const google::protobuf::RepeatedPtrField<std::string>& words,
-                                     std::size_t width) {
-  std::vector<std::string> lines(1);
-  for (int i = 0; i < words.size(); ++i) {
-    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width)
-      lines.emplace_back();
-    lines.back() += (lines.back().empty() ? "" : " ") + word;
-  }
-  return lines;
-}
-
-// The unit is part of the name: times end in `_ms`, sizes contain `_bytes`.
-std::string LimitText(const std::string& name, std::uint64_t value) {
-  if (name.ends_with("_ms")) {
-    return value % 1'000 == 0 ? base::Grouped(value / 1'000) + " s" : base::Grouped(value) + " ms";
-  }
-  return name.find("_bytes") == std::string::npos ? base::Grouped(value) : base::BytesText(value);
-}
 
 int RunInfo(const InfoFlags& flags) {
   const Connection connection = Connect(flags.client, kInfoTimeoutSeconds);
@@ -76,56 +36,6 @@ int RunInfo(const InfoFlags& flags) {
 }
 
 }  // namespace
-
-std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& address,
-                     bool names_caller, const Terminal& terminal) {
-  Table facts({{}, {"", Align::kLeft, false}});
-  facts.AddRow({"build", fmt::format("{}{}{}, {}", ShortCommit(info.commit()),
-                                     info.commit().empty() ? "" : ", ", info.compiler(),
-                                     info.build_type())});
-  facts.AddRow({"started", TimeText(info.started_at())});
-  facts.AddRow({"backend", BackendText(info.backend())});
-  facts.AddRow({"engine", EngineText(info.backend())});
-  facts.AddRow({"changes", info.changes_allowed() ? "allowed"
-                           : names_caller
-                               ? "refused to this caller: load, reload, rollback and unload need "
-                                 "the role write"
-                               : "refused; `simile serve --allow-changes` "
-                                 "allows load, reload, rollback and unload"});
-  facts.AddRow(
-      {"admin", info.admin_allowed() ? "allowed"
-                : names_caller
-                    ? "refused to this caller: top and doctor --server need the role admin"
-                    : "refused; `simile serve --allow-admin` allows top and doctor --server"});
-  const char* label = "can";
-  for (const std::string& line : WrappedList(info.capabilities(), kAbilitiesWidth)) {
-    facts.AddRow({std::exchange(label, ""), line});
-  }
-  facts.AddRow({"limits", fmt::format("{}; `simile info --limits` lists them",
-                                      base::Grouped(info.limits().size()))});
-  const std::string title = fmt::format("simile {} at {}", info.version(), address);
-  return Bold(Printable(title), terminal) + '\n' + facts.Render(terminal, 2);
-}
-
-std::string LimitsTable(const v1::GetServerInfoResponse& info, const Terminal& terminal) {
-  Table table({{"limit"}, {"value", Align::kRight}});
-  for (const auto& [name, value] : LimitsByName(info)) table.AddRow({name, LimitText(name, value)});
-  return table.Render(terminal, 0);
-}
-
-std::string InfoJson(const v1::GetServerInfoResponse& info) {
-  nlohmann::ordered_json json = {{"version", info.version()},
-                                 {"commit", info.commit()},
-                                 {"compiler", info.compiler()},
-                                 {"build_type", info.build_type()},
-                                 {"started_at", Rfc3339Text(info.started_at())},
-                                 {"backend", BackendJson(info.backend())},
-                                 {"changes_allowed", info.changes_allowed()},
-                                 {"admin_allowed", info.admin_allowed()},
-                                 {"capabilities", info.capabilities()},
-                                 {"limits", LimitsByName(info)}};
-  return JsonLine(json);
-}
 
 void AddInfoCommand(CommandLine& line) {
   auto flags = std::make_shared<InfoFlags>();

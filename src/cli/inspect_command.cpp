@@ -19,7 +19,7 @@
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/output_text.h"
-#include "cli/progress_bar.h"
+#include "cli/progress.h"
 #include "cli/settings_flags.h"
 #include "cli/table.h"
 #include "cli/terminal.h"

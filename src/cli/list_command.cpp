@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/backend_text.h"
 #include "cli/client_flags.h"
 #include "cli/collection_text.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/output_text.h"
+#include "cli/server_text.h"
 
 namespace simile::cli {
 namespace {

@@ -25,7 +25,7 @@
 #include "cli/gpu_rates_text.h"
 #include "cli/interrupt_message.h"
 #include "cli/output_text.h"
-#include "cli/progress_bar.h"
+#include "cli/progress.h"
 #include "cli/quantity_text.h"
 #include "cli/settings_flags.h"
 #include "cli/table.h"

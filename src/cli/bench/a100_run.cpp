@@ -12,12 +12,12 @@
 
 #include "base/message_text.h"
 #include "base/stable_hash.h"
-#include "cli/backend_text.h"
 #include "cli/bench/a100_report.h"
 #include "cli/bench/measured_calls.h"
 #include "cli/bench/random_draw.h"
 #include "cli/bench/server_process.h"
 #include "cli/payload_text.h"
+#include "cli/server_text.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/backend_text.h"
 #include "cli/bench/answer_check.h"
 #include "cli/bench/measured_calls.h"
 #include "cli/bench/random_draw.h"
+#include "cli/server_text.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/backend_text.h"
 #include "cli/bench/call_sender.h"
 #include "cli/bench/server_process.h"
+#include "cli/server_text.h"
 
 namespace simile::cli::bench {
 namespace {

@@ -7,9 +7,10 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/channel_arguments.h>
 
 #include "cli/bench/call_sender.h"
-#include "cli/channel.h"
+#include "cli/client_security.h"
 #include "simile/limits.h"
 
 namespace simile::cli::bench {

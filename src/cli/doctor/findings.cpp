@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
-#include "cli/backend_text.h"
 #include "cli/output_text.h"
+#include "cli/server_text.h"
 #include "cli/wire_names.h"
 #include "doctor/symptoms.h"
 

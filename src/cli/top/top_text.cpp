@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
-#include "cli/backend_text.h"
 #include "cli/output_text.h"
 #include "cli/quantity_text.h"
+#include "cli/server_text.h"
 #include "cli/table.h"
 
 namespace simile::cli::top {

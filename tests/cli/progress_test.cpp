@@ -1,10 +1,21 @@
-#include "cli/change_progress_text.h"
+#include "cli/progress.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 namespace simile::cli {
 namespace {
+
+TEST(ProgressBarTest, DrawsTheFractionDone) {
+  EXPECT_EQ(BarText(0, 10), "|----------| 0 %");
+  EXPECT_EQ(BarText(0.55, 10), "|#####-----| 55 %");
+  EXPECT_EQ(BarText(1, 10), "|##########| 100 %");
+}
+
+TEST(ProgressBarTest, StaysWithinItsWidth) {
+  EXPECT_EQ(BarText(-1, 4), "|----| 0 %");
+  EXPECT_EQ(BarText(7, 4), "|####| 100 %");
+}
 
 TEST(ChangeProgressTextTest, NamesTheFileAndItsBytesWhileItReads) {
   v1::ChangeProgress progress;
