@@ -76,8 +76,6 @@ Ids FromLines(std::string_view text) {
   return ids;
 }
 
-using nlohmann::json;
-
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 // A JSON number takes up to about 25 characters, the widest .npy element 8 bytes.
 constexpr std::size_t kBytesPerNumberMax = 32;
@@ -153,11 +151,11 @@ absl::StatusOr<QueryVectors> FromNpy(std::string bytes, const std::string& sourc
   return vectors;
 }
 
-absl::StatusOr<std::vector<float>> RowFromJson(const json& list, std::size_t row,
+absl::StatusOr<std::vector<float>> RowFromJson(const nlohmann::json& list, std::size_t row,
                                                const std::string& source) {
   std::vector<float> values;
   values.reserve(list.size());
-  for (const json& number : list) {
+  for (const nlohmann::json& number : list) {
     if (!number.is_number()) {
       return Refuse(source, fmt::format("row {}, column {}: {} where a number belongs", row,
                                         values.size(), number.type_name()));
@@ -173,7 +171,7 @@ absl::StatusOr<std::vector<float>> RowFromJson(const json& list, std::size_t row
 
 absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string& source,
                                       const Limits& limits) {
-  const json parsed = json::parse(text, nullptr, false);
+  const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
   constexpr std::string_view kWantedFile =
       "a vector belongs here: a .npy file, or JSON, [0.1, 0.2] or a list of such lists";
   if (parsed.is_discarded()) return Refuse(source, fmt::format("not JSON; {}", kWantedFile));
@@ -186,7 +184,7 @@ absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string
   }
   QueryVectors vectors{source, {}};
   for (std::size_t i = 0; i < count; ++i) {
-    const json& list = one ? parsed : parsed[i];
+    const nlohmann::json& list = one ? parsed : parsed[i];
     if (!list.is_array()) {
       return Refuse(source,
                     fmt::format("row {}: {} where a list of numbers belongs", i, list.type_name()));
@@ -211,9 +209,9 @@ absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string
 std::optional<std::string> NumbersAsJson(std::string_view text) {
   const bool has_brackets = text.starts_with('[') && text.ends_with(']');
   std::string list = has_brackets ? std::string(text) : fmt::format("[{}]", text);
-  const json parsed = json::parse(list, nullptr, false);
+  const nlohmann::json parsed = nlohmann::json::parse(list, nullptr, false);
   if (!parsed.is_array() || parsed.empty()) return std::nullopt;
-  for (const json& each : parsed) {
+  for (const nlohmann::json& each : parsed) {
     if (!each.is_number() && !(has_brackets && each.is_array())) return std::nullopt;
   }
   return list;

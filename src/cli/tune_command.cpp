@@ -1,10 +1,7 @@
-#include "cli/tune_command.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,32 +10,23 @@
 
 #include <absl/strings/str_cat.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "app/config_read.h"
 #include "app/settings.h"
-#include "app/tuning.h"
 #include "base/message_text.h"
 #include "cli/commands.h"
-#include "cli/config_command.h"
 #include "cli/errors.h"
-#include "cli/gpu_rates_text.h"
 #include "cli/interrupt_message.h"
 #include "cli/output_text.h"
 #include "cli/progress.h"
 #include "cli/quantity_text.h"
 #include "cli/settings_flags.h"
-#include "cli/table.h"
+#include "cli/tune_text.h"
 
 namespace simile::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using app::ThreadsConclusion;
-using app::TimedWorkload;
 using app::TuneReport;
-using backend::cpu::TuningValue;
-using backend::cpu::TuningValues;
 
 constexpr std::chrono::seconds kShortestTune{1};
 constexpr std::chrono::seconds kLongestTune{300};
@@ -54,120 +42,6 @@ struct TuneFlags {
   bool dry_run = false;
   bool json = false;
 };
-
-// A conclusion: its name in JSON, and why the number of threads stays.
-struct ConclusionWords {
-  const char* name;
-  const char* reason;
-};
-ConclusionWords WordsOf(ThreadsConclusion conclusion) {
-  switch (conclusion) {
-    case ThreadsConclusion::kChanged:
-      return {"changed", ""};
-    case ThreadsConclusion::kNoneBetter:
-      return {"none_better", "no other is clearly better"};
-    case ThreadsConclusion::kNoChoice:
-      return {"no_choice", "backend.threads or the machine leaves no choice"};
-    case ThreadsConclusion::kBusy:
-      return {"busy", "the machine is busy"};
-    case ThreadsConclusion::kNoTime:
-      return {"no_time", "other numbers had no time; give a longer --duration"};
-  }
-  return {"", ""};
-}
-
-// How many threads search, and why.
-std::string ThreadsText(const TuneReport& report) {
-  const app::BetterTuning& tuning = report.tuning;
-  if (tuning.is_changed()) {
-    return fmt::format(
-        "{} search instead of {}\n{} answers compared before and after: the same bits\n",
-        base::Counted(tuning.threads_after, "thread"), base::Grouped(tuning.threads_before),
-        base::Grouped(report.answers_compared));
-  }
-  std::string text =
-      fmt::format("the number of threads stays: {}\n", WordsOf(tuning.conclusion).reason);
-  if (tuning.is_busy()) {
-    fmt::format_to(
-        std::back_inserter(text),
-        "  other programs took {:.0f} % of the processors; measure again when they rest\n",
-        100 * tuning.other_load);
-  }
-  return text;
-}
-
-// The share by which the rate of queries rises.
-double GainOf(const TimedWorkload& each) { return each.before_s / each.after_s - 1; }
-
-std::string RateText(const TimedWorkload& each, double seconds) {
-  if (seconds <= 0) return "-";
-  const double rate = static_cast<double>(each.workload.batch) / seconds;
-  return base::Grouped(static_cast<std::uint64_t>(rate));
-}
-
-std::string MillisecondsText(double seconds) {
-  return seconds > 0 ? fmt::format("{:.3f}", seconds * 1e3) : "-";
-}
-
-// Every kind of search, and what it gains where the number of threads changes.
-std::string SearchesTable(const TuneReport& report, const Terminal& terminal) {
-  const bool changed = report.tuning.is_changed();
-  Table table({{"search", Align::kLeft, true},
-               {"queries/s", Align::kRight},
-               {"ms", Align::kRight},
-               {changed ? "queries/s before" : "", Align::kRight},
-               {changed ? "gain" : "", Align::kRight}});
-  for (const TimedWorkload& each : report.tuning.workloads) {
-    table.AddRow({app::WorkloadText(each.workload, report.collections),
-                  RateText(each, each.after_s), MillisecondsText(each.after_s),
-                  changed ? RateText(each, each.before_s) : "",
-                  changed ? fmt::format("{:+.1f} %", 100 * GainOf(each)) : ""});
-  }
-  return table.Render(terminal, 0);
-}
-
-// The batch that suffices for every collection. 0 on a busy machine: rates of different batches
-// cannot be compared there.
-std::size_t SufficientBatchOf(const TuneReport& report) {
-  std::size_t sufficient = 0;
-  if (report.tuning.is_busy()) return sufficient;
-  for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    sufficient = std::max(sufficient, app::SufficientBatch(report.tuning.workloads, i));
-  }
-  return sufficient;
-}
-
-std::string BatchText(const TuneReport& report, std::uint32_t batch_queries_max) {
-  const std::size_t sufficient = SufficientBatchOf(report);
-  if (sufficient == 0) return "";
-  return fmt::format(
-      "limits.batch_queries_max is {}: batches of {} reach {:.0f} % of the best rate\n",
-      base::Grouped(batch_queries_max), base::Grouped(sufficient), 100 * app::kSufficientShare);
-}
-
-std::string WrittenText(const TuneReport& report, const TuneSetting& setting) {
-  if (setting.output.empty()) return "nothing was written (--dry-run)\n";
-  const std::string file = setting.output.string();
-  if (!report.written) return fmt::format("{} holds all of it already\n", Printable(file));
-  const std::string serve = setting.threads > 0
-                                ? fmt::format("simile serve --threads {}", setting.threads)
-                                : "simile serve";
-  const std::string wrote = fmt::format("wrote {}\n", Printable(file));
-  if (setting.cache_origin.empty()) {
-    return fmt::format(
-        "{}  serve starts with it where backend.tuning_cache names it:\n"
-        "  SIMILE_BACKEND_TUNING_CACHE={} {} ...\n",
-        wrote, ShellWord(file), serve);
-  }
-  const std::string whose =
-      setting.cache_origin.starts_with("default")
-          ? "of this user here"
-          : fmt::format("with this backend.tuning_cache ({})", Printable(setting.cache_origin));
-  return fmt::format("{}  each `{}` {}\n  starts with it{}\n", wrote, serve, whose,
-                     report.tuning.is_changed() ? "; restart those that run" : "");
-}
-
-Json SecondsJson(double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); }
 
 // What the flags and the configuration mean together.
 absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Config& config) {
@@ -266,71 +140,6 @@ int RunTune(const TuneFlags& flags) {
 }
 
 }  // namespace
-
-std::string TuneText(const TuneReport& report, const TuneSetting& setting,
-                     const Terminal& terminal) {
-  std::string text = fmt::format("{}, {}, {}\n", Printable(report.key.cpu),
-                                 base::Counted(report.key.threads, "thread"), report.key.kernels);
-  for (const app::TunedShape& each : report.collections) {
-    fmt::format_to(
-        std::back_inserter(text), "{}: {} x {}{}\n", each.name,
-        base::Counted(each.rows_total, "vector"), each.dim,
-        each.row_count < each.rows_total
-            ? fmt::format(", of which the first {} were measured", base::Grouped(each.row_count))
-            : "");
-  }
-  text += '\n' + GpuRatesText(report.gpu, terminal);
-  text += SearchesTable(report, terminal) + '\n';
-  text += TuningTable(report.in_force, terminal) + '\n' + ThreadsText(report);
-  return text + BatchText(report, setting.batch_queries_max) + WrittenText(report, setting);
-}
-
-std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
-  Json collections = Json::array();
-  for (const app::TunedShape& each : report.collections) {
-    collections.push_back({{"name", each.name},
-                           {"rows", each.rows_total},
-                           {"dim", each.dim},
-                           {"measured_rows", each.row_count}});
-  }
-  Json parameters = Json::array();
-  for (std::size_t i = 0; i < TuningValues().size(); ++i) {
-    const TuningValue& value = TuningValues()[i];
-    parameters.push_back({{"name", value.name},
-                          {"unit", value.unit},
-                          {"value", report.in_force.tuning.*value.value},
-                          {"origin", report.in_force.origins[i]}});
-  }
-  Json searches = Json::array();
-  for (const TimedWorkload& each : report.tuning.workloads) {
-    searches.push_back({{"collection", report.collections[each.workload.collection].name},
-                        {"batch", each.workload.batch},
-                        {"rows_for_one", each.workload.rows_for_one},
-                        {"before_s", SecondsJson(each.before_s)},
-                        {"after_s", SecondsJson(each.after_s)},
-                        {"gain", nullptr}});
-    if (report.tuning.is_changed()) searches.back()["gain"] = GainOf(each);
-  }
-  const std::size_t sufficient = SufficientBatchOf(report);
-  Json json = {
-      {"machine",
-       {{"cpu", report.key.cpu}, {"threads", report.key.threads}, {"kernels", report.key.kernels}}},
-      {"collections", std::move(collections)},
-      {"threads",
-       {{"before", report.tuning.threads_before},
-        {"after", report.tuning.threads_after},
-        {"conclusion", WordsOf(report.tuning.conclusion).name}}},
-      {"parameters", std::move(parameters)},
-      {"searches", std::move(searches)},
-      {"gpu", GpuRatesJson(report.gpu)},
-      {"answers_compared", report.answers_compared},
-      {"other_load", report.tuning.other_load},
-      {"batch_queries_max", {{"now", setting.batch_queries_max}, {"sufficient", nullptr}}},
-      {"file", nullptr}};
-  if (sufficient > 0) json["batch_queries_max"]["sufficient"] = sufficient;
-  if (report.written) json["file"] = setting.output.string();
-  return JsonLine(json);
-}
 
 void AddTuneCommand(CommandLine& line) {
   auto flags = std::make_shared<TuneFlags>();

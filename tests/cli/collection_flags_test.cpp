@@ -38,7 +38,7 @@ const std::string kServed = "3f9a12c4d5e6f708192a3b4c5d6e7f80";
 const std::string kFormer = "7d02e1aa5b6c7d8e9fa0b1c2d3e4f506";
 const std::string kOther = "00000000000000000000000000000001";
 
-v1::Collection Films() {
+v1::Collection ServedFilms() {
   v1::Collection films;
   films.set_name("films");
   films.set_snapshot_id(kServed);
@@ -47,26 +47,26 @@ v1::Collection Films() {
 }
 
 TEST(SnapshotFlagTest, ExpectsNothingWithoutTheFlag) {
-  EXPECT_EQ(ExpectedSnapshotId(std::nullopt, Films()).value(), "");
+  EXPECT_EQ(ExpectedSnapshotId(std::nullopt, ServedFilms()).value(), "");
 }
 
 TEST(SnapshotFlagTest, SendsAWholeIdAsItIs) {
-  EXPECT_EQ(ExpectedSnapshotId(kServed, Films()).value(), kServed);
-  EXPECT_EQ(ExpectedSnapshotId(kOther, Films()).value(), kOther);
+  EXPECT_EQ(ExpectedSnapshotId(kServed, ServedFilms()).value(), kServed);
+  EXPECT_EQ(ExpectedSnapshotId(kOther, ServedFilms()).value(), kOther);
 }
 
 TEST(SnapshotFlagTest, CompletesTheDigitsThatAnswersPrint) {
-  EXPECT_EQ(ExpectedSnapshotId("3f9a12c4", Films()).value(), kServed);
-  EXPECT_EQ(ExpectedSnapshotId("7d02e1aa5b", Films()).value(), kFormer);
+  EXPECT_EQ(ExpectedSnapshotId("3f9a12c4", ServedFilms()).value(), kServed);
+  EXPECT_EQ(ExpectedSnapshotId("7d02e1aa5b", ServedFilms()).value(), kFormer);
 }
 
 TEST(SnapshotFlagTest, RefusesDigitsOfOtherContentAndTooFewOfThem) {
-  const absl::Status other = ExpectedSnapshotId("00000000", Films()).status();
+  const absl::Status other = ExpectedSnapshotId("00000000", ServedFilms()).status();
   EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(other.message(), "films serves snapshot 3f9a12c4, not 00000000");
   EXPECT_EQ(DetailsOf(other).reason, "SNAPSHOT_MISMATCH");
   EXPECT_EQ(
-      ExpectedSnapshotId("3f9a", Films()).status(),
+      ExpectedSnapshotId("3f9a", ServedFilms()).status(),
       absl::InvalidArgumentError("--expect-snapshot 3f9a: give the id's first 8 digits or all 32"));
 }
 

@@ -1,4 +1,4 @@
-#include "cli/tune_command.h"
+#include "cli/tune_text.h"
 
 #include <unistd.h>
 

@@ -28,9 +28,12 @@ std::string TuneText(const app::TuneReport& report, const TuneSetting& setting,
 // The same on one line, ended by '\n': {"machine": {"cpu", "threads", "kernels"}, "collections":
 // [{"name", "rows", "dim", "measured_rows"}], "threads": {"before", "after", "conclusion"},
 // "parameters": [{"name", "unit", "value", "origin"}], "searches": [{"collection", "batch",
-// "rows_for_one", "before_s", "after_s", "gain"}], "gpu" as GpuRatesJson, "answers_compared",
-// "other_load", "batch_queries_max": {"now", "sufficient"}, "file" or null if nothing was written}.
-// A gain is a share of the rate before, or null where the number of threads stays.
+// "rows_for_one", "before_s", "after_s", "gain"}], "gpu": {"device", "why_not", "collections":
+// [{"name", "rates": [{"queries", "seconds", "engine"}], "sufficient_batch", "passes":
+// [{"queries_max", "hits_max", "pass", "seconds", "rules_seconds"}], "why_not"}]},
+// "answers_compared", "other_load", "batch_queries_max": {"now", "sufficient"}, "file" or null if
+// nothing was written}. A gain is a share of the rate before, or null where the number of threads
+// stays.
 std::string TuneJson(const app::TuneReport& report, const TuneSetting& setting);
 
 }  // namespace simile::cli
