@@ -49,7 +49,7 @@ std::string SourceName(const std::string& origin) {
   return origin;
 }
 
-Json ValueJson(const Setting& setting, const app::Config& config) {
+Json SettingValueJson(const Setting& setting, const app::Config& config) {
   const std::vector<std::string> texts = setting.get(config);
   switch (setting.kind) {
     case SettingKind::kWholeNumber:
@@ -227,10 +227,10 @@ std::string SettingsJson(const app::ConfigReading& reading, const app::TuningInF
   for (std::size_t i = 0; i < app::Settings().size(); ++i) {
     const Setting& setting = app::Settings()[i];
     list.push_back({{"key", setting.key},
-                    {"value", ValueJson(setting, reading.config)},
+                    {"value", SettingValueJson(setting, reading.config)},
                     {"unit", setting.unit},
                     {"range", setting.range},
-                    {"default", ValueJson(setting, defaults)},
+                    {"default", SettingValueJson(setting, defaults)},
                     {"origin", reading.origins[i]},
                     {"environment", setting.Environment()},
                     {"flag", setting.flag},
