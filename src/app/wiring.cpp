@@ -22,7 +22,6 @@
 #include "base/loopback.h"
 #include "observe/build_info.h"
 #include "observe/metric_samples.h"
-#include "observe/metrics_text.h"
 #include "observe/process_metrics.h"
 #include "service/collection_name.h"
 #include "service/guarded.h"

@@ -14,7 +14,7 @@
 #include "base/nearest_name.h"
 #include "google/rpc/status.pb.h"
 #include "query/existing_items.h"
-#include "query/place.h"
+#include "query/query_request.h"
 #include "query/unknown_ids.h"
 #include "service/answer_notes.h"
 #include "service/answer_options.h"

@@ -5,7 +5,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "query/vector_bytes.h"
+#include "query/query_request.h"
 #include "service/field_path.h"
 
 namespace simile::v1 {

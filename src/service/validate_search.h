@@ -10,7 +10,6 @@
 #include <absl/status/statusor.h>
 
 #include "engine/search/search_task.h"
-#include "query/call_report.h"
 #include "query/query_request.h"
 #include "service/answer_options.h"
 #include "service/page_token.h"

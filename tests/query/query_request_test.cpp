@@ -1,4 +1,4 @@
-#include "query/vector_bytes.h"
+#include "query/query_request.h"
 
 #include <bit>
 #include <cmath>

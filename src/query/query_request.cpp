@@ -1,9 +1,17 @@
-#include "query/place.h"
+#include "query/query_request.h"
+
+#include <bit>
+#include <cstring>
 
 #include <fmt/format.h>
 
+#include "base/fp16.h"
+#include "data/product_sum.h"
+
 namespace simile::query {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
 
 std::string PartText(const Place& place) {
   return place.part_index < 0 ? std::string(place.part)
@@ -25,6 +33,20 @@ std::string MessageAt(const Place& place, std::string_view what) {
 }
 
 }  // namespace
+
+double VectorBytes::CopyTo(float* out) const {
+  if (format_ == Format::kF32) {
+    std::memcpy(out, bytes_.data(), bytes_.size());
+  } else {
+    for (std::size_t i = 0; i < size(); ++i) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, bytes_.data() + i * sizeof bits, sizeof bits);
+      out[i] = base::FloatFromFp16(bits);
+    }
+  }
+  const std::span<const float> values(out, size());
+  return data::ProductSum(values, values);
+}
 
 absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReason reason,
                      std::string_view what) {

@@ -3,18 +3,39 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
+#include "engine/search/row_order.h"
 #include "engine/snapshots/snapshot.h"
 #include "filter/filters.h"
 #include "filter/group_field.h"
+#include "query/existing_items.h"
+#include "query/query_request.h"
+#include "simile/query.h"
 #include "simile/row_mask.h"
 
 namespace simile::query {
+
+// The order of rows that a cold start asks for. Its field is empty for the number of users who have
+// seen a row.
+//   existing  whose users are counted, and whose fields may be named
+// Errors: UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a field without an order, or when the collection
+//         has no such order by itself. Messages name the fields that have one. Work's.
+absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
+                                         const ColdStart& cold_start, const ExistingItems& existing,
+                                         base::LongWork& work);
+
+// Adds a sentence for each option of a query that can have no effect, whatever the collection's
+// rows are. Pure.
+//   cold  whether the query is answered by a cold start
+void AddOptionNotes(const QueryRequest& request, Metric metric, bool cold,
+                    std::vector<std::string>& notes);
 
 // Counts the rows that a query may return and that no group can have, since they lack the field. Of
 // one call, whose queries mostly share mask and field. Borrows the snapshot, and the masks.
