@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "net/peer_key.h"
+#include "net/peers.h"
 
 namespace simile::service {
 

@@ -10,7 +10,7 @@
 #include <absl/status/statusor.h>
 #include <google/protobuf/message.h>
 
-#include "net/outgoing_message.h"
+#include "net/grpc_wire.h"
 #include "service/call.h"
 #include "service/unsent_replies.h"
 #include "simile/clock.h"

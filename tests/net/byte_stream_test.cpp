@@ -1,4 +1,4 @@
-#include "net/write_queue.h"
+#include "net/byte_stream.h"
 
 #include <array>
 #include <cstring>

@@ -1,21 +1,43 @@
 #pragma once
 
+#include <sys/socket.h>
+
+#include <array>
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "net/event_loop.h"
-#include "net/peer_key.h"
 #include "net/token_bucket.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 
 namespace simile::net {
+
+// The origin of a connection, for limits: an IPv4 address, or the network of an IPv6 address, since
+// one host commonly owns a whole /64. An IPv4 address mapped into IPv6 equals the plain one.
+class PeerKey {
+ public:
+  static constexpr unsigned kIpv6Bits = 128;  // of an address
+
+  //   ipv6_bits  Limits::ipv6_peer_bits. REQUIRES: at most kIpv6Bits.
+  static PeerKey Of(const sockaddr_storage& address, unsigned ipv6_bits);
+  friend auto operator<=>(const PeerKey&, const PeerKey&) = default;
+  // Equal for equal keys; of this object.
+  std::string_view bytes() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+
+ private:
+  std::array<std::uint8_t, 1 + kIpv6Bits / 8> bytes_{};  // family, then the bytes of the address
+};
 
 // What the connections of one peer share, so that it gains nothing by opening more of them. Safe to
 // use from any thread.
@@ -122,6 +144,66 @@ class PeerBudgets {
   std::mutex mutex_;  // guards what follows
   std::map<PeerKey, std::shared_ptr<PeerBudget>> budgets_;
   std::size_t next_sweep_;  // as many budgets
+};
+
+enum class Admission : std::uint8_t { kAdmitted, kFull, kPeerFull, kHalfOpenFull };
+
+// Counts the open connections, the connections of each peer, and the connections that have not
+// spoken HTTP/2 yet. Safe to use from any thread.
+class ConnectionTable {
+ public:
+  struct Options {
+    std::size_t connections_max = 1'024;
+    std::size_t per_peer_max = 64;
+    std::size_t half_open_max = 256;
+  };
+
+  // A connection is counted as long as this exists. The table must outlive it.
+  class Place {
+   public:
+    Place() = default;
+    Place(Place&& other) noexcept
+        : table_(std::exchange(other.table_, nullptr)),
+          peer_(other.peer_),
+          is_half_open_(other.is_half_open_) {}
+    Place& operator=(Place&& other) noexcept {
+      std::swap(table_, other.table_);
+      std::swap(peer_, other.peer_);
+      std::swap(is_half_open_, other.is_half_open_);
+      return *this;
+    }
+    ~Place() {
+      if (table_ != nullptr) table_->Leave(peer_, is_half_open_);
+    }
+    // The peer has spoken HTTP/2.
+    void Open() {
+      if (table_ != nullptr && std::exchange(is_half_open_, false)) table_->Open();
+    }
+
+   private:
+    friend class ConnectionTable;
+    ConnectionTable* table_ = nullptr;
+    PeerKey peer_;
+    bool is_half_open_ = true;
+  };
+
+  explicit ConnectionTable(const Options& options) : options_(options) {}
+
+  // Counts a connection, unless that would exceed a limit. May throw bad_alloc; then it is not
+  // counted.
+  Admission Admit(const PeerKey& peer, Place& place);
+  std::size_t CountOpen() const;
+  const Options& options() const { return options_; }
+
+ private:
+  void Open();
+  void Leave(const PeerKey& peer, bool is_half_open);
+
+  const Options options_;
+  mutable std::mutex mutex_;  // guards the members below
+  std::size_t open_ = 0;
+  std::size_t half_open_ = 0;
+  std::map<PeerKey, std::size_t> by_peer_;
 };
 
 }  // namespace simile::net

@@ -1,4 +1,4 @@
-#include "net/cut_reports.h"
+#include "net/connection_guards.h"
 
 #include <array>
 #include <cstddef>

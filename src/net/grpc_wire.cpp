@@ -1,4 +1,4 @@
-#include "net/grpc_text.h"
+#include "net/grpc_wire.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "net/connection_table.h"
+#include "net/peers.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,10 @@
-#include "net/peer_budgets.h"
+#include "net/peers.h"
+
+#include <netinet/in.h>
 
 #include <algorithm>
+#include <cassert>
+#include <cstddef>
 
 namespace simile::net {
 namespace {
@@ -8,6 +12,33 @@ namespace {
 constexpr std::size_t kFirstSweep = 1'024;
 
 }  // namespace
+
+PeerKey PeerKey::Of(const sockaddr_storage& address, unsigned ipv6_bits) {
+  assert(ipv6_bits <= kIpv6Bits);
+  PeerKey key;
+  const auto set = [&key](std::uint8_t family, const std::uint8_t* bytes, std::size_t count) {
+    key.bytes_[0] = family;
+    std::copy_n(bytes, count, key.bytes_.begin() + 1);
+  };
+  if (address.ss_family == AF_INET6) {
+    const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+      set(4, v6.s6_addr + 12, 4);
+    } else {
+      const unsigned whole_bytes = ipv6_bits / 8;
+      const unsigned more_bits = ipv6_bits % 8;
+      set(6, v6.s6_addr, whole_bytes);
+      if (more_bits > 0) {
+        key.bytes_[1 + whole_bytes] =
+            static_cast<std::uint8_t>(v6.s6_addr[whole_bytes] & (0xFF00U >> more_bits));
+      }
+    }
+  } else if (address.ss_family == AF_INET) {
+    const in_addr& v4 = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+    set(4, reinterpret_cast<const std::uint8_t*>(&v4), 4);
+  }
+  return key;
+}
 
 void PeerBudget::Part::Release(std::uint64_t bytes) {
   if (bytes == 0) return;
@@ -111,6 +142,42 @@ void PeerBudgets::ForgetUnused() {
     return entry.second == nullptr || (entry.second.use_count() == 1 && entry.second->IsUnused());
   });
   next_sweep_ = std::max(kFirstSweep, 2 * budgets_.size());
+}
+
+Admission ConnectionTable::Admit(const PeerKey& peer, Place& place) {
+  Place admitted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (open_ >= options_.connections_max) return Admission::kFull;
+    if (half_open_ >= options_.half_open_max) return Admission::kHalfOpenFull;
+    std::size_t& of_peer = by_peer_[peer];
+    if (of_peer >= options_.per_peer_max) return Admission::kPeerFull;
+    ++of_peer;
+    ++open_;
+    ++half_open_;
+    admitted.table_ = this;
+    admitted.peer_ = peer;
+  }
+  place = std::move(admitted);
+  return Admission::kAdmitted;
+}
+
+std::size_t ConnectionTable::CountOpen() const {
+  const std::lock_guard lock(mutex_);
+  return open_;
+}
+
+void ConnectionTable::Open() {
+  const std::lock_guard lock(mutex_);
+  --half_open_;
+}
+
+void ConnectionTable::Leave(const PeerKey& peer, bool is_half_open) {
+  const std::lock_guard lock(mutex_);
+  --open_;
+  if (is_half_open) --half_open_;
+  const auto found = by_peer_.find(peer);
+  if (--found->second == 0) by_peer_.erase(found);
 }
 
 }  // namespace simile::net
