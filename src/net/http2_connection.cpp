@@ -1,6 +1,7 @@
 #include "net/http2_connection.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 #include <utility>

@@ -14,8 +14,8 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/snapshot.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "service/caller_shares.h"
 #include "simile/clock.h"
 

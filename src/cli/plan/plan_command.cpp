@@ -25,7 +25,7 @@
 #include "cli/plan/known_cards.h"
 #include "cli/plan/plan_report.h"
 #include "data/plan.h"
-#include "engine/snapshots/host_memory.h"
+#include "engine/snapshots/memory_plan.h"
 
 namespace simile::cli {
 namespace {

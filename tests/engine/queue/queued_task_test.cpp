@@ -1,4 +1,4 @@
-#include "engine/queue/task_cost.h"
+#include "engine/queue/queued_task.h"
 
 #include <memory>
 #include <vector>

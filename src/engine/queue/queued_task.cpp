@@ -1,6 +1,7 @@
-#include "engine/queue/task_cost.h"
+#include "engine/queue/queued_task.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -33,6 +34,16 @@ std::uint64_t BytesOfShare(const std::shared_ptr<const RowMask>& mask) {
 
 std::uint64_t BytesOfShare(const std::shared_ptr<const std::vector<Row>>& rows) {
   return rows == nullptr ? 0 : ShareOf(rows->capacity() * sizeof(Row), rows);
+}
+
+// The least sufficient batch of the segments; no limit where none was measured.
+std::uint32_t SufficientBatch(const Snapshot& snapshot) {
+  std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
+  for (const auto& segment : snapshot.segments) {
+    const std::uint32_t wanted = segment->sufficient_batch();
+    if (wanted > 0) least = std::min(least, wanted);
+  }
+  return least;
 }
 
 }  // namespace
@@ -85,6 +96,24 @@ std::uint64_t BytesOf(const SearchTask& task) {
              BytesOfShare(query.shared_excluded_rows);
   }
   return bytes;
+}
+
+CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k) {
+  return {.snapshot = &snapshot,
+          .values = std::uint64_t{snapshot.row_count()} * snapshot.dim(),
+          .k_class = CostEstimator::KClassOf(k, snapshot.row_count()),
+          .can_pause = std::ranges::all_of(snapshot.segments,
+                                           [](const auto& segment) { return segment->CanPause(); }),
+          .pass_searches_max = SufficientBatch(snapshot)};
+}
+
+Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator) {
+  const bool hard = IsHard(task);
+  return {.lane = LaneOf(task),
+          .hard = hard,
+          .shape = ShapeOf(*task.snapshot, ListLengthOf(task)),
+          .searches = SearchesOf(task),
+          .work_ms = hard ? WorkMs(task, estimator) : 0};
 }
 
 }  // namespace simile::engine
