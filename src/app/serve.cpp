@@ -20,7 +20,7 @@
 #include "app/variable_effects.h"
 #include "app/wiring.h"
 #include "observe/build_info.h"
-#include "service/guarded.h"
+#include "service/call.h"
 #include "service/rpc_services.h"
 
 namespace simile::app {

@@ -19,7 +19,7 @@
 #include "cli/exit_code.h"
 #include "cli/json_line.h"
 #include "service/access/access_policy.h"
-#include "service/collection_name.h"
+#include "service/request_fields.h"
 #include "simile/limits.h"
 
 namespace simile::cli {

@@ -13,11 +13,9 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "service/answer_options.h"
-#include "service/collection_name.h"
+#include "service/call.h"
 #include "service/data_root.h"
-#include "service/field_path.h"
-#include "service/guarded.h"
-#include "service/refuse.h"
+#include "service/request_fields.h"
 
 namespace simile::service {
 namespace {
