@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <string>
 #include <utility>
 
 namespace simile::net {

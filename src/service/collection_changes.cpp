@@ -1,6 +1,5 @@
 #include "service/collection_changes.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <future>
 #include <memory>

@@ -61,8 +61,9 @@ std::uint64_t Hash(const Request& request) {
   return hash.Digest64();
 }
 
-// The first byte says the format: another one is a token of another version, or none at all.
-constexpr char kFormat = '1';
+// The first byte of a token of ListCollections says the format: another one is a token of another
+// version, or none at all.
+constexpr char kCollectionFormat = '1';
 
 // A token is base64 (web-safe, without padding) of these bytes; numbers are little-endian:
 //    0  format, 1
@@ -134,7 +135,7 @@ std::uint64_t HashRequest(const v1::RecommendRequest& request) { return Hash(req
 std::uint64_t HashRequest(const v1::ExportRequest& request) { return Hash(request); }
 
 std::string WriteCollectionPageToken(std::string_view last_name) {
-  return absl::WebSafeBase64Escape(kFormat + std::string(last_name));
+  return absl::WebSafeBase64Escape(kCollectionFormat + std::string(last_name));
 }
 
 absl::StatusOr<std::string> ReadCollectionPageToken(std::string_view token) {
@@ -142,7 +143,7 @@ absl::StatusOr<std::string> ReadCollectionPageToken(std::string_view token) {
   std::string bytes;
   const bool decoded =
       absl::WebSafeBase64Unescape(absl::string_view(token.data(), token.size()), &bytes);
-  if (decoded && bytes.size() > 1 && bytes.front() == kFormat &&
+  if (decoded && bytes.size() > 1 && bytes.front() == kCollectionFormat &&
       WriteCollectionPageToken(bytes.substr(1)) == token) {
     return bytes.substr(1);
   }

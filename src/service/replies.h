@@ -65,42 +65,48 @@ class EncodedReply : public Reply {
   bool is_exact_ = true;
 };
 
-// What an Explain keeps until the query is answered.
-struct ExplainedQuery {
-  std::vector<query::CheckedItem> items;
-  query::AnswerCriteria criteria;
+// The answer to one query, without the first `offset` hits or groups.
+struct ResultPage {
+  std::span<const Hit> hits;
+  std::span<const engine::HitGroup> groups;
+  std::uint32_t offset = 0;  // hits or groups skipped: the first rank is offset + 1
+  v1::ScoreKind score_kind{};
+  std::optional<std::uint64_t> rows_passing;   // the filters; nothing without one
+  std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
+  std::string_view user_id;                    // of Recommend
+  std::uint32_t seen_count = 0;                // of Recommend: items of the call that the user saw
+  // For notes.
+  bool filtered = false;             // by a filter of the query or the options
+  std::uint64_t excluded_count = 0;  // excluded rows that pass the filters
+  std::size_t found_count = 0;       // hits or groups, those that the offset skips included
+  std::size_t unlisted_count = 0;    // hits of a cold start that have no value in its order
+  // With partial: why there is no answer, as a serialized google.rpc.Status. Of the other fields
+  // only user_id and index are sent then. Empty for an answer.
+  std::string error;
+  std::vector<std::string> notes;      // what had no effect, and what of the answer was cut
+  std::optional<std::uint32_t> index;  // with partial: of the query in the request
 };
 
-// Why one item is in an answer, or is not. Borrows all but the text.
-struct ItemExplanation {
-  const query::CheckedItem& item;           // with all its reasons
-  const engine::RowPlace* place = nullptr;  // null for an item that was not compared
-  std::string text;
-};
-
-// Explains each item.
-//   query   its items get the reasons that need the answer
-//   result  of the query; borrowed
-// Errors: INTERNAL when the answer contradicts the scores of all rows.
-absl::StatusOr<std::vector<ItemExplanation>> ExplainItems(const engine::Snapshot& snapshot,
-                                                          const engine::QueryResult& result,
-                                                          ExplainedQuery& query);
-
-// The response of an Explain in wire form.
-class ExplainReply final : public EncodedReply {
+// The response of a Search or Recommend in wire form. Ids, payload and vectors are copied from the
+// snapshot, the texts of the receipt from what served it: nothing is decoded or allocated for a
+// row.
+class SearchReply final : public EncodedReply {
  public:
-  // What it is made from, borrowed.
+  // What the response is made from, borrowed.
   struct Parts {
-    std::span<const ItemExplanation> explanations;
-    const query::AnswerCriteria& criteria;
-    v1::ScoreKind score_kind{};
-    std::optional<float> score_needed;
+    const RowShape& shape;
+    std::span<const ResultPage> pages;    // [queries]
+    const HitColumns* columns = nullptr;  // replaces the hits of every page; null for LAYOUT_HITS
     ReceiptParts receipt;
-    std::span<const std::string> notes;
+    std::string_view next_page_token;    // empty for none
+    std::span<const std::string> notes;  // of the whole call
+    // The only note that is sent, in place of these and those of the pages; empty for none at all.
+    std::optional<std::string_view> instead_of_notes = std::nullopt;
   };
 
+  // Counts the bytes, in one walk over the rows.
   //   counted_max  where counting ends (Reply::is_exact)
-  ExplainReply(const Parts& parts, std::uint64_t counted_max);
+  SearchReply(const Parts& parts, std::uint64_t counted_max);
 
  private:
   void Encode(ByteCounter& out) const override;
@@ -160,48 +166,42 @@ class LookupReply final : public EncodedReply {
   std::vector<std::string> notes_;
 };
 
-// The answer to one query, without the first `offset` hits or groups.
-struct ResultPage {
-  std::span<const Hit> hits;
-  std::span<const engine::HitGroup> groups;
-  std::uint32_t offset = 0;  // hits or groups skipped: the first rank is offset + 1
-  v1::ScoreKind score_kind{};
-  std::optional<std::uint64_t> rows_passing;   // the filters; nothing without one
-  std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
-  std::string_view user_id;                    // of Recommend
-  std::uint32_t seen_count = 0;                // of Recommend: items of the call that the user saw
-  // For notes.
-  bool filtered = false;             // by a filter of the query or the options
-  std::uint64_t excluded_count = 0;  // excluded rows that pass the filters
-  std::size_t found_count = 0;       // hits or groups, those that the offset skips included
-  std::size_t unlisted_count = 0;    // hits of a cold start that have no value in its order
-  // With partial: why there is no answer, as a serialized google.rpc.Status. Of the other fields
-  // only user_id and index are sent then. Empty for an answer.
-  std::string error;
-  std::vector<std::string> notes;      // what had no effect, and what of the answer was cut
-  std::optional<std::uint32_t> index;  // with partial: of the query in the request
+// What an Explain keeps until the query is answered.
+struct ExplainedQuery {
+  std::vector<query::CheckedItem> items;
+  query::AnswerCriteria criteria;
 };
 
-// The response of a Search or Recommend in wire form. Ids, payload and vectors are copied from the
-// snapshot, the texts of the receipt from what served it: nothing is decoded or allocated for a
-// row.
-class SearchReply final : public EncodedReply {
+// Why one item is in an answer, or is not. Borrows all but the text.
+struct ItemExplanation {
+  const query::CheckedItem& item;           // with all its reasons
+  const engine::RowPlace* place = nullptr;  // null for an item that was not compared
+  std::string text;
+};
+
+// Explains each item.
+//   query   its items get the reasons that need the answer
+//   result  of the query; borrowed
+// Errors: INTERNAL when the answer contradicts the scores of all rows.
+absl::StatusOr<std::vector<ItemExplanation>> ExplainItems(const engine::Snapshot& snapshot,
+                                                          const engine::QueryResult& result,
+                                                          ExplainedQuery& query);
+
+// The response of an Explain in wire form.
+class ExplainReply final : public EncodedReply {
  public:
-  // What the response is made from, borrowed.
+  // What it is made from, borrowed.
   struct Parts {
-    const RowShape& shape;
-    std::span<const ResultPage> pages;    // [queries]
-    const HitColumns* columns = nullptr;  // replaces the hits of every page; null for LAYOUT_HITS
+    std::span<const ItemExplanation> explanations;
+    const query::AnswerCriteria& criteria;
+    v1::ScoreKind score_kind{};
+    std::optional<float> score_needed;
     ReceiptParts receipt;
-    std::string_view next_page_token;    // empty for none
-    std::span<const std::string> notes;  // of the whole call
-    // The only note that is sent, in place of these and those of the pages; empty for none at all.
-    std::optional<std::string_view> instead_of_notes = std::nullopt;
+    std::span<const std::string> notes;
   };
 
-  // Counts the bytes, in one walk over the rows.
   //   counted_max  where counting ends (Reply::is_exact)
-  SearchReply(const Parts& parts, std::uint64_t counted_max);
+  ExplainReply(const Parts& parts, std::uint64_t counted_max);
 
  private:
   void Encode(ByteCounter& out) const override;
