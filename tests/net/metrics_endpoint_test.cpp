@@ -24,6 +24,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // More than the buffers of a connection hold.

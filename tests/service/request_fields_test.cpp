@@ -5,6 +5,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "service/answer_options.h"
 #include "simile/v1/lookup.pb.h"
 
 namespace simile::service {
