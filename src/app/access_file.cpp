@@ -25,7 +25,7 @@
 #include "data/user_scope.h"
 #include "filter/parser.h"
 #include "filter/required_filter.h"
-#include "service/collection_name.h"
+#include "service/request_fields.h"
 #include "simile/limits.h"
 
 namespace simile::app {

@@ -6,7 +6,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "service/access/principal.h"
+#include "service/access/access_policy.h"
 
 namespace simile::app {
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "engine/queue/lane.h"
+#include "engine/queue/schedule.h"
 
 namespace simile::app {
 namespace {

@@ -19,9 +19,9 @@
 #include "app/start_output.h"
 #include "app/variable_effects.h"
 #include "app/wiring.h"
-#include "net/library_logs.h"
 #include "observe/build_info.h"
-#include "service/guarded.h"
+#include "service/call.h"
+#include "service/rpc_services.h"
 
 namespace simile::app {
 namespace {
@@ -210,7 +210,7 @@ void RunServe(const ConfigReading& reading) {
 
   const observe::Logger log({config.log_format, config.log_level, nullptr});
   StartOutput output(config.log_format, log);
-  const net::LibraryLogs library_logs(log);
+  const service::LibraryLogs library_logs(log);
   LogVariables(EffectsOf(reading), log);
   auto created = App::Create(config, log);
   if (!created.ok()) {

@@ -18,7 +18,6 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "data/load.h"
-#include "engine/snapshots/host_memory.h"
 #include "engine/snapshots/memory_plan.h"
 
 namespace simile::app {

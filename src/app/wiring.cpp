@@ -22,10 +22,9 @@
 #include "base/loopback.h"
 #include "observe/build_info.h"
 #include "observe/metric_samples.h"
-#include "observe/metrics_text.h"
 #include "observe/process_metrics.h"
-#include "service/collection_name.h"
-#include "service/guarded.h"
+#include "service/call.h"
+#include "service/request_fields.h"
 #include "service/search_pipeline.h"
 
 namespace simile::app {

@@ -18,7 +18,7 @@
 #include "cli/errors.h"
 #include "cli/output_text.h"
 #include "service/access/access_policy.h"
-#include "service/collection_name.h"
+#include "service/request_fields.h"
 #include "simile/limits.h"
 
 namespace simile::cli {

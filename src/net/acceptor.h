@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/file_descriptor.h"
-#include "net/connection_table.h"
 #include "net/listen_socket.h"
+#include "net/peers.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "simile/clock.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +13,11 @@
 
 #include "base/file_descriptor.h"
 #include "net/byte_stream.h"
-#include "net/connection_table.h"
-#include "net/cut_reports.h"
+#include "net/connection_guards.h"
 #include "net/event_loop.h"
-#include "net/frame_rates.h"
 #include "net/http2_stream.h"
-#include "net/idle_resets.h"
-#include "net/peer_budgets.h"
+#include "net/peers.h"
 #include "net/rpc_call.h"
-#include "net/session_memory.h"
-#include "net/write_queue.h"
 #include "observe/metrics.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
@@ -105,7 +99,12 @@ class Http2Connection final : private EventLoop::Watcher,
   void RaiseFirstWindow(std::uint32_t bytes);
 
  private:
-  struct Callbacks;
+  // Bytes of frames that are taken from nghttp2 at a time.
+  static constexpr std::size_t kFillBytes = 256U << 10;
+  static constexpr std::size_t kFrameBytes = 16U << 10;
+  static constexpr std::size_t kContinuationBytes = 64;  // that a CONTINUATION frame costs
+
+  struct Callbacks;  // what nghttp2 calls
   struct DeleteSession {
     void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
   };

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "net/grpc_text.h"
+#include "net/grpc_wire.h"
 #include "net/http2_connection.h"
 
 namespace simile::net {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/peer_budgets.h"
+#include "net/peers.h"
 
 namespace simile::net {
 

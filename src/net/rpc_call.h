@@ -16,8 +16,8 @@
 #include <absl/status/status.h>
 
 #include "net/event_loop.h"
-#include "net/outgoing_message.h"
-#include "net/peer_key.h"
+#include "net/grpc_wire.h"
+#include "net/peers.h"
 #include "net/request_body.h"
 #include "simile/clock.h"
 

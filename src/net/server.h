@@ -15,9 +15,10 @@
 #include <absl/status/statusor.h>
 
 #include "net/acceptor.h"
+#include "net/connection_guards.h"
 #include "net/http2_connection.h"
 #include "net/listen_socket.h"
-#include "net/peer_budgets.h"
+#include "net/peers.h"
 #include "net/rpc_call.h"
 #include "net/tls.h"
 #include "observe/log.h"

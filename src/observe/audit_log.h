@@ -14,9 +14,12 @@ namespace simile::observe {
 class AuditLog {
  public:
   // Both borrowed.
-  AuditLog(const Logger& log, const Clock& clock);
+  AuditLog(const Logger& log, const Clock& clock)
+      : log_(log),
+        failures_(log, clock, "more changes were refused or failed, without an audit line each",
+                  /*always=*/true) {}
 
-  void Write(std::span<const LogField> fields) const noexcept;
+  void Write(std::span<const LogField> fields) const noexcept { log_.WriteAlways("audit", fields); }
   void Write(Logger::Fields fields) const noexcept { Write({fields.begin(), fields.size()}); }
   // Whether a change that was refused or failed gets a line. Anyone can try any number of times,
   // and the lines of changes that were made must not be lost among those.

@@ -4,6 +4,7 @@
 
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 
 namespace simile::observe {
 namespace {
@@ -31,6 +32,14 @@ std::variant<double, HistogramSample> ValueOf(const prometheus::ClientMetric& me
 }
 
 }  // namespace
+
+std::string MetricsText(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {
+  std::string text;
+  for (const auto& collectable : collectables) {
+    text += prometheus::TextSerializer().Serialize(collectable->Collect());
+  }
+  return text;
+}
 
 std::vector<MetricSample> ReadMetrics(
     const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {

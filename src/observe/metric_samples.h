@@ -36,4 +36,7 @@ struct MetricSample {
 std::vector<MetricSample> ReadMetrics(
     const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
 
+// What a scrape reads: every metric now, in Prometheus' text format 0.0.4.
+std::string MetricsText(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
+
 }  // namespace simile::observe

@@ -12,7 +12,7 @@
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot.h"
 #include "query/existing_items.h"
-#include "query/place.h"
+#include "query/query_request.h"
 
 namespace simile::query {
 

@@ -1,17 +1,49 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include <absl/status/status.h>
+
+#include "base/error_detail.h"
 #include "engine/search/resolved_query.h"
-#include "query/vector_bytes.h"
+#include "simile/row_mask.h"
 
 namespace simile::query {
+
+// A request's vector as it was received: little-endian fp32 or fp16, at any alignment. Borrows the
+// bytes.
+class VectorBytes {
+ public:
+  enum class Format : std::uint8_t { kF32, kF16 };
+
+  VectorBytes() = default;
+  // REQUIRES: bytes.size() is a multiple of the number's size.
+  VectorBytes(Format format, std::string_view bytes) : format_(format), bytes_(bytes) {}
+  // Implicit: a span of floats has this form.
+  VectorBytes(std::span<const float> values)  // NOLINT(google-explicit-constructor)
+      : bytes_(reinterpret_cast<const char*>(values.data()), values.size_bytes()) {}
+
+  // How many numbers.
+  std::size_t size() const { return bytes_.size() / (format_ == Format::kF32 ? 4 : 2); }
+
+  // Writes the numbers as fp32, exactly. Returns the sum of their squares (data::ProductSum).
+  //   out  [size()]
+  // REQUIRES: size() > 0.
+  double CopyTo(float* out) const;
+
+ private:
+  Format format_ = Format::kF32;
+  std::string_view bytes_;
+};
 
 // What a query searches with.
 struct ByVector {
@@ -88,6 +120,41 @@ struct QueryRequest {
   std::optional<GroupRequest> group_by;
   bool group_by_is_default = false;     // of the call's options, for errors
   std::optional<ColdStart> cold_start;  // of ByUser
+};
+
+// Where in a request an error is: a query, or a part of one. Formatted only when there is an error,
+// so that resolving a valid call formats nothing. Borrows its names.
+struct Place {
+  std::string_view list = "queries";  // the request's repeated field
+  std::size_t index = 0;
+  bool alone = true;      // messages do not name a call's only query
+  std::string_view part;  // of the query: "blend", "examples.positive"; empty for the whole query
+  int part_index = -1;    // in a repeated part; -1 for none
+};
+
+// An error of the field `leaf` of a place; of the place itself when it is empty.
+//   field    "queries[3].examples.positive[0].id"
+//   message  "queries[3]: examples.positive[0]: what"
+absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReason reason,
+                     std::string_view what);
+// The same error as one of the field `leaf` of a place.
+absl::Status AtPlace(const Place& place, std::string_view leaf, const absl::Status& error);
+
+// What a call is told of one of its queries beside its answer.
+struct QueryReport {
+  absl::Status status;             // why it cannot be answered
+  std::vector<std::string> notes;  // what of it has no effect, one sentence each
+  std::uint32_t seen_count = 0;    // of a query by a user: items of the call that the user saw
+  // With partial: why its page cannot be answered, unless the query has an error on every page.
+  absl::Status past_reach = absl::OkStatus();
+};
+
+// What a call is told of its queries and of what applies to all of them.
+struct CallReport {
+  std::vector<QueryReport> queries;  // [queries of the request]
+  std::vector<std::string> notes;    // what of the call's options has no effect
+  // The rows that a query without a filter and without exclusions may return; null for all.
+  std::shared_ptr<const RowMask> unfiltered = nullptr;
 };
 
 }  // namespace simile::query

@@ -9,7 +9,6 @@
 #include "base/long_work.h"
 #include "engine/search/search_task.h"
 #include "engine/snapshots/snapshot.h"
-#include "query/call_report.h"
 #include "query/existing_items.h"
 #include "query/other_items.h"
 #include "query/query_request.h"

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include <absl/status/status.h>
@@ -40,5 +42,14 @@ struct AdminParts {
 void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoResponse& response);
 void HandleDiagnose(const AdminParts& parts, Call& call, v1::DiagnoseResponse& response);
 void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& response);
+
+// One of the limits, as GetServerInfo tells it.
+struct LimitValue {
+  std::string name;  // as the member of Limits, times with `_ms`
+  std::uint64_t value = 0;
+};
+
+// All limits, in the order of their declaration.
+std::vector<LimitValue> LimitValues(const Limits& limits);
 
 }  // namespace simile::service

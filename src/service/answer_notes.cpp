@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "service/validate_refinement.h"
+#include "service/validate_query.h"
 
 namespace simile::service {
 namespace {

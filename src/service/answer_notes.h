@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "service/search_reply.h"
+#include "service/replies.h"
 #include "service/validate_search.h"
 #include "simile/limits.h"
 #include "simile/row_mask.h"

@@ -2,8 +2,7 @@
 
 #include "base/message_text.h"
 #include "service/payload_selection.h"
-#include "service/refuse.h"
-#include "service/validate_fields.h"
+#include "service/request_fields.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 
@@ -46,6 +45,33 @@ absl::Status CheckSnapshotId(const FieldPath& field, std::string_view expected,
   if (expected.empty() || expected == id) return absl::OkStatus();
   return RefuseFor(base::ErrorReason::kSnapshotMismatch, field, "{} has content {}, not {}",
                    collection, base::Quoted(id), base::Quoted(expected));
+}
+
+absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, const Limits& limits) {
+  absl::Status status = CheckCollectionName({"collection"}, request.collection(), limits);
+  status.Update(
+      CheckCount({"ids"}, static_cast<std::uint64_t>(request.ids_size()), limits.fetch_ids_max));
+  // With partial a wrong id is refused where it would be found.
+  for (int index = 0; status.ok() && !request.partial() && index < request.ids_size(); ++index) {
+    status = CheckId({"ids", nullptr, index}, request.ids(index), limits);
+  }
+  if (!status.ok()) return status;
+  return ValidateAnswerOptions(nullptr, request, limits);
+}
+
+absl::StatusOr<AnswerOptions> ValidateLookup(const v1::LookupRequest& request,
+                                             const Limits& limits) {
+  absl::Status status = CheckCollectionName({"collection"}, request.collection(), limits);
+  if (!status.ok()) return status;
+  if (request.text().empty() || request.text().size() > limits.lookup_text_bytes_max) {
+    return Refuse({"text"}, "{}; give 1 to {}", base::Counted(request.text().size(), "byte"),
+                  limits.lookup_text_bytes_max);
+  }
+  if (request.has_limit() && (request.limit() < 1 || request.limit() > limits.lookup_hits_max)) {
+    return Refuse({"limit"}, "{}; ask for 1 to {}", base::Grouped(request.limit()),
+                  base::Grouped(limits.lookup_hits_max));
+  }
+  return ValidateAnswerOptions(nullptr, request, limits);
 }
 
 }  // namespace simile::service

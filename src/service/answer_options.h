@@ -7,12 +7,14 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "service/field_path.h"
+#include "service/request_fields.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {
+class FetchRequest;
+class LookupRequest;
 class PayloadSelector;
-}
+}  // namespace simile::v1
 
 namespace simile::service {
 
@@ -40,5 +42,10 @@ absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath* parent, con
 // Errors: SNAPSHOT_MISMATCH with both ids.
 absl::Status CheckSnapshotId(const FieldPath& field, std::string_view expected,
                              std::string_view collection, const std::string& id);
+
+// Whole requests of LookupService, except what needs the collection.
+absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, const Limits& limits);
+absl::StatusOr<AnswerOptions> ValidateLookup(const v1::LookupRequest& request,
+                                             const Limits& limits);
 
 }  // namespace simile::service

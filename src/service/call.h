@@ -2,18 +2,68 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <absl/status/status.h>
 
+#include "base/error_detail.h"
 #include "service/access/call_access.h"
 #include "service/caller_shares.h"
-#include "service/sent_vectors.h"
 #include "simile/clock.h"
 
 namespace simile::service {
+
+// Runs a step of a call and returns its status: OK when the step returns nothing. Turns exceptions
+// of libraries into errors: bad_alloc into OUT_OF_MEMORY, others into INTERNAL, whose message goes
+// to the log and not to the caller.
+template <class Step>
+absl::Status Guarded(Step&& step) noexcept {
+  try {
+    if constexpr (std::is_void_v<std::invoke_result_t<Step&>>) {
+      step();
+      return absl::OkStatus();
+    } else {
+      return step();
+    }
+  } catch (const std::bad_alloc&) {
+    return base::OutOfMemory();
+  } catch (const std::exception& error) {
+    return base::Error(base::ErrorReason::kInternal, error.what());
+  }
+}
+
+// Data of packed vectors that the message of a large request does not have. It stays in the
+// received bytes, so its floats are copied only once, into the matrix that is searched.
+class SentVectors {
+ public:
+  SentVectors() = default;
+  //   data   [queries] empty if the message has the data
+  //   owner  keeps the bytes alive
+  //   held   bytes of memory that the owner takes
+  SentVectors(std::vector<std::string_view> data, std::shared_ptr<const void> owner,
+              std::uint64_t held)
+      : data_(std::move(data)), owner_(std::move(owner)), held_(held) {}
+
+  // Empty when the message has the data of the query.
+  std::string_view Of(std::size_t query) const {
+    return query < data_.size() ? data_[query] : std::string_view();
+  }
+  bool empty() const { return data_.empty(); }
+  std::uint64_t held_bytes() const { return held_; }
+
+ private:
+  std::vector<std::string_view> data_;
+  std::shared_ptr<const void> owner_;
+  std::uint64_t held_ = 0;
+};
 
 // A response in wire form: its exact size is known before anything is written.
 class Reply {
@@ -27,6 +77,15 @@ class Reply {
   // Writes bytes() bytes to `out` and returns the end of them.
   virtual std::uint8_t* Write(std::uint8_t* out) const = 0;
 };
+
+// REPLY_TOO_LARGE when the response has more bytes than it may.
+//   remedy  what the caller can do: "lower k, ..."
+absl::Status CheckReplySize(const Reply& reply, std::uint64_t bytes_max, std::string_view remedy);
+
+// The same, before the response is built.
+//   bytes_min  the response has more than this
+absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_max,
+                                  std::string_view remedy);
 
 // What requests of all kinds have in common, as their handlers see them, without gRPC. A request
 // and all that belongs to it live until it finishes, which its handler makes it do exactly once,
@@ -57,7 +116,7 @@ class AnyCall {
   virtual void Describe(std::string_view /*collection*/, std::size_t /*queries*/,
                         std::uint32_t /*k*/) {}
 
-  // The largest response, serialized bytes: a larger one is refused (reply_size.h). Without this
+  // The largest response, serialized bytes: a larger one is refused (CheckReplySize). Without this
   // limits.reply_bytes_default.
   //   remedy  what the caller can do, for the message; must outlive the call
   virtual void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) = 0;
@@ -98,5 +157,24 @@ class ProgressCall : public AnyCall {
   // Finish.
   virtual void Send(Message message) = 0;
 };
+
+// Finishes a call with the reply that `make` returns, or with its error.
+//   make  returns an absl::StatusOr of a Reply; may throw
+template <class Make>
+void FinishWithReply(Call& call, Make&& make) {
+  std::optional<typename std::invoke_result_t<Make>::value_type> reply;
+  const absl::Status status = Guarded([&] {
+    auto made = make();
+    absl::Status make_status = made.status();
+    if (made.ok()) reply.emplace(*std::move(made));
+    return make_status;
+  });
+  reply ? call.FinishWith(*reply) : call.Finish(status);
+}
+
+// kCancelled, of calls whose callers are gone.
+absl::Status CallerGoneError();
+// kStopping, of calls that come after the server began to stop.
+absl::Status StoppingError();
 
 }  // namespace simile::service

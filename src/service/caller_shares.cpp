@@ -1,10 +1,20 @@
 #include "service/caller_shares.h"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "base/message_text.h"
 
 namespace simile::service {
+
+CallerKey CallerKeyOf(const net::PeerKey& peer) {
+  return static_cast<CallerKey>(std::hash<std::string_view>{}(peer.bytes()));
+}
+
+CallerKey CallerKeyOfName(std::string_view name) {
+  return static_cast<CallerKey>(std::hash<std::string_view>{}(name));
+}
 
 std::string CallerShares::Shortage(CallerKey caller, std::uint64_t amount) const {
   return fmt::format(

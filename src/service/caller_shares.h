@@ -3,12 +3,24 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 
-#include "service/caller_key.h"
+#include "net/peers.h"
 
 namespace simile::service {
+
+// Who calls, so that one cannot take what is there for all: a number for each address, the same one
+// for several now and then.
+using CallerKey = std::uint8_t;
+inline constexpr std::size_t kCallerKeys = std::size_t{std::numeric_limits<CallerKey>::max()} + 1;
+
+CallerKey CallerKeyOf(const net::PeerKey& peer);
+//   name  of a principal, which shares with nobody because of its address
+CallerKey CallerKeyOfName(std::string_view name);
 
 // An amount of something that is there for all callers. What one of them holds is never more than
 // what it leaves free: alone it gets half, two that want all get a third each. So there is always

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/error_detail.h"
-#include "service/guarded.h"
+#include "service/call.h"
 
 namespace simile::service {
 

@@ -14,27 +14,15 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/snapshot.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "service/caller_shares.h"
+#include "service/data_root.h"
 #include "simile/clock.h"
 
 namespace simile::service {
 
 enum class ChangeKind : std::uint8_t { kLoad, kReload, kRollback, kUnload };
-
-// A folder to load from.
-struct FolderName {
-  std::string path;         // relative to the data root
-  bool configured = false;  // by the operator: then an absolute path, to anywhere
-  // A folder of the data root in which it must be, links followed; empty for the data root. Of a
-  // reload that names no folder: in which the links of the served folder's files must end.
-  std::string within = {};
-  // Links of its files may lead anywhere, since the operator chose the folder.
-  bool by_operator = false;
-
-  friend bool operator==(const FolderName&, const FolderName&) = default;
-};
 
 // A change as its caller asks for it. Equal ones are the same change, with or without logs_failure.
 struct ChangeRequest {

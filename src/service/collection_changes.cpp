@@ -1,6 +1,5 @@
 #include "service/collection_changes.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <future>
 #include <memory>
@@ -13,11 +12,9 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "service/answer_options.h"
-#include "service/collection_name.h"
+#include "service/call.h"
 #include "service/data_root.h"
-#include "service/field_path.h"
-#include "service/guarded.h"
-#include "service/refuse.h"
+#include "service/request_fields.h"
 
 namespace simile::service {
 namespace {
@@ -281,10 +278,10 @@ CollectionChanges::Result CollectionChanges::Apply(const ChangeRequest& request)
 }
 
 CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) {
-  return LoadFrom(Resolve(request.folder), request);
+  return LoadFrom(ResolveFolder(options_.data_root, request.folder), request);
 }
 
-CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<Folder>& folder,
+CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<FoundFolder>& folder,
                                                       const ChangeRequest& request) {
   if (!folder.ok()) return folder.status();
   if (const auto history = HistoryOf(request.collection)) {
@@ -318,7 +315,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
     return LoadFrom(FolderOf(request, *known), request);
   }
   if (!served.ok() || !history) return served;
-  const absl::StatusOr<Folder> folder = FolderOf(request, history->served.next().asked);
+  const absl::StatusOr<FoundFolder> folder = FolderOf(request, history->served.next().asked);
   if (!folder.ok() && request.folder.path.empty()) {
     return Record("reload", request, folder.status());  // no mistake of the caller
   }
@@ -397,7 +394,7 @@ CollectionChanges::Result CollectionChanges::RollBackFromFolder(const ChangeRequ
 
 absl::StatusOr<engine::Publisher::Loaded> CollectionChanges::LoadEarlier(
     const ChangeRequest& request, const History& history, Source& source) {
-  const absl::StatusOr<Folder> folder = Resolve(source.found);
+  const absl::StatusOr<FoundFolder> folder = ResolveFolder(options_.data_root, source.found);
   if (!folder.ok() && absl::IsResourceExhausted(folder.status())) return folder.status();
   // Its error names a field that this request does not have.
   if (!folder.ok()) return EarlierFolderChanged(request.collection);
@@ -431,38 +428,10 @@ CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request
   return removed;
 }
 
-absl::StatusOr<CollectionChanges::Folder> CollectionChanges::Resolve(const FolderName& name) const {
-  if (name.configured) {
-    std::error_code error;
-    const std::filesystem::path found = std::filesystem::canonical(name.path, error);
-    FolderName resolved = name;
-    if (!error) resolved.path = found.string();
-    return Folder{name, std::move(resolved), name.path, {}};
-  }
-  auto path = ResolveInDataRoot(options_.data_root, name.path);
-  if (!path.ok()) return path.status();
-  std::filesystem::path links_within = name.by_operator ? "" : options_.data_root;
-  if (!name.within.empty()) {
-    const auto within = ResolveInDataRoot(options_.data_root, name.within);
-    if (!within.ok()) return within.status();
-    const std::filesystem::path relative = path->lexically_relative(*within);
-    if (relative.empty() || *relative.begin() == "..") {
-      return base::Error(ErrorReason::kPermissionDenied,
-                         fmt::format("folder: {} leads out of the folder {} through a link",
-                                     base::Quoted(name.path), base::Quoted(name.within)),
-                         "folder");
-    }
-    links_within = *within;
-  }
-  FolderName found = name;
-  found.path = PathInDataRoot(options_.data_root, *path);
-  return Folder{name, std::move(found), *std::move(path), std::move(links_within)};
-}
-
-absl::StatusOr<CollectionChanges::Folder> CollectionChanges::FolderOf(
-    const ChangeRequest& request, const FolderName& known) const {
-  if (!request.folder.path.empty()) return Resolve(request.folder);
-  absl::StatusOr<Folder> served = Resolve(known);
+absl::StatusOr<FoundFolder> CollectionChanges::FolderOf(const ChangeRequest& request,
+                                                        const FolderName& known) const {
+  if (!request.folder.path.empty()) return ResolveFolder(options_.data_root, request.folder);
+  absl::StatusOr<FoundFolder> served = ResolveFolder(options_.data_root, known);
   if (!served.ok() || request.folder.within.empty()) return served;
   // Without a folder of its own in the data root the caller may follow links in the served one.
   const auto within = ResolveInDataRoot(options_.data_root, request.folder.within);
@@ -471,14 +440,14 @@ absl::StatusOr<CollectionChanges::Folder> CollectionChanges::FolderOf(
 }
 
 std::optional<data::FolderFingerprint> CollectionChanges::ServedFiles(
-    const Folder& folder, const History& history) const {
+    const FoundFolder& folder, const History& history) const {
   auto now = data::TakeFingerprint(folder.path, parts_.limits, folder.links_within);
   if (!now.ok() || !history.served.Has(*now)) return std::nullopt;
   return *std::move(now);
 }
 
 engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& request,
-                                                      const Folder& folder) {
+                                                      const FoundFolder& folder) {
   return {.collection = request.collection,
           .folder = folder.path,
           .links_within = folder.links_within,

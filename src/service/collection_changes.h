@@ -132,14 +132,6 @@ class CollectionChanges {
   };
   using Histories = std::map<std::string, History>;
 
-  // A folder that a change reads.
-  struct Folder {
-    FolderName asked;
-    FolderName found;
-    std::filesystem::path path;
-    std::filesystem::path links_within;  // data::Folder::Open's
-  };
-
   absl::Status CheckAllowed(const std::string& name) const;
   // Start, of a change that is allowed.
   //   joined  set to whether it was under way already
@@ -153,7 +145,7 @@ class CollectionChanges {
   void Make(const ChangeRequest& request);
   Result Apply(const ChangeRequest& request);
   Result Load(const ChangeRequest& request);
-  Result LoadFrom(const absl::StatusOr<Folder>& folder, const ChangeRequest& request);
+  Result LoadFrom(const absl::StatusOr<FoundFolder>& folder, const ChangeRequest& request);
   Result Reload(const ChangeRequest& request);
   Result RollBack(const ChangeRequest& request);
   Result RollBackFromFolder(const ChangeRequest& request, const History& history);
@@ -163,14 +155,13 @@ class CollectionChanges {
                                                         const History& history, Source& source);
   Result Remove(const ChangeRequest& request);
 
-  absl::StatusOr<Folder> Resolve(const FolderName& name) const;
   // The folder that a reload reads: the request's, or the one that is known.
-  absl::StatusOr<Folder> FolderOf(const ChangeRequest& request, const FolderName& known) const;
+  absl::StatusOr<FoundFolder> FolderOf(const ChangeRequest& request, const FolderName& known) const;
   // The files of the folder, when their fingerprint tells that they have the content that is
   // served.
-  std::optional<data::FolderFingerprint> ServedFiles(const Folder& folder,
+  std::optional<data::FolderFingerprint> ServedFiles(const FoundFolder& folder,
                                                      const History& history) const;
-  engine::Publisher::Change ChangeOf(const ChangeRequest& request, const Folder& folder);
+  engine::Publisher::Change ChangeOf(const ChangeRequest& request, const FoundFolder& folder);
   std::optional<History> HistoryOf(const std::string& name) const;
   // The folder to try again of a collection that the server started without, or is to load.
   std::optional<FolderName> RetryFolder(const std::string& name) const;

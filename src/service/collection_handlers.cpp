@@ -1,4 +1,4 @@
-#include "service/collection_handlers.h"
+#include "service/handlers.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,14 +6,11 @@
 #include "base/message_text.h"
 #include "filter/unknown_field.h"
 #include "service/answer_options.h"
+#include "service/call.h"
 #include "service/call_work.h"
 #include "service/change_audit.h"
-#include "service/collection_name.h"
-#include "service/collection_page.h"
-#include "service/field_path.h"
-#include "service/guarded.h"
-#include "service/refuse.h"
-#include "service/reply_size.h"
+#include "service/page_token.h"
+#include "service/request_fields.h"
 #include "simile/v1/collections.pb.h"
 
 namespace simile::service {

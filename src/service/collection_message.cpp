@@ -9,7 +9,7 @@
 #include "base/error_detail.h"
 #include "data/folder_files.h"
 #include "filter/field_summary.h"
-#include "service/backend_kind.h"
+#include "service/receipt_encoding.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/types.pb.h"
 

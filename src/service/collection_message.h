@@ -10,7 +10,7 @@
 
 #include "base/long_work.h"
 #include "engine/queue/executor.h"
-#include "engine/snapshots/change_progress.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "filter/filters.h"
 #include "service/served_collections.h"
 #include "simile/backend.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -95,6 +96,35 @@ std::string PathInDataRoot(const std::filesystem::path& data_root,
     if (IsInside(from, written)) return written.lexically_relative(from).string();
   }
   return path.lexically_relative(root).string();
+}
+
+absl::StatusOr<FoundFolder> ResolveFolder(const std::filesystem::path& data_root,
+                                          const FolderName& name) {
+  if (name.configured) {
+    std::error_code error;
+    const std::filesystem::path found = std::filesystem::canonical(name.path, error);
+    FolderName resolved = name;
+    if (!error) resolved.path = found.string();
+    return FoundFolder{name, std::move(resolved), name.path, {}};
+  }
+  auto path = ResolveInDataRoot(data_root, name.path);
+  if (!path.ok()) return path.status();
+  std::filesystem::path links_within = name.by_operator ? "" : data_root;
+  if (!name.within.empty()) {
+    const auto within = ResolveInDataRoot(data_root, name.within);
+    if (!within.ok()) return within.status();
+    const std::filesystem::path relative = path->lexically_relative(*within);
+    if (relative.empty() || *relative.begin() == "..") {
+      return base::Error(ErrorReason::kPermissionDenied,
+                         fmt::format("folder: {} leads out of the folder {} through a link",
+                                     base::Quoted(name.path), base::Quoted(name.within)),
+                         "folder");
+    }
+    links_within = *within;
+  }
+  FolderName found = name;
+  found.path = PathInDataRoot(data_root, *path);
+  return FoundFolder{name, std::move(found), *std::move(path), std::move(links_within)};
 }
 
 }  // namespace simile::service

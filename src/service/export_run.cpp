@@ -8,11 +8,8 @@
 #include "filter/filters.h"
 #include "query/existing_items.h"
 #include "service/answer_options.h"
-#include "service/collection_name.h"
 #include "service/page_token.h"
-#include "service/refuse.h"
-#include "service/request_hash.h"
-#include "service/validate_fields.h"
+#include "service/request_fields.h"
 
 namespace simile::service {
 namespace {

@@ -12,8 +12,7 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "grpc/health/v1/health.pb.h"
-#include "service/guarded.h"
-#include "service/rpc_environment.h"
+#include "service/call.h"
 #include "simile/limits.h"
 
 namespace simile::service {

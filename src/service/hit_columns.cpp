@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "data/payload_encoding.h"
-#include "service/search_reply.h"
+#include "service/replies.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

@@ -1,4 +1,4 @@
-#include "service/lookup_handlers.h"
+#include "service/handlers.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,17 +14,16 @@
 #include "base/nearest_name.h"
 #include "google/rpc/status.pb.h"
 #include "query/existing_items.h"
-#include "query/place.h"
+#include "query/query_request.h"
 #include "query/unknown_ids.h"
 #include "service/answer_notes.h"
 #include "service/answer_options.h"
+#include "service/call.h"
 #include "service/call_work.h"
 #include "service/collection_message.h"
 #include "service/error_encoding.h"
-#include "service/finish_with_reply.h"
-#include "service/lookup_reply.h"
-#include "service/refuse.h"
-#include "service/validate_fields.h"
+#include "service/replies.h"
+#include "service/request_fields.h"
 #include "simile/v1/lookup.pb.h"
 
 namespace simile::service {

@@ -7,6 +7,12 @@
 
 #include <absl/status/statusor.h>
 
+namespace simile::v1 {
+class ExportRequest;
+class RecommendRequest;
+class SearchRequest;
+}  // namespace simile::v1
+
 namespace simile::service {
 
 // Which page of which request on which content comes next. Good on any server that has the content,
@@ -27,5 +33,20 @@ std::string WritePageToken(const PageToken& token);
 // Errors: INVALID_PAGE_TOKEN for text that WritePageToken has not written: damaged, or of a server
 //         that writes tokens of another format.
 absl::StatusOr<PageToken> ReadPageToken(std::string_view text);
+
+// Identifies the request that a page token continues: a hash of its kind and of all its fields but
+// the options that may differ from page to page, since they change no result of an answer (paged,
+// page_token, reply_bytes_max, expected_snapshot_id, receipt_detail and priority). Equal requests
+// hash alike in every process and on every machine. Cost: one serialization of the request.
+std::uint64_t HashRequest(const v1::SearchRequest& request);
+std::uint64_t HashRequest(const v1::RecommendRequest& request);
+std::uint64_t HashRequest(const v1::ExportRequest& request);
+
+// Where a page of collections begins: after a name, so that none is left out or listed twice when
+// others come and go between two pages. Opaque to callers, safe in a URL, good on any server.
+std::string WriteCollectionPageToken(std::string_view last_name);
+// The name after which the page begins; empty for the first page.
+// Errors: INVALID_PAGE_TOKEN for text that WriteCollectionPageToken has not written.
+absl::StatusOr<std::string> ReadCollectionPageToken(std::string_view token);
 
 }  // namespace simile::service

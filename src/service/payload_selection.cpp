@@ -8,7 +8,7 @@
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
-#include "service/refuse.h"
+#include "service/request_fields.h"
 #include "simile/v1/types.pb.h"
 
 namespace simile::service {

@@ -10,7 +10,7 @@
 
 #include "data/payload_table.h"
 #include "filter/payload_view.h"
-#include "service/field_path.h"
+#include "service/request_fields.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {

@@ -7,8 +7,8 @@
 
 #include "engine/snapshots/snapshot.h"
 #include "observe/receipt.h"
-#include "service/backend_kind.h"
 #include "service/served_snapshots.h"
+#include "simile/served_by.h"
 #include "simile/v1/types.pb.h"
 
 namespace simile::service {
@@ -25,6 +25,12 @@ struct ReceiptParts {
   std::string_view request_id;
   std::uint64_t total_us = 0;  // since the call arrived
 };
+
+inline v1::BackendKind KindOf(const BackendInfo& backend) {
+  if (backend.name == "cpu") return v1::BACKEND_KIND_CPU;
+  if (backend.name == "gpu") return v1::BACKEND_KIND_GPU;
+  return v1::BACKEND_KIND_UNSPECIFIED;
+}
 
 // Passes the parts of a receipt to a sink (wire_writer.h).
 template <class Sink>

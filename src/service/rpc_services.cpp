@@ -1,23 +1,21 @@
 #include "service/rpc_services.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <utility>
+
+#include <google/protobuf/stubs/logging.h>
 
 #include "base/cpu_count.h"
 #include "grpc/health/v1/health.pb.h"
 #include "service/admin_handlers.h"
-#include "service/collection_handlers.h"
-#include "service/grpc/export_stream.h"
 #include "service/grpc/method.h"
 #include "service/grpc/progress_stream.h"
-#include "service/grpc/reflection.h"
-#include "service/grpc/search_stream.h"
 #include "service/grpc/unary_call.h"
-#include "service/lookup_handlers.h"
-#include "service/rpc_environment.h"
-#include "service/search_handlers.h"
+#include "service/handlers.h"
 #include "service/search_pipeline.h"
 #include "service/served_collections.h"
 #include "simile/v1/admin.pb.h"
@@ -151,6 +149,16 @@ Methods HealthMethods(RpcEnvironment& environment, Health& health) {
                      [&](auto& call, const auto& request) { health.Watch(call, request); }));
 }
 
+// The library passes no context to its callback, so it is global; null when there is no server.
+std::atomic<const observe::Logger*> current_log = nullptr;
+
+// protobuf only logs messages that it cannot parse. Those are a caller's error, and the call fails.
+void LogProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, int /*line*/,
+                 const std::string& message) {
+  const observe::Logger* const log = current_log.load();
+  if (log != nullptr) log->Debug("protobuf", {{"text", message}});
+}
+
 }  // namespace
 
 class RpcServices::Impl {
@@ -209,5 +217,13 @@ RpcServices::Counts RpcServices::counts() const {
 }
 
 std::span<net::RpcMethod* const> RpcServices::methods() const { return impl_->all; }
+
+LibraryLogs::LibraryLogs(const observe::Logger& log) {
+  current_log = &log;
+  google::protobuf::SetLogHandler(&LogProtobuf);
+}
+
+// The function stays installed, since other threads may be in it, but logs nothing.
+LibraryLogs::~LibraryLogs() { current_log = nullptr; }
 
 }  // namespace simile::service

@@ -1,10 +1,10 @@
-#include "service/search_handlers.h"
+#include "service/handlers.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "service/guarded.h"
+#include "service/call.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

@@ -19,14 +19,12 @@
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
 #include "service/answer_notes.h"
+#include "service/call.h"
 #include "service/call_work.h"
 #include "service/error_encoding.h"
-#include "service/finish_with_reply.h"
-#include "service/guarded.h"
 #include "service/hit_columns.h"
 #include "service/page_token.h"
-#include "service/reply_size.h"
-#include "service/validate_refinement.h"
+#include "service/validate_query.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

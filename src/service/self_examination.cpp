@@ -8,7 +8,7 @@
 
 #include <absl/status/status.h>
 
-#include "service/guarded.h"
+#include "service/call.h"
 
 namespace simile::service {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
-#include "service/guarded.h"
+#include "service/call.h"
 
 namespace simile::service {
 namespace {

@@ -36,7 +36,11 @@ class PermittedSnapshot {
     const engine::Snapshot& snapshot;  // borrowed
     query::ExistingItems rows;
   };
-  absl::StatusOr<OwnRows> Own(base::LongWork& work) const;
+  absl::StatusOr<OwnRows> Own(base::LongWork& work) const {
+    auto rows = query::ExistingItems::Create(*snapshot_, RowsThatPass("").filters, "", work);
+    if (!rows.ok()) return rows.status();
+    return OwnRows{*snapshot_, *std::move(rows)};
+  }
   // For what tells of the rows that pass these filters and of the caller's users, and of no other
   // row or user. The filters are views of `of_request` and of this.
   struct Filtered {
@@ -66,13 +70,25 @@ class ServedSnapshots {
 
   // Errors: SnapshotStore::Pin's and PinContent's. They name no collection that does not exist for
   // the caller.
-  absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection) const;
+  absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection) const {
+    return Permitted(collection, store_.Pin(collection.name()));
+  }
   absl::StatusOr<PermittedSnapshot> PinContent(const PermittedCollection& collection,
-                                               std::string_view id) const;
+                                               std::string_view id) const {
+    return Permitted(collection, store_.PinContent(collection.name(), id));
+  }
   // See SnapshotStore::Lease.
-  void Lease(const PermittedSnapshot& snapshot, Clock::Duration duration) const;
+  void Lease(const PermittedSnapshot& snapshot, Clock::Duration duration) const {
+    store_.Lease(*snapshot.snapshot_, duration);
+  }
 
  private:
+  static absl::StatusOr<PermittedSnapshot> Permitted(const PermittedCollection& collection,
+                                                     absl::StatusOr<engine::SnapshotPtr> pinned) {
+    if (!pinned.ok()) return collection.WithoutOtherNames(pinned.status());
+    return PermittedSnapshot(collection, *std::move(pinned));
+  }
+
   engine::SnapshotStore& store_;
 };
 

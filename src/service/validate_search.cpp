@@ -15,12 +15,9 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "service/collection_name.h"
-#include "service/refuse.h"
-#include "service/request_hash.h"
-#include "service/validate_fields.h"
-#include "service/validate_refinement.h"
-#include "service/validate_target.h"
+#include "service/page_token.h"
+#include "service/request_fields.h"
+#include "service/validate_query.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

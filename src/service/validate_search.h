@@ -10,11 +10,10 @@
 #include <absl/status/statusor.h>
 
 #include "engine/search/search_task.h"
-#include "query/call_report.h"
 #include "query/query_request.h"
 #include "service/answer_options.h"
+#include "service/call.h"
 #include "service/page_token.h"
-#include "service/sent_vectors.h"
 #include "simile/limits.h"
 
 namespace simile::v1 {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "engine/queue/task_cost.h"
+#include "engine/queue/queued_task.h"
 #include "engine/search/hard_queries.h"
 #include "engine/search/plain_pass.h"
 

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/grpc_text.h"
+#include "net/grpc_wire.h"
 #include "net/server.h"
 #include "observe/build_info.h"
 #include "test_service.pb.h"

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "observe/metric_samples.h"
 #include "observe/metrics.h"
-#include "observe/metrics_text.h"
 
 namespace simile::observe {
 

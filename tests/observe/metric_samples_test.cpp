@@ -11,7 +11,6 @@
 
 #include "observe/metric_lines.h"
 #include "observe/metrics.h"
-#include "observe/metrics_text.h"
 #include "observe/scrape_sources.h"
 
 namespace simile::observe {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "query/vector_bytes.h"
+#include "query/query_request.h"
 
 namespace simile::query {
 

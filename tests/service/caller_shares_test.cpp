@@ -1,5 +1,7 @@
 #include "service/caller_shares.h"
 
+#include <arpa/inet.h>
+
 #include <gtest/gtest.h>
 
 namespace simile::service {
@@ -76,6 +78,25 @@ TEST(CallerSharesTest, SaysThatPlacesAreKept) {
       places.Shortage(1, 1),
       "800 of 1,024 places are taken, 1 of them by this caller; one caller gets at most half, "
       "and some are kept for callers that hold none");
+}
+
+net::PeerKey V4(const char* text, in_port_t port) {
+  sockaddr_storage storage{};
+  auto& address = reinterpret_cast<sockaddr_in&>(storage);
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  inet_pton(AF_INET, text, &address.sin_addr);
+  return net::PeerKey::Of(storage, 64);
+}
+
+TEST(CallerKeyTest, IsOfTheAddressWithoutThePort) {
+  EXPECT_EQ(CallerKeyOf(V4("10.0.0.7", 51'234)), CallerKeyOf(V4("10.0.0.7", 51'235)));
+  EXPECT_NE(CallerKeyOf(V4("10.0.0.7", 51'234)), CallerKeyOf(V4("10.0.0.8", 51'234)));
+}
+
+TEST(CallerKeyTest, IsOfTheNameOfAPrincipal) {
+  EXPECT_EQ(CallerKeyOfName("ranker"), CallerKeyOfName("ranker"));
+  EXPECT_NE(CallerKeyOfName("ranker"), CallerKeyOfName("admin"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "data/payload_builder.h"
 #include "service/hits_of_columns.h"
 #include "service/random_answer.h"
-#include "service/search_reply.h"
+#include "service/replies.h"
 #include "simile/limits.h"
 
 namespace simile::service {

@@ -18,9 +18,9 @@
 #include "engine/sample_data.h"
 #include "memory/each_allocation.h"
 #include "memory/watched_memory.h"
+#include "service/call.h"
 #include "service/grpc/messages.h"
-#include "service/guarded.h"
-#include "service/stream_window.h"
+#include "service/stream_requests.h"
 #include "service/unsent_replies.h"
 
 namespace simile::service {

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "filter/text_index.h"
-#include "service/lookup_reply.h"
-#include "service/search_reply.h"
+#include "service/replies.h"
 
 namespace simile::service {
 

@@ -6,7 +6,6 @@
 #include <google/protobuf/arena.h>
 
 #include "service/grpc/messages.h"
-#include "service/grpc/search_request_reader.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

@@ -11,7 +11,7 @@
 
 #include "data/json_value.h"
 #include "data/payload_message.h"
-#include "service/backend_kind.h"
+#include "service/receipt_encoding.h"
 
 namespace simile::service {
 namespace {

@@ -5,8 +5,7 @@
 #include <google/protobuf/message.h>
 
 #include "service/call.h"
-#include "service/lookup_reply.h"
-#include "service/search_reply.h"
+#include "service/replies.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 

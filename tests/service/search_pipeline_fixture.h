@@ -18,8 +18,8 @@
 #include "engine/gate.h"
 #include "engine/sample_data.h"
 #include "observe/exposed.h"
-#include "service/reply_size.h"
-#include "service/search_handlers.h"
+#include "service/call_work.h"
+#include "service/handlers.h"
 #include "service/unshared_error.h"
 #include "simile/v1/search.pb.h"
 

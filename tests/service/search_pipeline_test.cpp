@@ -13,7 +13,6 @@
 #include "base/error_detail.h"
 #include "data/payload_builder.h"
 #include "service/page_token.h"
-#include "service/request_hash.h"
 #include "service/search_pipeline_fixture.h"
 
 namespace simile::service {

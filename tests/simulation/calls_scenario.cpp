@@ -11,7 +11,7 @@
 
 #include "base/error_detail.h"
 #include "engine/queue/executor.h"
-#include "engine/queue/task_cost.h"
+#include "engine/queue/queued_task.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "simulation/outside_world.h"
 #include "simulation/sample_contents.h"

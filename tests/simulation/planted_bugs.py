@@ -29,7 +29,6 @@ EXECUTOR = "queue/executor.cpp"
 SCHEDULE = "queue/schedule.cpp"
 RUNNER = "queue/slice_runner.cpp"
 STORE = "snapshots/snapshot_store.cpp"
-RECLAIMER = "snapshots/reclaimer.cpp"
 PUBLISHER = "snapshots/publisher.cpp"
 CHANGES = "snapshots/change_queue.cpp"
 
@@ -129,7 +128,7 @@ BUGS = (
          "  bool serving = false;\n"),
         ("  listener_(collection, serving);",
          "  if (!notifying.owns_lock()) notifying.lock();\n  listener_(collection, serving);")),
-    bug("kAwaitsOnlyTheList", RECLAIMER,
+    bug("kAwaitsOnlyTheList", STORE,
         ("    idle_.wait(lock, [this] { return released_.empty() && !freeing_; });",
          "    idle_.wait(lock, [this] { return released_.empty() && (!freeing_ || PLANTED); });")),
     bug("kDropsLeaseOnSwap", STORE,

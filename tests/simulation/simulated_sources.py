@@ -35,7 +35,7 @@ UNKNOWN = re.compile(r"std::(shared_mutex|recursive_\w*mutex|timed_mutex|jthread
 OUTSIDE = (
     Edit("snapshots/change_queue.cpp", "base::UseBackgroundPriority();", ""),
     Edit("snapshots/publisher.cpp", "base::ReturnFreedMemory();", 'simulation::Pass("gives memory back");'),
-    Edit("snapshots/reclaimer.cpp", "base::ReturnFreedMemory();", 'simulation::Pass("gives memory back");'),
+    Edit("snapshots/snapshot_store.cpp", "base::ReturnFreedMemory();", 'simulation::Pass("gives memory back");'),
     Edit("snapshots/publisher.cpp", "data::PlanDataset(", "simulation::PlanDataset("),
     Edit("snapshots/publisher.cpp", "data::LoadDataset(", "simulation::LoadDataset("),
     Edit("snapshots/publisher.cpp", "PlanData(plan, options_.limits)", "simulation::PlanData(plan)"),

@@ -24,7 +24,7 @@
 #include "cli/quantity_text.h"
 #include "cli/settings_flags.h"
 #include "data/plan.h"
-#include "engine/snapshots/host_memory.h"
+#include "engine/snapshots/memory_plan.h"
 
 namespace simile::cli {
 namespace {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/queue/queued_task.h"
-#include "engine/queue/task_list.h"
 
 namespace simile::engine {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -13,8 +12,8 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "base/thread_name.h"
-#include "engine/queue/reserve_for.h"
-#include "engine/queue/task_cost.h"
+#include "engine/queue/queued_task.h"
+#include "engine/queue/schedule.h"
 #include "engine/search/call_context.h"
 
 namespace simile::engine {
@@ -47,34 +46,6 @@ std::string Whole(double ms) {
 Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
   constexpr Clock::Duration kLongest = std::chrono::hours(1);
   return moment - now < kLongest ? moment - now : kLongest;
-}
-
-// The least sufficient batch of the segments; no limit where none was measured.
-std::uint32_t SufficientBatch(const Snapshot& snapshot) {
-  std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
-  for (const auto& segment : snapshot.segments) {
-    const std::uint32_t wanted = segment->sufficient_batch();
-    if (wanted > 0) least = std::min(least, wanted);
-  }
-  return least;
-}
-
-CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k) {
-  return {.snapshot = &snapshot,
-          .values = std::uint64_t{snapshot.row_count()} * snapshot.dim(),
-          .k_class = CostEstimator::KClassOf(k, snapshot.row_count()),
-          .can_pause = std::ranges::all_of(snapshot.segments,
-                                           [](const auto& segment) { return segment->CanPause(); }),
-          .pass_searches_max = SufficientBatch(snapshot)};
-}
-
-Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator) {
-  const bool hard = IsHard(task);
-  return {.lane = LaneOf(task),
-          .hard = hard,
-          .shape = ShapeOf(*task.snapshot, ListLengthOf(task)),
-          .searches = SearchesOf(task),
-          .work_ms = hard ? WorkMs(task, estimator) : 0};
 }
 
 }  // namespace

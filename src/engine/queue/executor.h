@@ -18,11 +18,9 @@
 #include <absl/status/status.h>
 
 #include "engine/queue/completers.h"
-#include "engine/queue/lane.h"
 #include "engine/queue/queued_task.h"
 #include "engine/queue/schedule.h"
 #include "engine/queue/slice_runner.h"
-#include "engine/queue/task_list.h"
 #include "engine/search/search_task.h"
 #include "simile/clock.h"
 #include "simile/served_by.h"

@@ -1,16 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 #include <absl/status/statusor.h>
 
+#include "engine/queue/cost_estimator.h"
 #include "engine/queue/schedule.h"
 #include "engine/search/search_task.h"
-#include "engine/search/task_progress.h"
 #include "simile/clock.h"
 #include "simile/query.h"
 
@@ -35,9 +37,66 @@ struct QueuedTask {
   DeviceTime device_time;           // in them, where it asks for it
   TaskProgress progress;
   absl::StatusOr<SearchAnswer> answer;  // once it is finished
-  std::unique_ptr<QueuedTask> next;     // of its list (task_list.h)
+  std::unique_ptr<QueuedTask> next;     // of its TaskList
   // Last: it calls the executor as soon as the task's caller is gone.
   std::optional<std::stop_callback<std::function<void()>>> on_cancel;
 };
+
+// Tasks in their order, linked through themselves: to add one takes no memory. Not thread-safe.
+class TaskList {
+ public:
+  TaskList() = default;
+  ~TaskList() {
+    while (!empty()) TakeFirst();  // each alone: a long list would end in as deep a recursion
+  }
+  TaskList(const TaskList&) = delete;
+  TaskList& operator=(const TaskList&) = delete;
+
+  bool empty() const { return first_ == nullptr; }
+  std::size_t size() const { return size_; }
+  void Add(std::unique_ptr<QueuedTask> task) {
+    QueuedTask* const added = task.get();
+    (first_ == nullptr ? first_ : last_->next) = std::move(task);
+    last_ = added;
+    ++size_;
+  }
+  // REQUIRES: not empty.
+  std::unique_ptr<QueuedTask> TakeFirst() {
+    std::unique_ptr<QueuedTask> task = std::move(first_);
+    first_ = std::move(task->next);
+    --size_;
+    return task;
+  }
+
+ private:
+  std::unique_ptr<QueuedTask> first_;
+  QueuedTask* last_ = nullptr;  // unless it is empty
+  std::size_t size_ = 0;
+};
+
+// Whether one search for each query does not answer a task.
+bool IsHard(const SearchTask& task);
+Lane LaneOf(const SearchTask& task);
+
+// What a task counts as in the queue and in a pass: its searches. A query with several vectors
+// needs one search for each.
+std::uint32_t SearchesOf(const SearchTask& task);
+
+// How many rows the longest list of its searches holds.
+std::uint32_t ListLengthOf(const SearchTask& task);
+
+// The work beside searches, in milliseconds, as far as it is known beforehand: rows compared for
+// diversity, rows visited for a cold start, rows scored for explanations. Scoring every row for
+// want of a list is not known beforehand.
+double WorkMs(const SearchTask& task, const CostEstimator& estimator);
+
+// The memory that a task holds. What it shares with others, such as a cached mask, counts by its
+// share.
+std::uint64_t BytesOf(const SearchTask& task);
+
+// What the cost of a search of this snapshot depends on.
+CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k);
+// What a task asks of the device.
+Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator);
 
 }  // namespace simile::engine

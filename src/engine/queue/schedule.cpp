@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "engine/queue/reserve_for.h"
-
 namespace simile::engine {
 namespace {
 

@@ -2,16 +2,28 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "engine/queue/cost_estimator.h"
-#include "engine/queue/lane.h"
 
 namespace simile::engine {
+
+// What work waits behind what. Every task is in one lane; the lanes share the device by weights.
+enum class Lane : std::uint8_t {
+  kPlain,  // answered by one search: leaves right after its pass
+  kHard,   // several rounds of searches, every row, or comparisons of rows
+  kBulk,   // asked for with a low priority, of either kind
+};
+inline constexpr std::size_t kLaneCount = 3;
+
+// As metrics and `simile top` call them, in the order of the enum.
+inline constexpr std::array<std::string_view, kLaneCount> kLaneNames = {"plain", "hard", "bulk"};
 
 // Work is cut into slices of about this, so that whatever comes waits no longer for its turn. A
 // pass over a collection goes on in its next slice where it stopped. Where a device cannot pause a
@@ -218,5 +230,11 @@ class Schedule {
   std::array<double, kLaneCount> collections_virtual_ms_{};
   double lanes_virtual_ms_ = 0;
 };
+
+// Space for so many elements. Grows by powers of two. Throws bad_alloc.
+template <class Element>
+void ReserveFor(std::size_t count, std::vector<Element>& list) {
+  if (count > list.capacity()) list.reserve(std::bit_ceil(count));
+}
 
 }  // namespace simile::engine

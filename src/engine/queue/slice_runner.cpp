@@ -9,7 +9,7 @@
 #include <absl/cleanup/cleanup.h>
 
 #include "base/error_detail.h"
-#include "engine/queue/reserve_for.h"
+#include "engine/queue/schedule.h"
 
 namespace simile::engine {
 namespace {

@@ -13,7 +13,6 @@
 
 #include <absl/status/statusor.h>
 
-#include "engine/queue/lane.h"
 #include "engine/queue/queued_task.h"
 #include "engine/queue/schedule.h"
 #include "engine/search/hard_queries.h"

@@ -1,12 +1,15 @@
 #include "engine/search/hard_queries.h"
 
 #include <algorithm>
+#include <cassert>
+#include <limits>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "base/error_detail.h"
 #include "engine/search/call_context.h"
-#include "engine/search/piece_of_work.h"
+#include "engine/search/row_scorer.h"
 
 namespace simile::engine {
 namespace {
@@ -28,6 +31,176 @@ double PartLeft(const HardQueries::Budget& budget, Clock::TimePoint now) {
 }
 
 }  // namespace
+
+Diversifier::Diversifier(std::span<const Hit> candidates, std::size_t k, float lambda,
+                         const Snapshot& snapshot)
+    : snapshot_(snapshot), lambda_(lambda), wanted_(std::min(k, candidates.size())) {
+  chosen_.reserve(wanted_);
+  candidates_.reserve(candidates.size());
+  for (const Hit& hit : candidates) {
+    candidates_.push_back({hit, -std::numeric_limits<float>::infinity()});
+  }
+  by_row_.resize(candidates.size());
+  std::iota(by_row_.begin(), by_row_.end(), std::size_t{0});
+  std::ranges::sort(by_row_, {}, [&](std::size_t i) { return candidates_[i].hit.row; });
+  rows_.reserve(by_row_.size());
+  for (const std::size_t i : by_row_) rows_.push_back(candidates_[i].hit.row);
+  similarities_.resize(rows_.size());
+}
+
+absl::Status Diversifier::ChooseSome(SegmentSearch& search, Execution& execution) {
+  assert(!done());
+  const std::size_t rounds =
+      std::max<std::size_t>(1, RowsOfPiece(snapshot_.dim(), 1) / candidates_.size());
+  for (std::size_t round = 0; round < rounds && !done(); ++round) {
+    if (!chosen_.empty()) {
+      if (absl::Status status = CompareWithNewest(search, execution); !status.ok()) return status;
+    }
+    Choose();
+  }
+  return absl::OkStatus();
+}
+
+double Diversifier::Relevance(const Candidate& candidate) const {
+  return lambda_ * candidate.hit.score - (1.0 - lambda_) * candidate.nearest_chosen;
+}
+
+// Until a row is chosen all are as far from those chosen, and the best one is taken.
+void Diversifier::Choose() {
+  Candidate* best = nullptr;
+  for (Candidate& candidate : candidates_) {
+    if (candidate.chosen) continue;
+    if (best == nullptr || (!chosen_.empty() && Relevance(candidate) > Relevance(*best))) {
+      best = &candidate;
+    }
+  }
+  best->chosen = true;
+  chosen_.push_back(best->hit);
+}
+
+absl::Status Diversifier::CompareWithNewest(SegmentSearch& search, Execution& execution) {
+  const MatrixView newest = snapshot_.dataset->vectors.view().Slice(chosen_.back().row, 1);
+  const absl::StatusOr<FallbackBackend> fallback =
+      search.Score(snapshot_.segments, newest, rows_, similarities_);
+  if (!fallback.ok()) return fallback.status();
+  execution.AddFallback(*fallback);
+  execution.cost.rows_rescored += rows_.size();
+  for (std::size_t i = 0; i < by_row_.size(); ++i) {
+    float& nearest = candidates_[by_row_[i]].nearest_chosen;
+    nearest = std::max(nearest, similarities_[i]);
+  }
+  return absl::OkStatus();
+}
+
+Refinement::Refinement(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
+                       SegmentSearch& search)
+    : query_(query),
+      vectors_(vectors),
+      snapshot_(snapshot),
+      search_(search),
+      ranking_(query, vectors, snapshot, search, result_.execution) {
+  if (query.grouping) groups_.emplace(query, snapshot);
+  BeginRanking();
+}
+
+Step Refinement::next() const {
+  switch (stage_) {
+    case Stage::kRanking:
+      return ranking_.next();
+    case Stage::kGrouping:
+    case Stage::kDiversifying:
+    case Stage::kPlacing:
+      return Step::kWork;
+    case Stage::kDone:
+      break;
+  }
+  return Step::kDone;
+}
+
+void Refinement::BeginRanking() {
+  if (groups_) {
+    ranking_.Begin(groups_->rows_wanted(), groups_->mask());
+  } else {
+    ranking_.Begin(query_.diversity ? query_.diversity->candidates : query_.k, query_.mask.get());
+  }
+}
+
+void Refinement::ReadResults(const SearchResult& result) {
+  ranking_.ReadResults(result);
+  if (ranking_.next() == Step::kDone) FinishRanking();
+}
+
+absl::Status Refinement::Work() {
+  if (stage_ == Stage::kDiversifying) {
+    if (absl::Status status = diversifier_->ChooseSome(search_, result_.execution); !status.ok()) {
+      return status;
+    }
+    if (!diversifier_->done()) return absl::OkStatus();
+    result_.hits = QueryHits(diversifier_->TakeHits());
+    FinishAnswer();
+    return absl::OkStatus();
+  }
+  if (stage_ == Stage::kPlacing) {
+    if (absl::Status status = places_->Work(); !status.ok()) return status;
+    if (!places_->done()) return absl::OkStatus();
+    result_.places = places_->TakePlaces();
+    stage_ = Stage::kDone;
+    return absl::OkStatus();
+  }
+  if (stage_ == Stage::kGrouping) {
+    WorkOnGroups();
+    return absl::OkStatus();
+  }
+  if (absl::Status status = ranking_.Work(); !status.ok()) return status;
+  if (ranking_.next() == Step::kDone) FinishRanking();
+  return absl::OkStatus();
+}
+
+void Refinement::FinishRanking() {
+  if (groups_) {
+    stage_ = Stage::kGrouping;
+    return;
+  }
+  if (query_.diversity && !ranking_.hits().empty()) {
+    diversifier_.emplace(ranking_.hits(), query_.k, query_.diversity->lambda, snapshot_);
+    stage_ = Stage::kDiversifying;
+    return;
+  }
+  if (query_.order) result_.listed_count = ranking_.listed_count();
+  result_.hits = QueryHits(ranking_.TakeHits());
+  FinishAnswer();
+}
+
+void Refinement::FinishAnswer() {
+  stage_ = Stage::kDone;
+  if (query_.explained.empty()) return;
+  places_.emplace(query_, vectors_, snapshot_, result_.hits.span(), search_, result_.execution);
+  stage_ = Stage::kPlacing;
+}
+
+// One piece of it.
+void Refinement::WorkOnGroups() {
+  switch (groups_->Work(ranking_.hits())) {
+    case GroupHits::Next::kWork:
+      return;
+    case GroupHits::Next::kRanking:
+      BeginRanking();
+      break;
+    case GroupHits::Next::kRows: {
+      const RowMask* const rows = groups_->mask();
+      if (query_.order) {
+        ranking_.BeginWithoutSearch(rows->AllowedCount(), rows);
+      } else {
+        ranking_.BeginOffering(rows, [this](RankKey key) { groups_->Offer(key); });
+      }
+      break;
+    }
+    case GroupHits::Next::kDone:
+      result_.groups = groups_->TakeGroups();
+      return FinishAnswer();
+  }
+  stage_ = Stage::kRanking;
+}
 
 HardQueries::HardQueries(SnapshotPtr snapshot, SearchWorkspace& workspace, const Clock& clock)
     : snapshot_(std::move(snapshot)), workspace_(workspace), clock_(clock) {}

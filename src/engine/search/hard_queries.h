@@ -5,17 +5,105 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <absl/status/status.h>
 
-#include "engine/search/refinement.h"
+#include "engine/search/execution.h"
+#include "engine/search/group_hits.h"
+#include "engine/search/ranking.h"
+#include "engine/search/resolved_query.h"
+#include "engine/search/row_places.h"
+#include "engine/search/row_scorer.h"
+#include "engine/search/search_task.h"
 #include "engine/search/search_workspace.h"
-#include "engine/search/task_progress.h"
+#include "engine/search/segment_search.h"
+#include "engine/snapshots/snapshot.h"
 #include "simile/clock.h"
 
 namespace simile::engine {
+
+// Chooses k of a query's candidates by Diversity's rule, some at a time. Borrows the snapshot.
+class Diversifier {
+ public:
+  //   candidates  best first
+  // Throws std::bad_alloc.
+  Diversifier(std::span<const Hit> candidates, std::size_t k, float lambda,
+              const Snapshot& snapshot);
+
+  bool done() const { return chosen_.size() == wanted_; }
+  // Chooses the next ones: some milliseconds of work.
+  //   execution  what comparing costs is added to it: each comparison counts as a row rescored
+  // Errors: the backend's. REQUIRES: not done. Cost: a canonical score for each candidate and each
+  // row chosen.
+  absl::Status ChooseSome(SegmentSearch& search, Execution& execution);
+  // Those chosen, in the order chosen; all candidates when there are no more than k.
+  std::vector<Hit> TakeHits() { return std::move(chosen_); }
+
+ private:
+  struct Candidate {
+    Hit hit;
+    float nearest_chosen;  // its greatest similarity to a row that is chosen
+    bool chosen = false;
+  };
+  double Relevance(const Candidate& candidate) const;
+  void Choose();
+  absl::Status CompareWithNewest(SegmentSearch& search, Execution& execution);
+
+  const Snapshot& snapshot_;
+  const double lambda_;
+  std::size_t wanted_ = 0;
+  std::vector<Candidate> candidates_;  // best first
+  // Score takes rows in ascending order.
+  std::vector<std::size_t> by_row_;  // [candidates] indexes
+  std::vector<Row> rows_;            // [candidates] ascending
+  std::vector<float> similarities_;  // [candidates] to the newest, in the order of rows_
+  std::vector<Hit> chosen_;
+};
+
+// Answers one query that a single search does not, in as many searches and pieces of work as it
+// takes. Borrows what it is made from.
+class Refinement {
+ public:
+  //   vectors  [query.vector_count, dim]  the query's own
+  // Throws std::bad_alloc, as do all methods.
+  Refinement(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
+             SegmentSearch& search);
+
+  // What comes next: AddSearches and then ReadResults, Work, or reading result().
+  Step next() const;
+  void AddSearches(SearchBatchBuilder& builder) { ranking_.AddSearches(builder); }
+  // Reads the results of those searches.
+  void ReadResults(const SearchResult& result);
+  // One piece, some milliseconds. Errors: the backend's.
+  absl::Status Work();
+
+  QueryResult& result() { return result_; }
+  const QueryResult& result() const { return result_; }
+
+ private:
+  enum class Stage : std::uint8_t { kRanking, kGrouping, kDiversifying, kPlacing, kDone };
+
+  void BeginRanking();
+  void FinishRanking();
+  void WorkOnGroups();
+  // The answer is found; rows may be left to explain.
+  void FinishAnswer();
+
+  const ResolvedQuery& query_;
+  const MatrixView vectors_;
+  const Snapshot& snapshot_;
+  SegmentSearch& search_;
+  QueryResult result_;  // its execution is the sum so far
+  Ranking ranking_;
+  std::optional<GroupHits> groups_;
+  std::optional<Diversifier> diversifier_;
+  std::optional<PlaceFinder> places_;
+  Stage stage_ = Stage::kRanking;
+};
 
 // The queries under way of hard tasks of one snapshot. The oldest decides what comes next: a piece
 // of its own work, or a search, which all others that need one share. If they took turns, each that

@@ -8,8 +8,8 @@
 
 #include <absl/status/statusor.h>
 
+#include "engine/search/search_task.h"
 #include "engine/search/search_workspace.h"
-#include "engine/search/task_progress.h"
 #include "simile/turn.h"
 
 namespace simile::engine {

@@ -10,13 +10,19 @@
 
 #include "certificate/combined_score.h"
 #include "engine/search/execution.h"
-#include "engine/search/piece_of_work.h"
 #include "engine/search/resolved_query.h"
 #include "engine/search/row_scorer.h"
-#include "engine/search/search_batch_builder.h"
+#include "engine/search/search_workspace.h"
 #include "simile/hits.h"
 
 namespace simile::engine {
+
+// What a query that one search does not answer needs next.
+enum class Step : std::uint8_t {
+  kSearch,  // a search, together with those of others
+  kWork,    // a piece of work of its own
+  kDone,
+};
 
 // Finds the exact best rows for one query, in as many rounds as that takes: one for a query with
 // one vector, mostly one for several. A round is a search, and mostly pieces of work after it.

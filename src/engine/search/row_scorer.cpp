@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "certificate/combined_score.h"
-#include "engine/search/piece_of_work.h"
 #include "simile/rank_key.h"
 
 namespace simile::engine {

@@ -1,15 +1,54 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include <absl/status/status.h>
 
 #include "base/error_detail.h"
 #include "engine/search/resolved_query.h"
-#include "engine/search/search_batch_builder.h"
 #include "engine/search/segment_search.h"
 #include "simile/hits.h"
+#include "simile/matrix_view.h"
 #include "simile/query.h"
 
 namespace simile::engine {
+
+// Collects searches into one batch. Its buffers are kept from batch to batch.
+class SearchBatchBuilder {
+ public:
+  void Clear(std::size_t dim) {
+    dim_ = dim;
+    vectors_.clear();
+    specs_.clear();
+    longest_list_ = 0;
+  }
+
+  // Copies the vector, [padded_dim]; what the spec points at must outlive the search. Returns the
+  // search's index in the batch and its result. Throws std::bad_alloc.
+  std::size_t Add(const float* vector, const QuerySpec& spec) {
+    // Whatever throws, the vectors of the searches before stay where they belong.
+    const std::size_t padded_dim = PaddedDim(dim_);
+    vectors_.resize((specs_.size() + 1) * padded_dim);
+    std::copy_n(vector, padded_dim, vectors_.end() - static_cast<std::ptrdiff_t>(padded_dim));
+    specs_.push_back(spec);
+    longest_list_ = std::max(longest_list_, spec.k);
+    return specs_.size() - 1;
+  }
+
+  std::size_t size() const { return specs_.size(); }
+  bool empty() const { return specs_.empty(); }
+  std::uint32_t longest_list() const { return longest_list_; }  // k
+  SearchBatch batch() const { return {{vectors_.data(), specs_.size(), dim_}, specs_}; }
+
+ private:
+  std::size_t dim_ = 0;
+  std::vector<float> vectors_;  // [searches, padded_dim]
+  std::vector<QuerySpec> specs_;
+  std::uint32_t longest_list_ = 0;
+};
 
 // What the thread that leads makes searches with, kept from one to the next, so that a warm pass of
 // plain queries allocates only the answers.

@@ -1,5 +1,13 @@
 #include "engine/snapshots/memory_plan.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/atomic_file.h"
 #include "data/dataset_sample.h"
 #include "filter/index_estimate.h"
 #include "filter/payload_index.h"
@@ -8,6 +16,107 @@
 
 namespace simile::engine {
 namespace {
+
+constexpr std::size_t kFileBytesMax = std::size_t{256} << 10;
+
+// The file names of one version of control groups.
+struct GroupFiles {
+  const char* limit;
+  const char* used;
+  // Keys in memory.stat: of page cache, and of what of it is still to be written.
+  std::array<const char*, 2> cache;
+  std::array<const char*, 2> unwritten;
+};
+constexpr GroupFiles kVersion1{"memory.limit_in_bytes",
+                               "memory.usage_in_bytes",
+                               {"total_active_file", "total_inactive_file"},
+                               {"total_dirty", "total_writeback"}};
+constexpr GroupFiles kVersion2{"memory.max",
+                               "memory.current",
+                               {"active_file", "inactive_file"},
+                               {"file_dirty", "file_writeback"}};
+
+// Adds paths as texts: the library's operator/ ends the process where memory runs out.
+std::string Below(std::string_view folder, std::string_view name) {
+  std::string path(folder);
+  if (!name.empty() && !name.starts_with('/')) path += '/';
+  return path += name;
+}
+
+// The file's text, empty when there is none or it may not be read. A limit that cannot be read for
+// another reason is not taken for none.
+absl::StatusOr<std::string> ReadText(const std::string& file) {
+  absl::StatusOr<std::string> text = base::ReadWholeFile(file, kFileBytesMax);
+  if (absl::IsPermissionDenied(text.status())) return std::string();
+  return text;
+}
+
+// The number at the front of the text; nothing when it has none, as in "max".
+std::optional<std::uint64_t> NumberOf(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  return number;
+}
+
+// Removes a line from the front of the text.
+std::string_view TakeLine(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+// The number after `key` in lines of "key number".
+std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const std::string_view line = TakeLine(text);
+    if (line.starts_with(key) && line.substr(key.size()).starts_with(' ')) {
+      return NumberOf(line.substr(key.size()));
+    }
+  }
+  return std::nullopt;
+}
+
+// The page cache of a group that the kernel can drop at once.
+std::uint64_t CleanCache(std::string_view stat, const GroupFiles& files) {
+  std::uint64_t cache = 0;
+  for (const char* const key : files.cache) cache += NumberAfter(stat, key).value_or(0);
+  std::uint64_t unwritten = 0;
+  for (const char* const key : files.unwritten) unwritten += NumberAfter(stat, key).value_or(0);
+  return cache - std::min(cache, unwritten);
+}
+
+// What the limit of one control group leaves; nothing when it has none.
+absl::StatusOr<std::optional<std::uint64_t>> LeftInGroup(const std::string& group,
+                                                         const GroupFiles& files) {
+  const absl::StatusOr<std::string> limit = ReadText(Below(group, files.limit));
+  if (!limit.ok()) return limit.status();
+  const absl::StatusOr<std::string> used = ReadText(Below(group, files.used));
+  if (!used.ok()) return used.status();
+  const auto most = NumberOf(*limit);
+  const auto taken = NumberOf(*used);
+  if (!most || !taken) return std::optional<std::uint64_t>();
+  const absl::StatusOr<std::string> stat = ReadText(Below(group, "memory.stat"));
+  if (!stat.ok()) return stat.status();
+  const std::uint64_t kept = *taken - std::min(*taken, CleanCache(*stat, files));
+  return std::optional(*most - std::min(*most, kept));
+}
+
+// Lowers `memory` to what the group at mount/name and its parents leave.
+absl::Status ApplyGroupLimits(const std::string& mount, std::string_view name,
+                              const GroupFiles& files, HostMemory& memory) {
+  for (;;) {
+    const auto left = LeftInGroup(Below(mount, name), files);
+    if (!left.ok()) return left.status();
+    if (*left && **left < memory.available_bytes) {
+      memory = {**left, "left by the control group's memory limit"};
+    }
+    if (name.empty() || name == "/") return absl::OkStatus();
+    const std::size_t slash = name.rfind('/');
+    name = name.substr(0, slash == std::string_view::npos ? 0 : slash);
+  }
+}
 
 // Adds the indexes over the payload, from the same over its sample.
 void AddPayloadIndexes(const data::DatasetPlan& plan, const data::DatasetSample& sample,
@@ -24,6 +133,35 @@ void AddPayloadIndexes(const data::DatasetPlan& plan, const data::DatasetSample&
 }
 
 }  // namespace
+
+absl::StatusOr<HostMemory> ReadHostMemory(const std::filesystem::path& root) {
+  const absl::StatusOr<std::string> machine = ReadText(Below(root.native(), "proc/meminfo"));
+  if (!machine.ok()) return machine.status();
+  const auto available_kib = NumberAfter(*machine, "MemAvailable:");
+  if (!available_kib) return absl::UnavailableError("/proc/meminfo names no MemAvailable");
+  HostMemory memory{*available_kib * 1024, "available on the machine"};
+
+  // Lines are "number:controllers:path"; version 2 has one line, "0::path".
+  const absl::StatusOr<std::string> groups = ReadText(Below(root.native(), "proc/self/cgroup"));
+  if (!groups.ok()) return groups.status();
+  const std::string mount = Below(root.native(), "sys/fs/cgroup");
+  for (std::string_view left = *groups; !left.empty();) {
+    const std::string_view line = TakeLine(left);
+    const std::size_t controllers = line.find(':');
+    const std::size_t name = line.find(':', controllers + 1);
+    if (controllers == std::string_view::npos || name == std::string_view::npos) continue;
+    const std::string owned(line.substr(controllers + 1, name - controllers - 1));
+    const std::string_view group = line.substr(name + 1);
+    absl::Status applied;
+    if (owned.empty()) {
+      applied = ApplyGroupLimits(mount, group, kVersion2, memory);
+    } else if (("," + owned + ",").find(",memory,") != std::string::npos) {
+      applied = ApplyGroupLimits(Below(mount, "memory"), group, kVersion1, memory);
+    }
+    if (!applied.ok()) return applied;
+  }
+  return memory;
+}
 
 absl::StatusOr<DataBytes> PlanData(const data::DatasetPlan& plan, const Limits& limits) {
   const absl::StatusOr<data::DatasetSample> sample = data::SampleDataset(plan, limits);

@@ -12,8 +12,8 @@
 #include "base/freed_memory.h"
 #include "base/message_text.h"
 #include "data/collection_json.h"
-#include "engine/snapshots/canary_queries.h"
 #include "engine/snapshots/memory_plan.h"
+#include "engine/snapshots/publish_checks.h"
 
 namespace simile::engine {
 namespace {

@@ -11,11 +11,9 @@
 
 #include "data/folder_fingerprint.h"
 #include "data/load.h"
-#include "engine/snapshots/change_progress.h"
-#include "engine/snapshots/held_memory.h"
-#include "engine/snapshots/host_memory.h"
+#include "engine/snapshots/memory_plan.h"
+#include "engine/snapshots/snapshot.h"
 #include "engine/snapshots/snapshot_store.h"
-#include "engine/snapshots/verify_index.h"
 #include "simile/backend.h"
 #include "simile/clock.h"
 #include "simile/limits.h"

@@ -1,22 +1,43 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
 #include "data/user_scope.h"
-#include "engine/snapshots/held_memory.h"
 #include "filter/filters.h"
 #include "filter/text_index.h"
 #include "simile/backend.h"
 #include "simile/row_mask.h"
 
 namespace simile::engine {
+
+// Counts the host memory of a generation among that of all, while any snapshot of it lives: also
+// when it is replaced and only calls under way hold it. Snapshots that share its parts share this.
+class HeldMemory {
+ public:
+  using Sum = std::atomic<std::uint64_t>;
+
+  HeldMemory(std::shared_ptr<Sum> sum, std::uint64_t bytes) : sum_(std::move(sum)), bytes_(bytes) {
+    *sum_ += bytes_;
+  }
+  ~HeldMemory() { *sum_ -= bytes_; }
+  HeldMemory(const HeldMemory&) = delete;
+  HeldMemory& operator=(const HeldMemory&) = delete;
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  const std::shared_ptr<Sum> sum_;
+  const std::uint64_t bytes_;
+};
 
 // One generation of a collection: its data and the segments that are searched. Immutable; a query
 // holds it from validation to answer, so that a swap never falls between check and use. Dropping

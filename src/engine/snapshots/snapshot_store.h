@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -12,12 +13,51 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "engine/snapshots/change_progress.h"
-#include "engine/snapshots/reclaimer.h"
 #include "engine/snapshots/snapshot.h"
 #include "simile/clock.h"
 
 namespace simile::engine {
+
+// Frees snapshots on a thread of its own. Unmapping a large generation takes long enough to be seen
+// in a latency histogram, and any thread may drop the last reference: the publisher's, a
+// completer, the I/O thread. Dropping it only passes the snapshot to this thread. Owned by
+// the snapshot store; safe to call from any thread.
+class Reclaimer {
+ public:
+  Reclaimer();
+  // Frees the released snapshots, then joins. Snapshots still referenced are freed later, by the
+  // thread that drops the last reference.
+  ~Reclaimer();
+  Reclaimer(const Reclaimer&) = delete;
+  Reclaimer& operator=(const Reclaimer&) = delete;
+
+  // Makes a snapshot shared. Allocates all that its release will need.
+  SnapshotPtr Adopt(Snapshot snapshot);
+
+  // Returns when every snapshot released before the call is freed: a plan for the next generation
+  // must see that memory as available.
+  void AwaitReclaimed() const;
+
+ private:
+  class State;
+  std::shared_ptr<State> state_;
+};
+
+enum class ChangeStage : std::uint8_t {
+  kWaiting,    // for changes that came earlier
+  kReading,    // the files
+  kIndexing,   // in the backend, for filters and for look-ups
+  kVerifying,  // the new index against the reference, before it serves
+};
+
+// How far a change of a collection has come.
+struct ChangeProgress {
+  ChangeStage stage = ChangeStage::kWaiting;
+  std::string file;  // being read
+  double share = 0;  // of the whole change, 0..1
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_total = 0;  // of all files; 0 until they are known
+};
 
 // kFailed: its first load failed, nothing is served, and another load may begin.
 enum class CollectionState : std::uint8_t { kLoading, kServing, kReloading, kFailed };

@@ -1,14 +1,56 @@
 #pragma once
 
+#include <array>
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "service/access/principal.h"
+#include "data/user_scope.h"
 
 namespace simile::service {
+
+// What a method needs its caller to be. Each role includes those before it.
+enum class Role : std::uint8_t {
+  kNone,   // anyone may call: health checks
+  kRead,   // searches, looks up, lists
+  kWrite,  // loads, reloads, rolls back, unloads
+  kAdmin,  // reads metrics and probes
+};
+std::string_view NameOf(Role role);  // "read"
+std::optional<Role> RoleNamed(std::string_view name);
+
+using TokenHash = std::array<std::uint8_t, 32>;  // SHA-256
+
+// How much one principal may take at a time; 0: as much as anyone.
+struct PrincipalLimits {
+  double calls_per_second = 0;  // a second's worth may come at once
+  std::uint64_t queries_in_flight = 0;
+  std::uint64_t bytes_in_flight = 0;  // of requests
+
+  friend bool operator==(const PrincipalLimits&, const PrincipalLimits&) = default;
+};
+
+// Someone who may call, and what they may do. Immutable.
+struct Principal {
+  std::string name;
+  Role role = Role::kRead;
+  // Any of these identifies the principal. Certificates are named by a DNS name, a URI or an e-mail
+  // address among their alternative names, or by their common name.
+  std::vector<TokenHash> token_hashes;
+  std::vector<std::string> certificate_names;
+  std::vector<std::string> collections;  // the only ones there are for it; empty: all
+  std::string required_filter;           // rows that do not pass do not exist for it
+  data::UserScope users;                 // the only users that exist for it
+  std::optional<std::chrono::system_clock::time_point> expires_at;
+  PrincipalLimits limits;
+
+  bool MaySee(std::string_view collection) const;
+};
 
 using PrincipalPtr = std::shared_ptr<const Principal>;
 

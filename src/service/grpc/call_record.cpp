@@ -9,10 +9,10 @@
 
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
+#include "service/call.h"
+#include "service/call_ids.h"
 #include "service/error_encoding.h"
 #include "service/grpc/method.h"
-#include "service/guarded.h"
-#include "service/trace_parent.h"
 
 namespace simile::service {
 namespace {

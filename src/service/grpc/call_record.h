@@ -8,7 +8,7 @@
 #include <absl/status/status.h>
 
 #include "net/rpc_call.h"
-#include "service/rpc_environment.h"
+#include "service/grpc/method.h"
 
 namespace simile::service {
 

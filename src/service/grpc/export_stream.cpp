@@ -1,4 +1,4 @@
-#include "service/grpc/export_stream.h"
+#include "service/grpc/method.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,11 +11,11 @@
 #include <google/protobuf/arena.h>
 
 #include "base/error_detail.h"
+#include "service/call.h"
 #include "service/export_run.h"
 #include "service/grpc/server_call.h"
 #include "service/grpc/stream_exchange.h"
-#include "service/guarded.h"
-#include "service/search_handlers.h"
+#include "service/handlers.h"
 
 namespace simile::service {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::size_t kFirstSize = 64;
 constexpr std::chrono::milliseconds kGrowBelow{500};
 
 // What an export that is over has not reached.
-constexpr std::string_view kStep = "its next sources were found";
+constexpr std::string_view kExportStep = "its next sources were found";
 
 // Whether a message with as many sources fails every time.
 bool IsTooLarge(base::ErrorReason reason) {
@@ -137,7 +137,7 @@ class ExportStream::Message final : public ServerCall<Call> {
   }
 
  private:
-  base::LongWork Work() { return WorkOf(*this, *deadline(), environment().clock, kStep); }
+  base::LongWork Work() { return WorkOf(*this, *deadline(), environment().clock, kExportStep); }
   void End(absl::StatusOr<ReplyMessage> message) {
     ExportStream& stream = stream_;
     const Clock::Duration duration = environment().clock.Now() - arrived_at();

@@ -8,9 +8,11 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/zero_copy_stream.h>
 #include <google/protobuf/message.h>
 
-#include "net/outgoing_message.h"
+#include "net/grpc_wire.h"
 #include "service/call.h"
 #include "service/unsent_replies.h"
 #include "simile/clock.h"
@@ -19,6 +21,19 @@ namespace simile::service {
 
 // A request of more bytes is parsed by a worker: on a loop it would hold up other calls.
 inline constexpr std::size_t kParsedAtOnceBytesMax = 64U << 10;
+
+struct UnknownFields {
+  // The bytes are fields up to their end; otherwise counting ended where they are not.
+  bool is_wire_form = false;
+  std::uint64_t count = 0;
+};
+
+// How many fields of a message its type does not know, those in its messages and groups included.
+// The protobuf library keeps each of them in memory of its own, which no arena counts. Reads the
+// whole message, and takes no memory.
+//   count_max  counting ends beyond it
+UnknownFields CountUnknownFields(google::protobuf::io::ZeroCopyInputStream& bytes,
+                                 const google::protobuf::Descriptor& type, std::uint64_t count_max);
 
 // How many fields that the server does not know a larger request may have: newer clients send a
 // few. Each takes memory that is counted nowhere.
@@ -37,6 +52,15 @@ absl::Status ParseMessage(std::string_view bytes, google::protobuf::Message& mes
 
 // The error of ParseMessage for bytes that are not a message of the type.
 absl::Status NotParsedError(const google::protobuf::Message& message);
+
+// Parses a request like ParseMessage. A v1::SearchRequest of more than kParsedAtOnceBytesMax is
+// split into its queries: the data of plain packed vectors is not copied into the message.
+//   owner    keeps the bytes alive
+//   request  on an arena
+//   vectors  set to this data, with the owner
+// Errors: those of ParseMessage.
+absl::Status ParseRequest(std::string_view bytes, const std::shared_ptr<const void>& owner,
+                          google::protobuf::Message& request, SentVectors& vectors);
 
 // What a response may have at most; see AnyCall::SetReplyLimit.
 struct ReplyLimit {

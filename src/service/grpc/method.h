@@ -1,14 +1,46 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
+
+#include <absl/status/status.h>
 
 #include "net/rpc_call.h"
+#include "observe/audit_log.h"
+#include "observe/failure_lines.h"
+#include "observe/log.h"
 #include "observe/metrics.h"
-#include "service/access/principal.h"
-#include "service/rpc_environment.h"
+#include "service/access/access_control.h"
+#include "service/access/access_policy.h"
+#include "service/call_ids.h"
+#include "service/resolve_workers.h"
+#include "service/unsent_replies.h"
+#include "simile/clock.h"
+#include "simile/limits.h"
 
 namespace simile::service {
+
+class SearchPipeline;
+class ServedSnapshots;
+
+// What a call of any method needs to be counted, timed, logged and run.
+struct RpcEnvironment {
+  const Clock& clock;
+  const observe::Logger& log;
+  observe::FailureLines& failure_lines;
+  observe::AuditLog& audit;
+  observe::Metrics& metrics;
+  const Limits& limits;
+  AccessControl& access;
+  bool log_requests = false;  // also log a line for every successful call
+  RequestIds request_ids;
+  ResolveWorkers workers;
+  const std::shared_ptr<UnsentReplies> unsent_replies =
+      std::make_shared<UnsentReplies>(limits.unsent_bytes_max);
+};
 
 // Where the handler of a method runs.
 enum class Runs : std::uint8_t {
@@ -55,5 +87,27 @@ class Method : public net::RpcMethod {
   observe::CallMetric* const metric_;
   const Type type_;
 };
+
+// The row of SearchStream in the table: makes a call of each message, within the bounds of a
+// StreamWindow, and sends the answers one after the other.
+std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const MethodRow& row,
+                                           const SearchPipeline& pipeline);
+
+// What an Export is answered with. Borrowed.
+struct ExportServices {
+  const ServedSnapshots& snapshots;
+  const SearchPipeline& pipeline;
+};
+
+// The row of Export in the table: computes the next message while one is being sent, and holds no
+// more than these two. A message that takes too long or becomes too large is made again of fewer
+// sources.
+std::unique_ptr<Method> ExportMethod(RpcEnvironment& environment, const MethodRow& row,
+                                     const ExportServices& services);
+
+// gRPC's server reflection, v1 and v1alpha: describes the services of these methods and itself to
+// anyone who asks, from the descriptors of the protobuf library.
+std::vector<std::unique_ptr<net::RpcMethod>> ReflectionMethods(
+    std::span<net::RpcMethod* const> methods);
 
 }  // namespace simile::service

@@ -9,9 +9,9 @@
 #include <absl/status/statusor.h>
 #include <google/protobuf/message.h>
 
+#include "service/call.h"
 #include "service/grpc/exchange.h"
 #include "service/grpc/server_call.h"
-#include "service/guarded.h"
 
 namespace simile::service {
 

@@ -1,4 +1,4 @@
-#include "service/grpc/reflection.h"
+#include "service/grpc/method.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@
 #include "google/protobuf/descriptor.pb.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
-#include "service/guarded.h"
+#include "service/call.h"
 
 namespace simile::service {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/grpc/search_stream.h"
+#include "service/grpc/method.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,13 @@
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
+#include "service/call.h"
 #include "service/error_encoding.h"
 #include "service/grpc/server_call.h"
 #include "service/grpc/stream_exchange.h"
-#include "service/guarded.h"
-#include "service/refuse.h"
-#include "service/search_handlers.h"
-#include "service/stream_window.h"
-#include "service/validate_stream.h"
+#include "service/handlers.h"
+#include "service/request_fields.h"
+#include "service/stream_requests.h"
 #include "service/wire_writer.h"
 #include "simile/v1/search.pb.h"
 

@@ -15,7 +15,6 @@
 #include "service/change_audit.h"
 #include "service/grpc/call_record.h"
 #include "service/grpc/messages.h"
-#include "service/guarded.h"
 
 namespace simile::service {
 

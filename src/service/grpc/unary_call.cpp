@@ -7,8 +7,8 @@
 #include <new>
 
 #include "net/event_loop.h"
-#include "service/grpc/search_request_reader.h"
-#include "service/guarded.h"
+#include "service/call.h"
+#include "service/grpc/messages.h"
 
 namespace simile::service {
 namespace {

@@ -11,7 +11,7 @@
 #include "engine/fake_clock.h"
 #include "engine/fake_segment.h"
 #include "engine/sample_data.h"
-#include "engine/search/piece_of_work.h"
+#include "engine/search/row_scorer.h"
 
 namespace simile::engine {
 namespace {
