@@ -93,9 +93,9 @@ class Executor {
   //         short enough for the deadline); CANCELLED; DEADLINE_EXCEEDED; STOPPING after Stop. May
   //         throw bad_alloc; then the task was not queued either.
   absl::Status Submit(std::unique_ptr<SearchTask> task);
-  // Adds a task to the arrivals, which the calling thread queues together by RunHere before it waits
-  // for anything. Submits it when the arrivals have more than kGatheredBytes: the queue's bounds do
-  // not count them yet. Requires and may throw as Submit, with its errors.
+  // Adds a task to the arrivals, which the calling thread queues together by RunHere before it
+  // waits for anything. Submits it when the arrivals have more than kGatheredBytes: the queue's
+  // bounds do not count them yet. Requires and may throw as Submit, with its errors.
   absl::Status Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals);
   // Queues the arrivals; those that it refuses end with the errors of Submit. Then runs what waits
   // on the calling thread when the device is idle and all that waits is plain and takes less than
