@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,10 @@ namespace simile::net {
 namespace {
 
 constexpr std::size_t kRecordBytes = 16U << 10;
+// Encrypted, also where the peer asks for records of 512 bytes.
+constexpr std::size_t kRecordSpace = 20U << 10;
+// Records that are sent together: a call of the system costs more than to copy them.
+constexpr std::size_t kGatheredBytes = 4 * kRecordSpace;
 
 // What a call of the system returns once no signal interrupts it.
 ssize_t Uninterrupted(const auto& call) {
@@ -95,6 +100,15 @@ void ByteStream::FreeSsl::operator()(SSL* ssl) const { SSL_free(ssl); }
 int ByteStream::WriteSocket(BIO* bio, const char* bytes, int count) {
   const auto& socket = *static_cast<const Socket*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
+  if (socket.gathered != nullptr &&
+      socket.gathered->capacity() - socket.gathered->size() >= static_cast<std::size_t>(count)) {
+    socket.gathered->insert(socket.gathered->end(), bytes, bytes + count);
+    return count;
+  }
+  if (socket.gathered != nullptr || socket.has_kept_bytes) {  // the order stays
+    BIO_set_retry_write(bio);
+    return -1;
+  }
   const ssize_t sent = Uninterrupted(
       [&] { return send(socket.fd, bytes, static_cast<std::size_t>(count), MSG_NOSIGNAL); });
   if (sent < 0 && errno == EAGAIN) BIO_set_retry_write(bio);
@@ -195,42 +209,65 @@ ByteStream::Result ByteStream::WritePlain(std::span<const iovec> pieces) {
 
 ByteStream::Result ByteStream::WriteEncrypted(std::span<const iovec> pieces) {
   Result result;
-  kept_.reserve(kRecordBytes);  // before any byte is taken
-  result.state = WriteKept();
-  std::size_t piece = 0;
-  std::size_t offset = 0;  // in the piece
-  while (result.state == State::kGoesOn && piece < pieces.size()) {
-    kept_.clear();
-    kept_begin_ = 0;
-    while (piece < pieces.size() && kept_.size() < kRecordBytes) {  // small frames share a record
-      const iovec& from = pieces[piece];
-      const std::size_t count = std::min(from.iov_len - offset, kRecordBytes - kept_.size());
-      const auto* const begin = static_cast<const std::uint8_t*>(from.iov_base) + offset;
-      kept_.insert(kept_.end(), begin, begin + count);
-      result.bytes += count;
-      offset += count;
-      if (offset < from.iov_len) break;
-      ++piece;
-      offset = 0;
-    }
-    result.state = WriteKept();
+  result.state = SendKept();
+  if (result.state != State::kGoesOn || pieces.empty()) return result;
+  thread_local std::vector<std::uint8_t> records;
+  records.clear();
+  records.reserve(kGatheredBytes);  // before any byte is taken
+  socket_.gathered = &records;
+  const bool is_encrypted = Encrypt(pieces, result.bytes);
+  socket_.gathered = nullptr;
+  if (!is_encrypted) return {State::kBroken, 0};
+  const ssize_t sent =
+      Uninterrupted([&] { return send(fd_.get(), records.data(), records.size(), MSG_NOSIGNAL); });
+  if (sent < 0 && errno != EAGAIN) return {State::kBroken, 0};
+  try {
+    kept_.assign(records.begin() + std::max<ssize_t>(0, sent), records.end());
+  } catch (const std::bad_alloc&) {
+    return {State::kBroken, 0};  // the peer would miss them
   }
-  if (!has_kept_bytes()) {  // a connection that is idle keeps no buffer
-    kept_ = {};
-    kept_begin_ = 0;
-  }
-  // What is kept counts as written.
-  if (result.bytes > 0 && result.state == State::kWouldBlock) result.state = State::kGoesOn;
-  return result;
+  socket_.has_kept_bytes = !kept_.empty();
+  return result;  // what is kept counts as written
 }
 
-ByteStream::State ByteStream::WriteKept() {
-  while (has_kept_bytes()) {
-    const int written = SSL_write(ssl_.get(), kept_.data() + kept_begin_,
-                                  static_cast<int>(kept_.size() - kept_begin_));
-    if (written <= 0) return StateAfter(written);
-    kept_begin_ += static_cast<std::size_t>(written);
+bool ByteStream::Encrypt(std::span<const iovec> pieces, std::size_t& taken) {
+  std::array<std::uint8_t, kRecordBytes> record;
+  std::size_t offset = 0;  // in the first piece
+  while (!pieces.empty() &&
+         socket_.gathered->capacity() - socket_.gathered->size() >= kRecordSpace) {
+    std::size_t size = 0;
+    while (!pieces.empty() && size < record.size()) {  // small frames share a record
+      const iovec& from = pieces.front();
+      const std::size_t count = std::min(from.iov_len - offset, record.size() - size);
+      std::memcpy(record.data() + size, static_cast<const std::uint8_t*>(from.iov_base) + offset,
+                  count);
+      size += count;
+      offset += count;
+      if (offset < from.iov_len) break;
+      pieces = pieces.subspan(1);
+      offset = 0;
+    }
+    const int written = SSL_write(ssl_.get(), record.data(), static_cast<int>(size));
+    if (written != static_cast<int>(size)) {
+      ERR_clear_error();
+      return false;
+    }
+    taken += size;
   }
+  return true;
+}
+
+ByteStream::State ByteStream::SendKept() {
+  while (has_kept_bytes()) {
+    const ssize_t sent = Uninterrupted([&] {
+      return send(fd_.get(), kept_.data() + kept_begin_, kept_.size() - kept_begin_, MSG_NOSIGNAL);
+    });
+    if (sent < 0) return errno == EAGAIN ? State::kWouldBlock : State::kBroken;
+    kept_begin_ += static_cast<std::size_t>(sent);
+  }
+  kept_ = {};  // an idle connection keeps no buffer
+  kept_begin_ = 0;
+  socket_.has_kept_bytes = false;
   return State::kGoesOn;
 }
 

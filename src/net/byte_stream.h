@@ -50,8 +50,8 @@ class ByteStream {
 
   // REQUIRES of both: the handshake is complete.
   Result Read(std::span<std::uint8_t> buffer);
-  // Takes bytes from the front of the pieces. Over TLS up to a record (16 KiB) of them may be kept
-  // until the next call, which writes the kept bytes first, also when it has no pieces.
+  // Takes bytes from the front of the pieces. Over TLS up to 64 KiB of them may be kept until the
+  // next call, which writes the kept bytes first, also when it has no pieces.
   //   at most IOV_MAX pieces
   Result Write(std::span<const iovec> pieces);
   // Whether Write has kept bytes that the socket did not take.
@@ -70,7 +70,10 @@ class ByteStream {
 
   Result WritePlain(std::span<const iovec> pieces);
   Result WriteEncrypted(std::span<const iovec> pieces);
-  State WriteKept();
+  // Encrypts bytes from the front of the pieces, as many as may be gathered. False when OpenSSL
+  // does not take them.
+  bool Encrypt(std::span<const iovec> pieces, std::size_t& taken);
+  State SendKept();
   // What the failed call of OpenSSL means.
   State StateAfter(int result);
 
@@ -78,6 +81,8 @@ class ByteStream {
   struct Socket {
     int fd = -1;
     bool is_empty = false;
+    bool has_kept_bytes = false;
+    std::vector<std::uint8_t>* gathered = nullptr;  // not null: takes what OpenSSL writes
   };
   static int ReadSocket(BIO* bio, char* bytes, int count);
   static int WriteSocket(BIO* bio, const char* bytes, int count);
@@ -87,7 +92,7 @@ class ByteStream {
   Socket socket_{fd_.get()};
   std::unique_ptr<SSL, FreeSsl> ssl_;
   bool is_complete_ = false;        // the handshake
-  std::vector<std::uint8_t> kept_;  // to be encrypted, from kept_begin_ on
+  std::vector<std::uint8_t> kept_;  // encrypted, to be sent from kept_begin_ on
   std::size_t kept_begin_ = 0;
 };
 

@@ -114,7 +114,7 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task) {
 }
 
 absl::Status Executor::Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals) {
-  if (arrivals.size() == kGatheredMax) return Submit(std::move(task));
+  if (arrivals.bytes() > kGatheredBytes) return Submit(std::move(task));
   arrivals.Add(Prepare(std::move(task)));
   return absl::OkStatus();
 }

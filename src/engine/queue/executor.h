@@ -92,8 +92,8 @@ class Executor {
   //         throw bad_alloc; then the task was not queued either.
   absl::Status Submit(std::unique_ptr<SearchTask> task);
   // Adds a task to the arrivals, which the calling thread queues together by RunHere before it
-  // waits for anything. Submits it when there are kGatheredMax arrivals: the queue's bounds do not
-  // count them yet. Requires and may throw as Submit, with its errors.
+  // waits for anything. Submits it when the arrivals have more than kGatheredBytes: the queue's
+  // bounds do not count them yet. Requires and may throw as Submit, with its errors.
   absl::Status Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals);
   // Queues the arrivals; those that it refuses end with the errors of Submit. Then runs what waits
   // on the calling thread when the device is idle and all that waits is plain and takes less than
@@ -120,7 +120,7 @@ class Executor {
   // Waking the dispatch thread and its workers costs 20 to 60 us, which is as much as a small pass.
   // A thread that carries I/O is held up no longer than this.
   static constexpr double kRunHereMs = 1;
-  static constexpr std::size_t kGatheredMax = 64;
+  static constexpr std::uint64_t kGatheredBytes = 8U << 20;
 
  private:
   using QueuedTaskPtr = std::unique_ptr<QueuedTask>;

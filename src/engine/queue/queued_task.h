@@ -53,25 +53,25 @@ class TaskList {
   TaskList& operator=(const TaskList&) = delete;
 
   bool empty() const { return first_ == nullptr; }
-  std::size_t size() const { return size_; }
+  std::uint64_t bytes() const { return bytes_; }  // of the tasks, as the queue counts them
   void Add(std::unique_ptr<QueuedTask> task) {
     QueuedTask* const added = task.get();
     (first_ == nullptr ? first_ : last_->next) = std::move(task);
     last_ = added;
-    ++size_;
+    bytes_ += added->bytes;
   }
   // REQUIRES: not empty.
   std::unique_ptr<QueuedTask> TakeFirst() {
     std::unique_ptr<QueuedTask> task = std::move(first_);
     first_ = std::move(task->next);
-    --size_;
+    bytes_ -= task->bytes;
     return task;
   }
 
  private:
   std::unique_ptr<QueuedTask> first_;
   QueuedTask* last_ = nullptr;  // unless it is empty
-  std::size_t size_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 // Whether one search for each query does not answer a task.
