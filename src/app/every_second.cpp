@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "base/background_priority.h"
+#include "base/threads.h"
 
 namespace simile::app {
 

@@ -7,7 +7,7 @@
 
 namespace simile::app {
 
-// Decides when memory that was freed goes back to the system (base/freed_memory.h): when the
+// Decides when memory that was freed goes back to the system (base/memory_pages.h): when the
 // process has done next to nothing for some seconds and holds more than after the last time. The
 // allocator keeps by itself what a burst of large replies took, for ever. Not while it works,
 // because other threads wait for the allocator meanwhile. Pure; used by one thread.

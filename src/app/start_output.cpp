@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/first_lines.h"
-#include "base/bounded_write.h"
+#include "base/file_descriptor.h"
 
 namespace simile::app {
 

@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/cpu/int8_backend.h"
-#include "base/cpu_count.h"
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "base/threads.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/error_details.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "grpc/health/v1/health.pb.h"
 #include "service/admin_handlers.h"
 #include "service/collection_handlers.h"

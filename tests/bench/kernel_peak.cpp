@@ -17,7 +17,7 @@
 #include "backend/cpu/cpu_name.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "bench/kernel_block.h"
 #include "bench/register_peak.h"
 #include "bench/timing.h"

@@ -9,7 +9,7 @@
 #include "backend/cpu/int8_pass.h"
 #include "backend/cpu/row_order_scorer.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 
 namespace simile::backend::cpu {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "backend/cpu/rescorer.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "simile/rank_key.h"
 
 namespace simile::backend::cpu {

@@ -15,7 +15,7 @@
 #include "backend/cpu/packed_queries.h"
 #include "backend/cpu/packed_rows.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "certificate/canonical_score.h"
 #include "simile/segment.h"
 

@@ -6,7 +6,7 @@
 
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/packed_rows.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "certificate/score_bound.h"
 
 namespace simile::backend::cpu {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "certificate/int4_codes.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"

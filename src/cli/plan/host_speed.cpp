@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backend/cpu/thread_pool.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "certificate/rotation.h"
 #include "data/matrix.h"
 #include "doctor/self_check.h"

@@ -12,7 +12,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "base/thread_name.h"
+#include "base/threads.h"
 #include "engine/queue/reserve_for.h"
 #include "engine/queue/task_cost.h"
 #include "engine/search/call_context.h"

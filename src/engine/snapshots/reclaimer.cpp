@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/freed_memory.h"
+#include "base/memory_pages.h"
 
 namespace simile::engine {
 

@@ -1,4 +1,4 @@
-#include "base/cpu_count.h"
+#include "base/threads.h"
 
 #include <sched.h>
 
@@ -8,6 +8,10 @@
 #include <limits>
 #include <memory>
 #include <thread>
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
 
 namespace simile::base {
 namespace {
@@ -86,6 +90,14 @@ double CgroupQuota(const CpuLimitFiles& files) {
 unsigned UsableCpuCount(const CpuLimitFiles& files) {
   const double count = std::min<double>(AffinityCount(), std::ceil(CgroupQuota(files)));
   return std::max(1U, static_cast<unsigned>(count));
+}
+
+void UseBackgroundPriority() {
+#if defined(__linux__)
+  // POSIX gives a process one priority; on Linux each thread has its own, and 0 means the caller.
+  constexpr int kNiceness = 10;
+  setpriority(PRIO_PROCESS, 0, kNiceness);
+#endif
 }
 
 }  // namespace simile::base

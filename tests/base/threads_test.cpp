@@ -1,9 +1,12 @@
-#include "base/cpu_count.h"
+#include "base/threads.h"
 
-#include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
 
 #include "files/scratch_folder.h"
 
@@ -82,6 +85,22 @@ TEST_F(CpuCountTest, IgnoresFilesItCannotRead) {
   Write("own_cgroup", "nonsense\n0::/service\n");
   Write("cgroup/service/cpu.max", "many 0\n");
   EXPECT_EQ(UsableCpuCount(files_), AffinityCount());
+}
+
+int Niceness() { return getpriority(PRIO_PROCESS, 0); }
+
+TEST(BackgroundPriorityTest, IsThatOfTheCallingThreadAndOfThoseItStarts) {
+  const int before = Niceness();
+  int own = before;
+  int inherited = before;
+  std::thread([&] {
+    UseBackgroundPriority();
+    own = Niceness();
+    std::thread([&] { inherited = Niceness(); }).join();
+  }).join();
+  EXPECT_EQ(own, 10);
+  EXPECT_EQ(inherited, own);
+  EXPECT_EQ(Niceness(), before) << "of this thread";
 }
 
 }  // namespace

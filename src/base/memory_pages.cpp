@@ -1,9 +1,14 @@
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <cstdlib>  // defines __GLIBC__
 #include <new>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace simile::base {
 namespace {
@@ -45,6 +50,20 @@ PageBuffer::PageBuffer(std::size_t bytes) {
 
 PageBuffer::~PageBuffer() {
   if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+void ReturnFreedMemory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+void MapLargeBlocks() {
+#ifdef __GLIBC__
+  constexpr int kLargeBytes = 4 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLargeBytes);  // as the allocator itself relates the two
+#endif
 }
 
 }  // namespace simile::base

@@ -1,5 +1,6 @@
-#include "base/bounded_write.h"
+#include "base/file_descriptor.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -42,6 +43,15 @@ BoundedWrite WriteWithin(int fd, std::string_view text, milliseconds wait) {
     if (result.failed || left <= milliseconds(0)) return result;
   }
   return result;
+}
+
+void OpenClosedStandardStreams() {
+  constexpr int kFlags[] = {O_WRONLY, O_RDONLY, O_WRONLY};  // of descriptors 0, 1 and 2
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    // Takes the lowest free number, which is fd. Without /dev/null, the stream stays closed.
+    static_cast<void>(open("/dev/null", kFlags[fd]));
+  }
 }
 
 }  // namespace simile::base
