@@ -24,7 +24,7 @@ struct Candidate {
 // How a gate is set: the rank-th best candidate's cheap score less `caution` of its bound. Rank k
 // with caution 1 is proven, because k rows are certain to reach it; anything else is a guess.
 struct Guess {
-  std::size_t rank = 0;  // certificate/speculative_rank.h
+  std::size_t rank = 0;  // certificate/top_k.h
   float caution = 1;     // 0 .. 1
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/memory_pages.h"
-#include "certificate/int4_codes.h"
+#include "certificate/quantizer.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"
 #include "simile/matrix_view.h"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "certificate/speculative_rank.h"
+#include "certificate/top_k.h"
 #include "kernels/finish.h"
 #include "simile/limits.h"
 

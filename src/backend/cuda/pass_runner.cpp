@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "backend/cuda/profiler_range.h"
-#include "certificate/fp16_bound.h"
+#include "certificate/device_bounds.h"
 #include "kernels/canonical_scan.h"
 #include "kernels/convert_to_fp16.h"
 #include "kernels/finish.h"

@@ -8,7 +8,7 @@
 
 #include "backend/cuda/profiler_range.h"
 #include "base/split_mix.h"
-#include "certificate/int8_bound.h"
+#include "certificate/device_bounds.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"
 #include "kernels/convert_to_fp16.h"

@@ -14,7 +14,7 @@
 #include "backend/cuda/pass_plan.h"
 #include "backend/cuda/recent_overflows.h"
 #include "backend/gpu_memory.h"
-#include "certificate/fp16_bound.h"
+#include "certificate/device_bounds.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cuda {

@@ -1,4 +1,4 @@
-#include "certificate/speculative_rank.h"
+#include "certificate/top_k.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "certificate/fp16_bound.h"
+#include "certificate/device_bounds.h"
 
 #include <gtest/gtest.h>
 
