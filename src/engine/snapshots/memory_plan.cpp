@@ -1,7 +1,6 @@
 #include "engine/snapshots/memory_plan.h"
 
 #include "data/dataset_sample.h"
-#include "filter/index_estimate.h"
 #include "filter/payload_index.h"
 #include "filter/text_index.h"
 #include "simile/row_mask.h"

@@ -1,4 +1,4 @@
-#include "filter/near_values.h"
+#include "filter/suggestions.h"
 
 #include <string>
 #include <vector>

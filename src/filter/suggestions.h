@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/status/statusor.h>
@@ -20,5 +21,10 @@ namespace simile::filter {
 absl::StatusOr<std::vector<std::string>> NearValues(const Expression& filter,
                                                     const PayloadView& payload,
                                                     base::LongWork& work);
+
+// The message about a field that no row has: `films has no field "genre". Did you mean "genres"?
+// Fields: cast, genres, year.`
+std::string UnknownField(std::string_view collection, std::string_view field,
+                         const PayloadView& payload);
 
 }  // namespace simile::filter
