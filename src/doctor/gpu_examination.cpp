@@ -19,9 +19,9 @@
 #include "base/error_detail.h"
 #include "base/message_text.h"
 #include "base/shared_library.h"
+#include "doctor/driver_api.h"
 #include "doctor/self_check.h"
 #include "doctor/symptoms.h"
-#include "doctor/visible_cards.h"
 #include "simile/clock.h"
 
 namespace simile::doctor {

@@ -5,7 +5,7 @@
 
 #include "cli/terminal.h"
 #include "doctor/examination.h"
-#include "doctor/finding.h"
+#include "doctor/symptoms.h"
 
 namespace simile::cli {
 

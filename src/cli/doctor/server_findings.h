@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "doctor/finding.h"
+#include "doctor/symptoms.h"
 #include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 

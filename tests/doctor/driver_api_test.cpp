@@ -1,4 +1,4 @@
-#include "doctor/visible_cards.h"
+#include "doctor/driver_api.h"
 
 #include <gtest/gtest.h>
 
