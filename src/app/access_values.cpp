@@ -13,7 +13,7 @@
 
 #include "base/message_text.h"
 #include "base/utf8.h"
-#include "data/time_value.h"
+#include "data/field_type.h"
 #include "service/access/access_policy.h"
 
 namespace simile::app {

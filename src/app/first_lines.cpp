@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/message_text.h"
-#include "data/collection_json.h"
+#include "data/collection_files.h"
 
 namespace simile::app {
 namespace {

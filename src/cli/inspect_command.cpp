@@ -25,7 +25,7 @@
 #include "cli/progress_bar.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "data/collection_parts.h"
+#include "data/collection_files.h"
 #include "data/inspect.h"
 #include "engine/snapshots/memory_plan.h"
 

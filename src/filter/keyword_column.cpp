@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "data/distinct_count.h"
+#include "data/dataset_sample.h"
 #include "data/text_slots.h"
 #include "filter/text_index.h"
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "data/time_value.h"
+#include "data/field_type.h"
 #include "filter/keyword_column.h"
 
 namespace simile::filter {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/fp16.h"
-#include "data/product_sum.h"
+#include "data/equal_rows.h"
 
 namespace simile::query {
 

@@ -15,7 +15,7 @@
 #include "cli/plan/known_cards.h"
 #include "cli/table.h"
 #include "cli/time_text.h"
-#include "data/collection_json.h"
+#include "data/collection_files.h"
 
 namespace simile::cli {
 namespace {

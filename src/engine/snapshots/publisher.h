@@ -9,7 +9,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/folder_fingerprint.h"
+#include "data/fingerprint.h"
 #include "data/load.h"
 #include "engine/snapshots/change_progress.h"
 #include "engine/snapshots/held_memory.h"

@@ -1,4 +1,4 @@
-#include "data/element_type.h"
+#include "data/vector_layout.h"
 
 #include <bit>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "data/time_value.h"
+#include "data/field_type.h"
 
 #include <gtest/gtest.h>
 

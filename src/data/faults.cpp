@@ -1,4 +1,4 @@
-#include "data/fault_list.h"
+#include "data/faults.h"
 
 #include <iterator>
 

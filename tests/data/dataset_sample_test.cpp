@@ -1,4 +1,4 @@
-#include "data/distinct_count.h"
+#include "data/dataset_sample.h"
 
 #include <cmath>
 #include <cstdint>

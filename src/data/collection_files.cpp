@@ -1,23 +1,57 @@
-#include "data/collection_json.h"
+#include "data/collection_files.h"
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
+#include "data/buffered_reader.h"
 #include "data/field_type.h"
 #include "data/folder.h"
-#include "data/json_value.h"
+#include "data/folder_files.h"
+#include "data/json_reader.h"
 #include "data/text_shape.h"
+#include "data/vector_format.h"
 
 namespace simile::data {
 namespace {
+
+constexpr auto kVectorNames = std::to_array<std::string_view>({"content_vectors", "vectors"});
+constexpr auto kVectorOthers = std::to_array<std::string_view>(
+    {"embedding", "embeddings", "content_embeddings", "item_vectors", "item_embeddings", "vector"});
+constexpr auto kPayloadNames = std::to_array<std::string_view>({"metadata.jsonl"});
+constexpr auto kPayloadOthers = std::to_array<std::string_view>({"payload", "items"});
+constexpr auto kUserIdNames = std::to_array<std::string_view>({"user_ids.json"});
+constexpr auto kUserIdOthers = std::to_array<std::string_view>({"users", "userids", "user_id"});
+constexpr auto kUserVectorNames = std::to_array<std::string_view>({"preference_vectors"});
+constexpr auto kUserVectorOthers = std::to_array<std::string_view>(
+    {"preferences", "user_vectors", "user_embeddings", "preference_embeddings"});
+constexpr auto kInteractionNames = std::to_array<std::string_view>({"interactions.jsonl"});
+constexpr auto kInteractionOthers =
+    std::to_array<std::string_view>({"interaction", "events", "ratings"});
+
+constexpr auto kParts = std::to_array<CollectionPart>({
+    {FileRole::kVectors, "vectors", &CollectionFiles::vectors, "media/", kVectorNames,
+     kVectorOthers, "vectors are read", "", ""},
+    {FileRole::kPayload, "payload", &CollectionFiles::payload, "media/", kPayloadNames,
+     kPayloadOthers, "payload is read", ".jsonl", ", one JSON object a line"},
+    {FileRole::kUserIds, "user_ids", &CollectionFiles::user_ids, "users/", kUserIdNames,
+     kUserIdOthers, "user ids are read", ".json", ", one JSON list"},
+    {FileRole::kUserVectors, "user_vectors", &CollectionFiles::user_vectors, "users/",
+     kUserVectorNames, kUserVectorOthers, "user vectors are read", "", ""},
+    {FileRole::kInteractions, "interactions", &CollectionFiles::interactions, "users/",
+     kInteractionNames, kInteractionOthers, "interactions are read", ".jsonl",
+     ", one JSON object a line"},
+});
 
 // The keys with a string value, and whether it names a file.
 struct TextKey {
@@ -205,7 +239,109 @@ absl::Status StoreMember(const BufferedReader& in, const std::string& key,
   return RefuseKey(in, key);
 }
 
+absl::StatusOr<CollectionFiles> ReadNamedFiles(const Folder& folder, const Limits& limits) {
+  if (!folder.Has(kCollectionJson)) return CollectionFiles{};
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(kCollectionJson);
+  if (!source.ok()) return source.status();
+  BufferedReader reader(**source);
+  absl::StatusOr<CollectionFiles> files = ReadCollectionJson(reader, limits);
+  if (files.ok()) files->settings = kCollectionJson;
+  return files;
+}
+
+// The file of a part that collection.json does not name; `found` stays empty when there is none.
+absl::Status FindPart(const Folder& folder, const CollectionPart& part, std::string& found) {
+  for (const std::string_view subfolder : {std::string_view(), part.subfolder}) {
+    for (const std::string& name : UsualNames(part)) {
+      std::string candidate = fmt::format("{}{}", subfolder, name);
+      if (!folder.Has(candidate)) continue;
+      if (!found.empty()) {
+        return absl::InvalidArgumentError(
+            fmt::format("{}: {} is there, too; keep one of them, or name it in {}: \"{}\": \"{}\"",
+                        found, candidate, kCollectionJson, part.key, found));
+      }
+      found = std::move(candidate);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckParts(const Folder& folder, const CollectionFiles& files) {
+  if (files.vectors.empty()) {
+    return absl::NotFoundError(
+        fmt::format("no vectors in the folder: looked for {}, here and in media/; {}",
+                    fmt::join(UsualNames(PartOf(FileRole::kVectors)), ", "),
+                    AdviceWithoutVectors(folder, files)));
+  }
+  if (files.user_vectors.empty() && !files.user_ids.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: has no vectors beside it; {} with one row an id is needed{}",
+                    files.user_ids, UsualNames(PartOf(FileRole::kUserVectors)).front(),
+                    AdviceWithoutPart(folder, PartOf(FileRole::kUserVectors))));
+  }
+  if (files.user_ids.empty() && !files.user_vectors.empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: has no ids beside it; {} with one id a row is needed{}",
+                    files.user_vectors, UsualNames(PartOf(FileRole::kUserIds)).front(),
+                    AdviceWithoutPart(folder, PartOf(FileRole::kUserIds))));
+  }
+  return absl::OkStatus();
+}
+
+// Refuses settings that would have no effect.
+absl::Status CheckSettings(const CollectionFiles& files) {
+  const auto needs_payload = [](std::string_view key, std::string_view field) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: {} names {}, but there is no payload to have it; {} is needed", kCollectionJson,
+        base::Quoted(key), base::Quoted(field), UsualNames(PartOf(FileRole::kPayload)).front()));
+  };
+  if (files.payload.empty()) {
+    if (!files.id_field.empty()) return needs_payload("id_field", files.id_field);
+    if (!files.lookup_fields.empty()) {
+      return needs_payload("lookup_fields", files.lookup_fields.front());
+    }
+    if (!files.field_types.empty()) {
+      return needs_payload("field_types", files.field_types.front().field);
+    }
+    if (!files.separators.empty()) {
+      return needs_payload("separators", files.separators.front().field);
+    }
+  }
+  const VectorFormat* const format = FindVectorFormat(files.vectors);
+  if (!files.tensor.empty() && (format == nullptr || !format->names_tensors)) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: \"tensor\" is {}, but {} is no .safetensors file; leave it out",
+                    kCollectionJson, base::Quoted(files.tensor), files.vectors));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+std::span<const CollectionPart> CollectionParts() { return kParts; }
+
+const CollectionPart& PartOf(FileRole role) {
+  return *std::ranges::find(kParts, role, &CollectionPart::role);
+}
+
+std::string_view NameOf(FileRole role) {
+  return role == FileRole::kSettings ? "settings" : PartOf(role).key;
+}
+
+std::vector<std::string> UsualNames(const CollectionPart& part) {
+  if (!part.ending.empty()) return {part.names.begin(), part.names.end()};
+  std::vector<std::string> names;
+  for (const VectorFormat& format : VectorFormats()) {
+    for (const std::string_view name : part.names) {
+      names.push_back(fmt::format("{}{}", name, format.ending));
+    }
+  }
+  return names;
+}
+
+bool HasEndingOf(const CollectionPart& part, std::string_view name) {
+  return part.ending.empty() ? FindVectorFormat(name) != nullptr : name.ends_with(part.ending);
+}
 
 absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Limits& limits) {
   if (in.size() > limits.collection_json_bytes_max) {
@@ -229,5 +365,25 @@ absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Lim
 }
 
 std::string_view NameOf(Metric metric) { return metric == Metric::kCosine ? "cosine" : "dot"; }
+
+absl::StatusOr<CollectionFiles> DiscoverFiles(const Folder& folder,
+                                              const std::filesystem::path& path,
+                                              const Limits& limits) {
+  absl::StatusOr<CollectionFiles> files = ReadNamedFiles(folder, limits);
+  if (!files.ok()) return files.status();
+  files->folder = path;
+  for (const CollectionPart& part : CollectionParts()) {
+    std::string& found = (*files).*part.member;
+    if (found.empty()) {
+      if (absl::Status status = FindPart(folder, part, found); !status.ok()) return status;
+    } else if (!folder.Has(found)) {
+      return absl::NotFoundError(fmt::format("{}: \"{}\" names {}, which is not in the folder",
+                                             kCollectionJson, part.key, base::Quoted(found)));
+    }
+  }
+  if (absl::Status status = CheckParts(folder, *files); !status.ok()) return status;
+  if (absl::Status status = CheckSettings(*files); !status.ok()) return status;
+  return files;
+}
 
 }  // namespace simile::data
