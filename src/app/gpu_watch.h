@@ -7,7 +7,6 @@
 
 #include "app/config.h"
 #include "backend/failover_backend.h"
-#include "backend/gpu_faults.h"
 #include "base/file_descriptor.h"
 #include "observe/log.h"
 #include "observe/metrics.h"

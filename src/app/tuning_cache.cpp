@@ -11,7 +11,7 @@
 
 #include "app/tuning_file.h"
 #include "backend/cpu/calibration.h"
-#include "backend/cpu/cpu_name.h"
+#include "backend/cpu/processor.h"
 
 namespace simile::app {
 namespace {

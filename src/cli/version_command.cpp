@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend/gpu_plugin.h"
 #include "backend/gpu_search.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -66,9 +65,8 @@ void PrintJson(const observe::BuildInfo& build, bool verbose) {
     }
     auto& plugins = document["gpu_plugins"] = nlohmann::ordered_json::array();
     for (const PluginVersion& plugin : FindPlugins()) {
-      plugins.push_back({{"file", plugin.file},
-                         {"built_with", plugin.built_with},
-                         {"refusal", plugin.refusal}});
+      plugins.push_back(
+          {{"file", plugin.file}, {"built_with", plugin.built_with}, {"refusal", plugin.refusal}});
     }
   }
   fmt::print("{}", JsonLine(document));
@@ -82,9 +80,9 @@ void PrintDetails(const observe::BuildInfo& build) {
   }
   fmt::print("{}", table.Render(StandardOutput(), 2));
   for (const PluginVersion& plugin : FindPlugins()) {
-    fmt::print("  {}: {}\n", plugin.file,
-               plugin.refusal.empty() ? "built with " + plugin.built_with
-                                      : "not used: " + plugin.refusal);
+    fmt::print(
+        "  {}: {}\n", plugin.file,
+        plugin.refusal.empty() ? "built with " + plugin.built_with : "not used: " + plugin.refusal);
   }
 }
 

@@ -14,7 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "backend/accelerator_plugin.h"
-#include "backend/gpu_plugin.h"
+#include "backend/gpu_search.h"
 #include "backend/registry.h"
 #include "base/error_detail.h"
 #include "base/message_text.h"

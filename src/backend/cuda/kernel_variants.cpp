@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "backend/gpu_capabilities.h"
+#include "backend/accelerator_kinds.h"
 #include "kernels/int8_scan.h"
 #include "simile/limits.h"
 

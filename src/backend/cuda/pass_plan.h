@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <optional>
 
-#include "backend/cuda/card_traits.h"
 #include "backend/cuda/kernel_variants.h"
 #include "backend/gpu_memory.h"
 #include "backend/gpu_options.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "backend/gpu_plugin.h"
+#include "backend/gpu_search.h"
 #include "backend/nvml.h"
 
 namespace simile::cli {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace simile::backend::cpu {
 
@@ -11,5 +12,10 @@ namespace simile::backend::cpu {
 // folders of their own here.
 std::optional<std::size_t> SecondLevelBytes(
     const std::filesystem::path& folder = "/sys/devices/system/cpu/cpu0/cache");
+
+// The processor's name as the system reports it, "AMD EPYC 9B14 96-Core Processor"; of ARM
+// processors, for which it has none, the name of the core, "Neoverse N1", or its numbers; the
+// architecture where it says nothing.
+std::string CpuName(const std::string& cpuinfo_path = "/proc/cpuinfo");
 
 }  // namespace simile::backend::cpu

@@ -1,4 +1,4 @@
-#include "backend/cuda/recent_overflows.h"
+#include "backend/cuda/resident_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/scan_plan.h"
+#include "backend/cpu/scan_pass.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/excluded_rows.h"
+#include "backend/cpu/int8_pass.h"
 
 #include <gtest/gtest.h>
 
