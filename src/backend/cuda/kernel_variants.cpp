@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "backend/accelerator_kinds.h"
-#include "kernels/int8_scan.h"
+#include "kernels/row_scan.h"
 #include "simile/limits.h"
 
 namespace simile::backend::cuda {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "certificate/top_k.h"
-#include "kernels/finish.h"
+#include "kernels/answers.h"
 #include "simile/limits.h"
 
 namespace simile::backend::cuda {

@@ -6,7 +6,7 @@
 #include "backend/cuda/kernel_variants.h"
 #include "backend/gpu_memory.h"
 #include "backend/gpu_options.h"
-#include "kernels/sample_gate.h"
+#include "kernels/score_tile.h"
 
 namespace simile::backend::cuda {
 

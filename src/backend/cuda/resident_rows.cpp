@@ -14,9 +14,8 @@
 #include "certificate/device_bounds.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"
-#include "kernels/convert_to_fp16.h"
-#include "kernels/convert_to_int8.h"
-#include "kernels/order_mask.h"
+#include "kernels/convert.h"
+#include "kernels/pass_inputs.h"
 
 namespace simile::backend::cuda {
 namespace {

@@ -15,7 +15,7 @@
 #include "certificate/exact_rotation.h"
 #include "certificate/rotation.h"
 #include "emulated_cuda/device_array.h"
-#include "kernels/convert_to_int8.h"
+#include "kernels/convert.h"
 #include "kernels/int8_gate.cuh"
 
 namespace simile::backend {
