@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/tuning_file.h"
+#include "app/json_file.h"
 #include "backend/cpu/calibration.h"
 #include "backend/cpu/processor.h"
 

@@ -11,8 +11,8 @@
 
 #include "app/access_file.h"
 #include "app/config_check.h"
-#include "app/first_lines.h"
-#include "app/queue_metrics.h"
+#include "app/server_metrics.h"
+#include "app/start_output.h"
 #include "app/tuning.h"
 #include "backend/cpu/calibration.h"
 #include "base/atomic_file.h"

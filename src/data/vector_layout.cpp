@@ -11,16 +11,13 @@
 #include "base/message_text.h"
 
 namespace simile::data {
-namespace {
-
-constexpr std::string_view kIfTransposed =
-    "if it is transposed, save the array's transpose, array.T";
-
-}  // namespace
 
 static_assert(std::endian::native == std::endian::little, "files are read as they lie in memory");
 
 namespace {
+
+constexpr std::string_view kIfTransposed =
+    "if it is transposed, save the array's transpose, array.T";
 
 struct Stored {
   std::size_t bytes;

@@ -63,7 +63,7 @@ string filter = 2;  // 8 KiB (limits.filter_bytes_max); 8,192 bytes (limits.filt
 BREAKS = {
     "layer-order": ("src/data/npy.cpp", '#include <span>\n#include "engine/queue/executor.h"\n', 2),
     "engine-order": ("src/engine/snapshots/store.cpp", '\n#include "engine/queue/executor.h"\n', 2),
-    "cuda-word": ("src/app/first_lines.h", "\n// the version of CUDA\n", 2),
+    "cuda-word": ("src/app/start_output.h", "\n// the version of CUDA\n", 2),
     "gpu-include": ("src/backend/registry.cpp", '#include "kernels/row_norms.h"\n', 1),
     "unknown-layer": ("src/shortcuts/search.cpp", "int answer;\n", 1),
     "include-form": ("src/data/npy.cpp", '#include "npy.h"\n', 1),

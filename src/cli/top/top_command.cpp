@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "app/background_task.h"
+#include "app/background_work.h"
 #include "base/error_detail.h"
 #include "cli/client_flags.h"
 #include "cli/commands.h"

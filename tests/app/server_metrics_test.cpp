@@ -1,4 +1,4 @@
-#include "app/queue_metrics.h"
+#include "app/server_metrics.h"
 
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-#include "app/idle_memory.h"
+#include "app/background_work.h"
 
 #include <chrono>
 

@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "engine/queue/executor.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "observe/log.h"
 #include "observe/scrape_sources.h"
 #include "service/access/access_control.h"
+#include "service/rpc_services.h"
+#include "simile/limits.h"
 
 namespace simile::app {
 
@@ -45,5 +48,12 @@ class RefusedCallers {
   mutable std::mutex mutex_;                     // guards counts_
   std::map<std::string, std::uint64_t> counts_;  // callers by collection
 };
+
+// What waits and runs now, for a scrape: simile_queue_depth{lane}, simile_queue_running{lane},
+// simile_queue_large{lane}, simile_queue_wait_estimated_seconds{lane}, simile_resolve_waiting,
+// simile_resolve_begun, simile_budget_bytes{budget} and simile_budget_bytes_max{budget}.
+std::vector<observe::ScrapedMetric> QueueMetrics(const engine::ExecutorCounts& queue,
+                                                 const service::RpcServices::Counts& services,
+                                                 const Limits& limits);
 
 }  // namespace simile::app
