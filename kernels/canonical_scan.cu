@@ -1,9 +1,8 @@
-#include "kernels/canonical_scan.h"
+#include "kernels/answers.h"
 
 #include <algorithm>
 
 #include "kernels/canonical.cuh"
-#include "kernels/rank_keys.h"
 #include "kernels/row_filter.cuh"
 #include "kernels/select.cuh"
 

@@ -1,4 +1,4 @@
-#include "kernels/convert_to_fp16.h"
+#include "kernels/convert.h"
 
 #include <algorithm>
 

@@ -1,11 +1,10 @@
-#include "kernels/finish.h"
+#include "kernels/answers.h"
 
 #include <algorithm>
 
 #include "kernels/canonical.cuh"
 #include "kernels/histogram.cuh"
 #include "kernels/pass.h"
-#include "kernels/rank_keys.h"
 #include "kernels/row_filter.cuh"
 #include "kernels/select.cuh"
 

@@ -1,6 +1,6 @@
-#include "kernels/int8_scan.h"
+#include "kernels/row_scan.h"
 
-#include "kernels/convert_to_int8.h"
+#include "kernels/convert.h"
 #include "kernels/int8_gate.cuh"
 #include "kernels/scan_frame.cuh"
 

@@ -1,4 +1,4 @@
-#include "kernels/order_mask.h"
+#include "kernels/pass_inputs.h"
 
 #include "kernels/device.h"
 

@@ -10,7 +10,7 @@
 // gate, then all rows are scored with accumulators that start at minus the gate (a hit has a clear
 // sign bit).
 //   in   fp16_rows  [row_count][stride]  shuffled, at most unit length
-//   out  pass.hits, hit_counts and gates, for finish.h
+//   out  pass.hits, hit_counts and gates, for answers.h
 // Work    a warp owns tiles of 32 rows, its accumulators and, in the ring variant, a ring of stages
 //         that cp.async fills: the main loop has no block barrier. Rows are the N operand of the
 //         products (8), queries the M operand (16), so 16 bytes of a row are two fragments.
@@ -78,5 +78,24 @@ cudaError_t PrepareRowScan(const RowScanShape& shape, std::size_t shared_bytes_m
 // REQUIRES: `blocks` fit on the card at once (one per multiprocessor); pass.batch <= shape.queries.
 cudaError_t LaunchRowScan(const RowScanShape& shape, unsigned blocks, const Pass& pass,
                           const RowScanArguments& arguments, cudaStream_t stream);
+
+// int8_scan: row_scan with rows of a byte a dimension, half the bytes of fp16, for cards from sm_80
+// on. Sums of products of codes are exact; what rounding to codes loses is bounded for each row
+// (int8_gate.cuh), and a hit is a row whose score can reach the gate.
+//   in   arguments.int8; the other arguments as row_scan, but for fp16_rows and margin
+//   out  as row_scan
+// Work    two launches: the queries to two planes of codes (convert_to_int8), then the scan. The
+//         high plane of query g lies in fragment row g, the low one in g + 8, so that one lane
+//         holds both sums of a score: 8 queries take 16 rows of the products.
+// Bound   memory: row_count * (int8.stride + 8) bytes read once, and the sample once more.
+// Launch  one block per multiprocessor, all resident at once.
+
+// As ShapeRingScan; shape.queries is 8, 16, 32 or 64.
+RowScanShape ShapeInt8Scan(ScanForm form, unsigned stride, unsigned batch,
+                           std::size_t shared_bytes_max);
+cudaError_t PrepareInt8Scan(const RowScanShape& shape, std::size_t shared_bytes_max);
+// REQUIRES: as LaunchRowScan.
+cudaError_t LaunchInt8Scan(const RowScanShape& shape, unsigned blocks, const Pass& pass,
+                           const RowScanArguments& arguments, cudaStream_t stream);
 
 }  // namespace simile::kernels

@@ -1,4 +1,4 @@
-#include "kernels/sample_gate.h"
+#include "kernels/score_tile.h"
 
 #include <algorithm>
 

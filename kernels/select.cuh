@@ -2,7 +2,6 @@
 
 #include "kernels/device.h"
 #include "kernels/pass.h"
-#include "kernels/rank_keys.h"
 
 // The k greatest of a list of keys, in order, by one block of kSelectThreads. A run has as many
 // keys as the block's threads hold in registers. Each warp sorts a part of a run (bitonic), and
@@ -11,6 +10,23 @@
 // memory. Only the first k keys of a part or run take part in the next merge.
 
 namespace simile::kernels {
+
+// simile::RankKey in kernels, with the same packing.
+
+__device__ __forceinline__ unsigned OrderedBits(float value) {
+  const unsigned bits = __float_as_uint(value);
+  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+}
+
+// REQUIRES: score is not -0; row < 2^32 - 1, so that no key is 0.
+__device__ __forceinline__ Key MakeKey(float score, unsigned row) {
+  return static_cast<Key>(OrderedBits(score)) << 32 | static_cast<Key>(~row);
+}
+
+__device__ __forceinline__ float ScoreOf(Key key) {
+  const auto ordered = static_cast<unsigned>(key >> 32);
+  return __uint_as_float((ordered & 0x80000000U) != 0 ? ordered & 0x7fffffffU : ~ordered);
+}
 
 inline constexpr unsigned kSelectThreads = 256;
 inline constexpr unsigned kKeysOfLane = 8;  // of long lists

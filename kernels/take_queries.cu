@@ -1,4 +1,4 @@
-#include "kernels/take_queries.h"
+#include "kernels/pass_inputs.h"
 
 #include "kernels/device.h"
 

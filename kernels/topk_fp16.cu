@@ -1,4 +1,4 @@
-#include "kernels/topk_fp16.h"
+#include "kernels/score_tile.h"
 
 #include "kernels/device.h"
 

@@ -6,7 +6,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "backend/gpu_faults.h"
+#include "backend/failover_backend.h"
 
 namespace simile::app {
 

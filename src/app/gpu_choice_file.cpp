@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/better_tuning.h"
-#include "app/tuning_file.h"
+#include "app/json_file.h"
 #include "backend/build_id.h"
 #include "backend/nvml.h"
 

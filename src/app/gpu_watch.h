@@ -1,16 +1,20 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "app/config.h"
 #include "backend/failover_backend.h"
-#include "backend/gpu_faults.h"
+#include "backend/nvml.h"
 #include "base/file_descriptor.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "observe/scrape_sources.h"
 #include "simile/clock.h"
 #include "simile/served_by.h"
 
@@ -45,5 +49,52 @@ class GpuWatch {
   std::mutex mutex_;                                            // guards counts_
   std::array<std::uint64_t, kFallbackCauses.size()> counts_{};  // of events, by cause
 };
+
+// Reads the card's own state (load, temperature, memory, errors) for scrapes, through the driver's
+// management library, which may be missing, old or hang with its card. So the library is called on
+// threads of this class alone, and what waits for them waits for a moment only. Owned by wiring;
+// safe to use from any thread.
+class GpuSensors {
+ public:
+  struct Options {
+    std::string library = backend::kNvmlLibrary;
+    unsigned device = 0;  // gpu.device: the label of its metrics
+    // Its place on the bus; empty: the card of this number on the bus, used or not.
+    std::string bus_id;
+    // Scrapes within this time see one reading.
+    std::chrono::milliseconds refresh_interval{1'000};
+    // A scrape waits this long for a new reading, and then shows the last one.
+    std::chrono::milliseconds scrape_wait{100};
+    // A reading that is older than this is not shown.
+    std::chrono::milliseconds reading_age_max{5'000};
+  };
+
+  // Starts to open the library, and to count and log the errors (Xid) that the driver reports.
+  // Borrows clock and log for its lifetime.
+  GpuSensors(Options options, const Clock& clock, const observe::Logger& log);
+  // Leaves a thread that hangs in the library behind: it may then go on during the end of the
+  // process, which must therefore end without destructors of static objects.
+  ~GpuSensors();
+  GpuSensors(const GpuSensors&) = delete;
+  GpuSensors& operator=(const GpuSensors&) = delete;
+
+  // The metrics simile_gpu_* of the card, those that can be read. Empty without the library or
+  // while it does not answer. Takes at most Options::scrape_wait.
+  std::vector<observe::ScrapedMetric> Metrics();
+
+ private:
+  struct State;  // shared with the threads, which may outlive this
+
+  static void ReadCard(const std::shared_ptr<State>& state);
+  static void CountXids(const std::shared_ptr<State>& state);
+
+  const Clock& clock_;
+  const std::shared_ptr<State> state_;
+};
+
+// The metrics of a reading. Pure.
+//   gpu  the value of the label of this name
+std::vector<observe::ScrapedMetric> MetricsOf(const backend::GpuReading& reading,
+                                              const std::string& gpu);
 
 }  // namespace simile::app

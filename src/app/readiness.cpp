@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "base/atomic_file.h"
+#include "base/error_detail.h"
 #include "base/file_descriptor.h"
-#include "base/system_error.h"
 
 namespace simile::app {
 namespace {

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "app/background_task.h"
+#include "app/background_work.h"
+#include "app/config_check.h"
 #include "app/reloads.h"
 #include "app/server_signals.h"
 #include "app/start_output.h"
-#include "app/variable_effects.h"
 #include "app/wiring.h"
 #include "observe/build_info.h"
 #include "service/call.h"

@@ -16,7 +16,7 @@
 
 namespace simile::app {
 
-// Reports how the server starts. To people: the lines of first_lines.h on standard output, errors
+// Reports how the server starts. To people: the lines below on standard output, errors
 // and, on a terminal, the progress of a load on standard error. With a log of JSON: lines of that
 // log and nothing else, so that both streams hold only JSON. A stream that nobody reads costs the
 // start a second and what was to be printed. All methods may be called from any thread.
@@ -54,5 +54,30 @@ class StartOutput {
   bool is_unread_ = false;      // a stream took nothing for a second: none is waited for again
   bool is_bar_unread_ = false;  // the terminal is stopped: no progress is drawn again
 };
+
+// The lines that `serve` prints when it starts. Pure.
+
+// `simile 0.1.0  cpu engine (scan-avx2 on AMD EPYC 9B14, 2 threads): no NVIDIA driver ...; `simile
+// doctor` explains`, the end only where a GPU was wanted
+// `simile 0.1.0  gpu engine (fp16-sm90 on NVIDIA H200): NVIDIA H200 (139 GiB), CUDA 13.0`
+//   gpu_wanted  the configuration does not ask for the CPU
+std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend, bool gpu_wanted);
+
+// `films     5,000 vectors x 384 (cosine)  500 users  9.5 MiB resident  ready in 0.21 s`, followed
+// by a line for each of the dataset's notes.
+std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration took);
+
+// `listening on 127.0.0.1:50051, metrics on 127.0.0.1:9464`
+std::string ListeningLine(std::string_view address,
+                          const std::optional<std::string>& metrics_address);
+
+// `loading films, 60 %` for the first collection that is loading; else empty.
+std::string LoadingText(const std::vector<engine::CollectionStatus>& collections);
+
+// `books, users` for the collections whose load failed; empty for none.
+std::string FailedCollections(const std::vector<engine::CollectionStatus>& collections);
+
+// `films |############--------| 60 %` for the first collection that is loading; else empty.
+std::string ProgressText(const std::vector<engine::CollectionStatus>& collections);
 
 }  // namespace simile::app

@@ -14,9 +14,9 @@
 #include "app/gpu_choice_file.h"
 #include "app/processor_load.h"
 #include "backend/cpu/calibration.h"
-#include "base/cpu_count.h"
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "base/threads.h"
 #include "data/load.h"
 #include "engine/snapshots/memory_plan.h"
 

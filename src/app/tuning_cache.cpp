@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/tuning_file.h"
+#include "app/json_file.h"
 #include "backend/cpu/calibration.h"
-#include "backend/cpu/cpu_name.h"
+#include "backend/cpu/processor.h"
 
 namespace simile::app {
 namespace {

@@ -10,15 +10,13 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "app/access_reload.h"
+#include "app/background_work.h"
 #include "app/config.h"
-#include "app/every_second.h"
 #include "app/gpu_choice_file.h"
-#include "app/gpu_sensors.h"
 #include "app/gpu_watch.h"
-#include "app/idle_memory.h"
 #include "app/readiness.h"
-#include "app/refused_callers.h"
+#include "app/reloads.h"
+#include "app/server_metrics.h"
 #include "doctor/examination.h"
 #include "engine/queue/executor.h"
 #include "engine/queue/search_times.h"

@@ -11,7 +11,7 @@ namespace simile::backend {
 // What a card measured about its own passes over a collection when it was loaded, and what keeps it
 // between loads. Speed depends on it, and no answer.
 
-// How a pass turns its hits into answers (kernels/finish.h).
+// How a pass turns its hits into answers (kernels/answers.h).
 enum class FinishForm : std::uint8_t {
   kOneLaunch,        // a block for each query
   kSteps,            // many blocks share the canonical scores of one query

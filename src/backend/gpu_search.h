@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
 #include "backend/accelerator_kinds.h"
@@ -12,6 +14,24 @@
 #include "simile/backend.h"
 
 namespace simile::backend {
+
+// Loads the libraries that a GPU needs. They stay loaded until the process ends, because drivers do
+// not survive being unloaded. All errors are kFailedPrecondition with text for a receipt, so they
+// name files without their folders.
+
+// Loads the driver's library, by its name or path as for dlopen.
+// Errors: it is not on this machine, or it cannot be loaded.
+absl::Status LoadDriver(const std::string& library, const AcceleratorKind& kind);
+
+// Loads the plug-in in this file.
+// Errors: it cannot be loaded, does not export the entry symbol, or has another build id or
+//         interface version than the server.
+absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
+                                                  const std::string& entry_symbol);
+
+// Returns the vendor's error code that a plug-in's Status carries (kDeviceErrorPayload); nullopt
+// for none.
+std::optional<int> DeviceErrorOf(const absl::Status& status);
 
 // Where to look for a GPU of one kind. Tests name their own libraries.
 struct GpuSearch {
@@ -32,7 +52,7 @@ struct OpenedGpu {
   std::string bus_id;       // "0000:3b:00.0"
 };
 
-// Opens the GPU: loads the driver (gpu_plugin.h), finds a plug-in and the device, and opens it. A
+// Opens the GPU: loads the driver, finds a plug-in and the device, and opens it. A
 // plug-in that has no code for the device, or has a limitation (Backend), is passed over for the
 // next file; where all that can be used are limited, the first of them is taken. Never unloads what
 // it has loaded.

@@ -7,7 +7,7 @@
 
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/scan_backend.h"
-#include "base/cpu_count.h"
+#include "base/threads.h"
 
 namespace simile::backend {
 namespace {

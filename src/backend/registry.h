@@ -10,7 +10,6 @@
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_tuning.h"
 #include "backend/failover_backend.h"
-#include "backend/gpu_faults.h"
 #include "backend/gpu_options.h"
 #include "backend/gpu_search.h"
 #include "simile/backend.h"

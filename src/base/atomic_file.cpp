@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/file_descriptor.h"
-#include "base/system_error.h"
 
 namespace simile::base {
 namespace {

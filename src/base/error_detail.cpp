@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cassert>
+#include <cerrno>
 #include <cstddef>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include <absl/strings/cord.h>
@@ -240,6 +242,15 @@ std::optional<std::chrono::milliseconds> RetryAfterOf(const absl::Status& status
   const auto wait = status.GetPayload(kRetryKey);
   if (!wait) return std::nullopt;
   return std::chrono::milliseconds(std::stoll(std::string(*wait)));
+}
+
+std::string SystemErrorText(int error) { return std::generic_category().message(error); }
+
+bool IsLackOfResources(int error) { return error == ENOMEM || error == EMFILE || error == ENFILE; }
+
+absl::Status SystemError(int error, absl::StatusCode otherwise, std::string_view message) {
+  if (IsLackOfResources(error)) return Error(ErrorReason::kOutOfMemory, message);
+  return {otherwise, absl::string_view(message.data(), message.size())};
 }
 
 }  // namespace simile::base

@@ -98,4 +98,14 @@ ErrorReason ReasonOf(const absl::Status& status);
 std::string FieldOf(const absl::Status& status);  // empty for none
 std::optional<std::chrono::milliseconds> RetryAfterOf(const absl::Status& status);
 
+// What an errno says, in the system's words.
+std::string SystemErrorText(int error);
+
+// Whether a call of the system failed for want of memory or descriptors: not because of what it was
+// asked for, and another time it may succeed.
+bool IsLackOfResources(int error);
+
+// OUT_OF_MEMORY when the system lacked memory or descriptors, else an error of this code.
+absl::Status SystemError(int error, absl::StatusCode otherwise, std::string_view message);
+
 }  // namespace simile::base

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii_case.h"
 #include "base/message_text.h"
+#include "base/utf8.h"
 
 namespace simile::base {
 namespace {

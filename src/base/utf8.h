@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,5 +25,15 @@ bool IsInvisible(std::uint32_t code);
 
 // Appends a code point. REQUIRES: at most U+10FFFF and no surrogate.
 void AppendUtf8(std::string& text, std::uint32_t code);
+
+// Bytes beyond ASCII stay as they are.
+constexpr char LowerAscii(char byte) {
+  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
+}
+
+// Whether two texts differ in the case of ASCII letters at most.
+constexpr bool EqualsIgnoringCase(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, {}, LowerAscii, LowerAscii);
+}
 
 }  // namespace simile::base

@@ -3,6 +3,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "certificate/canonical_kernels.h"
 #include "simile/rank_key.h"
@@ -77,6 +78,22 @@ double CanonicalScoreError(std::size_t dim, double norm_a, double norm_b) {
   const double gamma = n * unit_roundoff / (1.0 - n * unit_roundoff);
   // The factor covers the rounding of this expression in double many times over.
   return (gamma * norm_a * norm_b + static_cast<double>(dim) * 0x1p-149) * (1.0 + 0x1p-40);
+}
+
+double CosineRounding(std::size_t dim) {
+  // Twice 2^-24 for the two lengths, and a little for the rounding of this sum and of the lengths.
+  constexpr double kLengthMax = 1.0 + 0x1p-24 + 0x1p-40;
+  return CanonicalScoreError(dim, kLengthMax, kLengthMax) + (kLengthMax * kLengthMax - 1);
+}
+
+float CosineThreshold(float threshold, std::size_t dim) {
+  if (threshold <= -1) return -std::numeric_limits<float>::infinity();
+  const double rounding = CosineRounding(dim);
+  if (threshold <= 1 - rounding || threshold > 1 + rounding) return threshold;
+  // The greatest float that is not above the least score of equal rows.
+  const auto least = static_cast<float>(1 - rounding);
+  return least <= 1 - rounding ? least
+                               : std::nextafter(least, -std::numeric_limits<float>::infinity());
 }
 
 }  // namespace simile::certificate

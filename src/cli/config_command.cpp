@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/config_check.h"
 #include "app/foreign_variables.h"
 #include "app/settings.h"
-#include "app/variable_effects.h"
 #include "backend/cpu/int8_tuning.h"
-#include "base/cpu_count.h"
 #include "base/message_text.h"
+#include "base/threads.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/output_text.h"

@@ -18,9 +18,8 @@
 #include "base/message_text.h"
 #include "data/buffered_reader.h"
 #include "data/byte_source.h"
-#include "data/npy_dict.h"
-#include "data/npy_header.h"
 #include "data/row_reader.h"
+#include "data/vector_format.h"
 
 namespace simile::cli {
 namespace {

@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "backend/cpu/int8_backend.h"
-#include "base/cpu_count.h"
 #include "base/error_detail.h"
 #include "base/message_text.h"
+#include "base/threads.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/output_text.h"
@@ -23,7 +23,7 @@
 #include "cli/settings_flags.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "data/collection_parts.h"
+#include "data/collection_files.h"
 #include "data/inspect.h"
 #include "engine/snapshots/memory_plan.h"
 

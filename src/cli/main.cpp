@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <grpc/support/log.h>
 
-#include "base/standard_streams.h"
+#include "base/file_descriptor.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/errors.h"

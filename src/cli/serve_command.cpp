@@ -3,7 +3,7 @@
 
 #include "app/config_check.h"
 #include "app/serve.h"
-#include "base/freed_memory.h"
+#include "base/memory_pages.h"
 #include "cli/commands.h"
 #include "cli/errors.h"
 #include "cli/settings_flags.h"

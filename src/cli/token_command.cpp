@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/access_file.h"
-#include "app/access_values.h"
 #include "base/message_text.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"

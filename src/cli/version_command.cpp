@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend/gpu_plugin.h"
 #include "backend/gpu_search.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "data/field_rules.h"
+#include "data/fingerprint.h"
 #include "data/folder_files.h"
-#include "data/folder_fingerprint.h"
 #include "data/id_index.h"
 #include "data/matrix.h"
 #include "data/payload_table.h"
@@ -48,7 +48,7 @@ struct Dataset {
   // long they were, which interaction lines named unknown items.
   std::vector<std::string> notes;
   // Identifies the content: 32 lower-case hex digits that are the same wherever and whenever the
-  // same files are loaded with the same types of fields; see content_id.h.
+  // same files are loaded with the same types of fields; see fingerprint.h.
   std::string content_id;
   FolderFingerprint fingerprint;  // of the files that were loaded
   // The folder's files: first those that were read, by role, then those that were not, by name, of

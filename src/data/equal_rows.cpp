@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/product_sum.h"
 
 namespace simile::data {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "data/id_fields.h"
+#include "data/id_rules.h"
 
 namespace simile::data {
 namespace {

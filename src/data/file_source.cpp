@@ -15,7 +15,6 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "base/system_error.h"
 
 namespace simile::data {
 namespace {

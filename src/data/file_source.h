@@ -9,7 +9,7 @@
 
 #include "base/file_descriptor.h"
 #include "data/byte_source.h"
-#include "data/folder_fingerprint.h"
+#include "data/fingerprint.h"
 
 namespace simile::data {
 

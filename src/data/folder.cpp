@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/message_text.h"
-#include "base/system_error.h"
 
 namespace simile::data {
 namespace {

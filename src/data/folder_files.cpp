@@ -14,12 +14,12 @@
 #include "base/message_text.h"
 #include "base/utf8.h"
 #include "data/buffered_reader.h"
-#include "data/collection_parts.h"
+#include "data/collection_files.h"
 #include "data/folder.h"
 #include "data/interactions_reader.h"
 #include "data/jsonl_reader.h"
-#include "data/objects_form.h"
 #include "data/plan.h"
+#include "data/text_shape.h"
 #include "data/vector_format.h"
 
 namespace simile::data {

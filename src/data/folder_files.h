@@ -7,7 +7,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/folder_fingerprint.h"
+#include "data/fingerprint.h"
 #include "simile/limits.h"
 
 namespace simile::data {

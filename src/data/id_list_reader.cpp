@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/fault_list.h"
+#include "data/faults.h"
 #include "data/id_rules.h"
 #include "data/json_reader.h"
 #include "data/text_shape.h"

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -19,5 +21,41 @@ absl::Status CheckId(std::string_view id, const Limits& limits);
 // The id in a JSON value: a string, or an integer's decimal digits, of 12.0 those of 12. Errors
 // likewise.
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits);
+
+// The field of a payload's ids by its first line: `id`, else `media_id`, else `item_id`. Empty when
+// the line has none of them, or null there: then ids are row numbers.
+std::string IdFieldOf(const PayloadObject& first_line);
+
+// Whether people name a field of ids so: `_id`, `movieId`, `product_id`, `asin`.
+bool IsNamedAsId(std::string_view name);
+
+// Looks, in a payload whose ids are row numbers, for the field that its owner may have meant.
+class MissedIdField {
+ public:
+  // REQUIRES: lines are added in their order.
+  void Add(const PayloadObject& line);
+  // What the owner should know, one sentence for each field: that all lines but the first have an
+  // `id`, or that `movieId` is distinct in every row and how it becomes the id. Empty for nothing.
+  // Cost: a sort of the values.
+  std::vector<std::string> Notes(std::string_view display_name) &&;
+
+ private:
+  // A field named as an id, while every line has a string or an integer there.
+  struct Candidate {
+    std::string name;
+    std::vector<std::uint64_t> hashes;  // of its values
+  };
+  // A usual field of ids that line 1 does not have.
+  struct Late {
+    std::string_view name;
+    std::uint64_t lines = 0;
+  };
+
+  void FindCandidates(const PayloadObject& first_line);
+
+  std::uint64_t lines_ = 0;
+  std::vector<Candidate> candidates_;
+  std::vector<Late> late_;
+};
 
 }  // namespace simile::data

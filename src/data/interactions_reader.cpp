@@ -10,10 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/fault_list.h"
-#include "data/id_fields.h"
+#include "data/faults.h"
 #include "data/id_rules.h"
-#include "data/json_value.h"
+#include "data/json_reader.h"
 
 namespace simile::data {
 namespace {

@@ -10,7 +10,6 @@
 #include "data/buffered_reader.h"
 #include "data/id_index.h"
 #include "data/jsonl_reader.h"
-#include "data/keep.h"
 #include "data/seen_sets.h"
 #include "simile/limits.h"
 

@@ -10,6 +10,7 @@
 #include <absl/status/statusor.h>
 
 #include "data/buffered_reader.h"
+#include "simile/payload.h"
 
 namespace simile::data {
 
@@ -40,7 +41,7 @@ struct JsonBounds {
 // constant memory on any input, line and column in every error, and streams of any length. It
 // refuses comments, trailing commas, NaN, invalid UTF-8, lone surrogates and numbers that do not
 // fit; a byte order mark is ignored at the beginning of a stream. Callers refuse duplicate names
-// (json_value.h does). Reusable.
+// (ReadJsonObject does). Reusable.
 class JsonReader {
  public:
   JsonReader(std::string display_name, const JsonBounds& bounds)
@@ -118,5 +119,20 @@ class JsonReader {
   std::int64_t integer_ = 0;
   double number_ = 0;
 };
+
+// Reads one JSON object, the whole input of the reader, with names in their order.
+// Errors: kInvalidArgument with file, line and column: syntax, a name twice in one object,
+//         something other than an object.
+absl::StatusOr<PayloadObject> ReadJsonObject(JsonReader& reader);
+
+// The value of a name, or nullptr. Cost: linear.
+const PayloadValue* FindMember(const PayloadObject& object, std::string_view name);
+
+// The value of a field, or nullptr: a member of this name, or else the member of an object that the
+// name leads to, as meta.id does.
+const PayloadValue* FindField(const PayloadObject& object, std::string_view name);
+
+// The name of a value's type in messages: "a string", "a list", "null".
+std::string_view Describe(const PayloadValue& value);
 
 }  // namespace simile::data

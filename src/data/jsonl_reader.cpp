@@ -9,9 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/collection_parts.h"
-#include "data/json_value.h"
-#include "data/objects_form.h"
+#include "data/collection_files.h"
+#include "data/json_reader.h"
 #include "data/text_shape.h"
 
 namespace simile::data {

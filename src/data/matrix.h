@@ -7,7 +7,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "simile/matrix_view.h"
 
 namespace simile::data {

@@ -11,8 +11,8 @@
 
 #include <absl/status/status.h>
 
+#include "data/buffered_reader.h"
 #include "data/field_rules.h"
-#include "data/keep.h"
 #include "data/payload_table.h"
 #include "simile/limits.h"
 #include "simile/payload.h"

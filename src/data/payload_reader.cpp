@@ -8,10 +8,9 @@
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
-#include "data/fault_list.h"
-#include "data/id_fields.h"
+#include "data/faults.h"
 #include "data/id_rules.h"
-#include "data/json_value.h"
+#include "data/json_reader.h"
 #include "data/jsonl_reader.h"
 #include "data/vector_layout.h"
 

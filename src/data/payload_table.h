@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "data/field_type.h"
-#include "data/field_values.h"
 #include "data/payload_encoding.h"
 #include "simile/matrix_view.h"
 #include "simile/payload.h"

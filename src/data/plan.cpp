@@ -7,9 +7,9 @@
 
 #include "base/message_text.h"
 #include "data/buffered_reader.h"
-#include "data/discover.h"
+#include "data/collection_files.h"
+#include "data/faults.h"
 #include "data/folder.h"
-#include "data/load_error.h"
 #include "data/matrix.h"
 #include "data/vector_format.h"
 

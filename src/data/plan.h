@@ -8,9 +8,9 @@
 #include <absl/status/statusor.h>
 
 #include "data/field_rules.h"
+#include "data/fingerprint.h"
 #include "data/folder_files.h"
-#include "data/folder_fingerprint.h"
-#include "data/zero_row.h"
+#include "data/vector_layout.h"
 #include "simile/limits.h"
 #include "simile/query.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "data/element_type.h"
+#include "data/vector_layout.h"
 
 namespace simile::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/safetensors_header.h"
+#include "data/vector_format.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
-#include "data/json_value.h"
-#include "data/sized_header.h"
+#include "data/buffered_reader.h"
+#include "data/json_reader.h"
 
 namespace simile::data {
 namespace {

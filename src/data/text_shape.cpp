@@ -1,9 +1,16 @@
 #include "data/text_shape.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
+#include <absl/status/statusor.h>
 #include <absl/strings/match.h>
 #include <absl/strings/string_view.h>
+#include <fmt/format.h>
+
+#include "base/message_text.h"
+#include "data/json_reader.h"
 
 namespace simile::data {
 namespace {
@@ -22,6 +29,74 @@ bool IsTable(std::string_view begin) {
   const std::string_view line = begin.substr(0, begin.find('\n'));
   return line.find_first_of(",;\t") != line.npos && line.find_first_of("{[:") == line.npos &&
          line.find_first_not_of(kBlanks) != line.npos;
+}
+
+constexpr ObjectsForm kList = {"is one list of objects", ".[]"};
+constexpr ObjectsForm kInside = {"is one object with a list of objects inside", "first(.[])[]"};
+// An object that has an id of its own keeps it.
+constexpr ObjectsForm kByName = {"is one object of objects", "to_entries[] | {id: .key} + .value"};
+constexpr ObjectsForm kColumns = {
+    "is one object of columns, as pandas writes without orient=\"records\"",
+    "(first(.[]) | keys_unsorted[]) as $i | map_values(.[$i])"};
+constexpr ObjectsForm kIndented = {"looks indented, an object over several lines", "."};
+
+// The first members of an object, as far as the text goes.
+struct Outline {
+  struct Member {
+    JsonToken value = JsonToken::kEnd;
+    JsonToken inside = JsonToken::kEnd;  // what a list or an object begins with
+    std::string name_inside;             // of an object's first member
+
+    bool is_object() const { return inside == JsonToken::kKey; }
+  };
+  std::vector<Member> members;  // the first two
+  bool is_followed = false;     // something comes after the object
+};
+
+// REQUIRES: the text begins with '{'.
+Outline OutlineOf(std::string_view text) {
+  constexpr std::size_t kMembersMax = 2;
+  constexpr std::size_t kDepthMax = 64;
+  JsonReader json("", {.depth_max = kDepthMax, .text_bytes_max = text.size()});
+  json.Begin(text);
+  Outline outline;
+  std::size_t members = 0;
+  std::size_t depth = 0;
+  bool has_opened = false;  // the last token opened a list or an object
+  while (true) {
+    const absl::StatusOr<JsonToken> token = json.Next();
+    if (!token.ok()) {
+      outline.is_followed = depth == 0;
+      return outline;
+    }
+    if (*token == JsonToken::kEnd) return outline;
+    const bool closes = *token == JsonToken::kObjectEnd || *token == JsonToken::kListEnd;
+    if (closes) --depth;
+    if (depth == 1 && *token == JsonToken::kKey && ++members <= kMembersMax) {
+      outline.members.emplace_back();
+    } else if (depth > 0 && !closes && members >= 1 && members <= kMembersMax) {
+      Outline::Member& member = outline.members.back();
+      if (depth == 1) member.value = *token;
+      if (depth == 2 && has_opened) {
+        member.inside = *token;
+        if (member.is_object()) member.name_inside = json.text();
+      }
+    }
+    has_opened = *token == JsonToken::kObjectBegin || *token == JsonToken::kListBegin;
+    if (has_opened) ++depth;
+  }
+}
+
+// The form of one object that holds the others; null for none.
+const ObjectsForm* FormOfOne(const Outline& outline) {
+  if (outline.members.empty() || outline.is_followed) return nullptr;
+  const Outline::Member& first = outline.members.front();
+  if (first.value == JsonToken::kListBegin && first.inside == JsonToken::kObjectBegin) {
+    return &kInside;
+  }
+  if (!std::ranges::all_of(outline.members, &Outline::Member::is_object)) return nullptr;
+  if (first.name_inside == "0") return &kColumns;
+  return outline.members.size() > 1 ? &kByName : nullptr;
 }
 
 }  // namespace
@@ -68,6 +143,35 @@ absl::Status CheckHoldsData(const BufferedReader& in, TextShape shape) {
   }
   if (shape == TextShape::kEmpty) return Refuse(in, "is empty; write or fetch it again");
   return absl::OkStatus();
+}
+
+bool HoldsLinesOfObjects(std::string_view begin) {
+  const std::string_view text = WithoutBlanks(begin);
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::size_t last = text.substr(0, end).find_last_not_of(" \t\r");
+  return text.starts_with('{') && text[last] == '}' &&
+         WithoutBlanks(text.substr(end)).starts_with('{');
+}
+
+const ObjectsForm* FindObjectsForm(std::string_view begin) {
+  const std::string_view text = WithoutBlanks(begin);
+  if (text.empty()) return nullptr;
+  const std::string_view rest = text.substr(1);
+  if (text.front() == '[') return WithoutBlanks(rest).starts_with('{') ? &kList : nullptr;
+  if (text.front() != '{' || HoldsLinesOfObjects(text)) return nullptr;
+  if (const ObjectsForm* const form = FormOfOne(OutlineOf(text))) return form;
+  const std::size_t next = rest.find_first_not_of(" \t\r");
+  return next != rest.npos && rest[next] == '\n' ? &kIndented : nullptr;
+}
+
+std::string JqCommand(const ObjectsForm& form, std::string_view from, std::string_view to) {
+  return fmt::format("`jq -c '{}' {} > {}`", form.filter, from, to);
+}
+
+std::string PandasCommand(std::string_view format, std::string_view from, std::string_view to,
+                          std::string_view options) {
+  return fmt::format("pandas.read_{}({}{}).to_json({}, orient=\"records\", lines=True)", format,
+                     base::Quoted(from), options, base::Quoted(to));
 }
 
 }  // namespace simile::data

@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "data/npy_header.h"
-#include "data/safetensors_header.h"
 #include "data/text_shape.h"
 
 namespace simile::data {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <absl/status/statusor.h>
 
@@ -34,5 +37,36 @@ const VectorFormat* FindVectorFormat(std::string_view name);
 // Errors: kInvalidArgument beginning with the file's name.
 absl::StatusOr<VectorLayout> ReadVectorLayout(BufferedReader& in, std::string_view tensor,
                                               const Limits& limits);
+
+// Reads the header of a NumPy .npy file (format versions 1.0, 2.0, 3.0; NEP 1) and leaves the
+// reader at the first row. Accepts what can be served: float16, float32 or float64, little-endian,
+// C order, two axes, and exactly as many bytes as the shape says.
+// Errors: kInvalidArgument beginning with the file's name, saying what would be right.
+absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits);
+
+// Whether a file's first bytes are those of a .npy file.
+bool BeginsNpy(std::string_view bytes);
+
+// The dictionary in a .npy header.
+struct NpyDict {
+  std::string descr;  // "<f2"; for a structured type its text, beginning with '['
+  bool fortran_order = false;
+  std::vector<std::uint64_t> shape;
+};
+
+// Parses the Python literal {'descr': ..., 'fortran_order': ..., 'shape': ...}: any order of keys,
+// any spacing, either quote, a trailing comma or none; the three keys once each and no others.
+// Nothing is evaluated.
+// Errors: kInvalidArgument with `column N: ...`, columns from 1; the caller adds the file.
+absl::StatusOr<NpyDict> ParseNpyDict(std::string_view text);
+
+// Reads the header of a .safetensors file and leaves the reader at the first row of one tensor.
+// Checks the whole header, not only that tensor: offsets that fill the data without holes or
+// overlaps, sizes that agree with shapes, no name twice. The tensor must be F16, BF16, F32 or F64
+// with two axes.
+//   tensor  its name; empty: the file's only tensor
+// Errors: kInvalidArgument beginning with the file's name, saying what would be right.
+absl::StatusOr<VectorLayout> ReadSafetensorsHeader(BufferedReader& in, std::string_view tensor,
+                                                   const Limits& limits);
 
 }  // namespace simile::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -7,10 +8,20 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/element_type.h"
 #include "simile/limits.h"
 
 namespace simile::data {
+
+// The number types of vector files, little-endian.
+enum class ElementType : std::uint8_t { kFloat16, kBfloat16, kFloat32, kFloat64 };
+
+std::size_t ElementBytes(ElementType type);
+// As NumPy calls it: "float16".
+std::string_view ElementName(ElementType type);
+
+// Widens little-endian elements to double, exactly; NaN and infinities are kept.
+// REQUIRES: bytes.size() == values.size() * ElementBytes(type).
+void DecodeElements(ElementType type, std::span<const char> bytes, std::span<double> values);
 
 // The shape and type of a vector file, by its header; checked with the file's size.
 struct VectorLayout {
@@ -38,5 +49,20 @@ inline constexpr std::uint32_t kTransposedDimMin = 16;
 
 // A shape as Python writes it: (5000, 384).
 std::string ShapeText(std::span<const std::uint64_t> shape);
+
+// What a load does with a row of zeros, which has no direction, where the metric is cosine. For dot
+// it is a row like any other: it scores 0 with every vector.
+enum class OnZeroRow : std::uint8_t {
+  kRefuse,
+  kSkip,  // keeps the row, which no search returns; see Dataset::skipped_rows
+};
+
+// What would be right instead of a row of zeros: the end of the error.
+inline constexpr std::string_view kZeroRowAdvice =
+    "a vector needs a direction; \"on_zero_row\": \"skip\" in collection.json leaves such rows out "
+    "of every search";
+inline constexpr std::string_view kZeroUserAdvice =
+    "a preference needs a direction, and users are never skipped; leave the user out of this file "
+    "and of the ids; a cold start answers users without a profile";
 
 }  // namespace simile::data

@@ -10,7 +10,6 @@
 #include "data/equal_rows.h"
 #include "data/matrix.h"
 #include "data/vector_layout.h"
-#include "data/zero_row.h"
 #include "simile/query.h"
 
 namespace simile::data {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "backend/gpu_faults.h"
+#include "backend/failover_backend.h"
 #include "base/message_text.h"
 #include "doctor/gpu_examination.h"
 #include "doctor/self_check.h"

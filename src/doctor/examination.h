@@ -11,8 +11,8 @@
 
 #include "backend/nvml.h"
 #include "backend/registry.h"
-#include "doctor/finding.h"
 #include "doctor/machine.h"
+#include "doctor/symptoms.h"
 
 namespace simile::doctor {
 

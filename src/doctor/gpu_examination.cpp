@@ -14,14 +14,14 @@
 #include <fmt/ranges.h>
 
 #include "backend/accelerator_plugin.h"
-#include "backend/gpu_plugin.h"
+#include "backend/gpu_search.h"
 #include "backend/registry.h"
+#include "base/error_detail.h"
 #include "base/message_text.h"
 #include "base/shared_library.h"
-#include "base/system_error.h"
+#include "doctor/driver_api.h"
 #include "doctor/self_check.h"
 #include "doctor/symptoms.h"
-#include "doctor/visible_cards.h"
 #include "simile/clock.h"
 
 namespace simile::doctor {

@@ -13,8 +13,8 @@
 #include "backend/nvml.h"
 #include "doctor/driver_api.h"
 #include "doctor/examination.h"
-#include "doctor/finding.h"
 #include "doctor/machine.h"
+#include "doctor/symptoms.h"
 #include "simile/backend.h"
 
 namespace simile::doctor {

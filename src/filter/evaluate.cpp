@@ -1,25 +1,85 @@
 #include "filter/evaluate.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <variant>
 #include <vector>
 
+#include <absl/status/statusor.h>
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "filter/literal_value.h"
+#include "data/field_type.h"
+#include "filter/expression.h"
 #include "filter/operators.h"
-#include "filter/refusal.h"
+#include "filter/suggestions.h"
 #include "filter/text_index.h"
-#include "filter/unknown_field.h"
 
 namespace simile::filter {
 namespace {
+
+// A number in a filter: an integer where it is written as one and fits.
+using NumberLiteral = std::variant<std::int64_t, double>;
+
+std::optional<NumberLiteral> ParseNumber(std::string_view text) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
+  const char* const end = text.data() + text.size();
+  std::int64_t whole = 0;
+  if (const auto [stop, error] = std::from_chars(text.data(), end, whole);
+      error == std::errc() && stop == end) {
+    return whole;
+  }
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (stop != end) return std::nullopt;
+  // Too small or too large for a double: strtod returns zero or infinity.
+  if (error == std::errc::result_out_of_range)
+    number = std::strtod(std::string(text).c_str(), nullptr);
+  if (error == std::errc::invalid_argument || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+// The value of a literal for a field of each type; a time is as data::ParseTime returns it.
+// Errors: kInvalidArgument, `column N: ` with what was found and what to write.
+absl::StatusOr<NumberLiteral> NumberIn(const Literal& literal, const std::string& field) {
+  const std::optional<NumberLiteral> number = ParseNumber(literal.text);
+  if (number && !literal.quoted) return *number;
+  if (number) {
+    return RefuseAt(literal.column,
+                    fmt::format("{} holds numbers and {} is text; write {}", FieldText(field),
+                                base::Quoted(literal.text), literal.text));
+  }
+  return RefuseAt(literal.column, fmt::format("{} holds numbers; {} is none", FieldText(field),
+                                              base::Quoted(literal.text)));
+}
+
+absl::StatusOr<bool> BooleanIn(const Literal& literal, const std::string& field) {
+  const std::string folded = FoldText(literal.text);
+  if (folded == "true") return true;
+  if (folded == "false") return false;
+  return RefuseAt(literal.column, fmt::format("{} is true or false; found {}", FieldText(field),
+                                              base::Quoted(literal.text)));
+}
+
+absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& field) {
+  const std::optional<std::int64_t> time = data::ParseTime(literal.text);
+  if (time) return *time;
+  return RefuseAt(literal.column, fmt::format("{} holds times; {} is none. Write \"2024-05-31\" or "
+                                              "\"2024-05-31T12:00:00Z\"",
+                                              FieldText(field), base::Quoted(literal.text)));
+}
 
 constexpr std::string_view kIdField = "id";
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "filter/lexer.h"
 #include "filter/operators.h"
 
@@ -78,6 +79,10 @@ std::string ToText(const Expression& expression) {
       return "has(" + FieldText(expression.field) + ')';
   }
   return "";
+}
+
+absl::Status RefuseAt(std::uint32_t column, std::string_view what) {
+  return base::Error(base::ErrorReason::kInvalidFilter, fmt::format("column {}: {}", column, what));
 }
 
 }  // namespace simile::filter

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/status/status.h>
+
 namespace simile::filter {
 
 // A value as it was written. Its meaning depends on the type of the field it is compared with.
@@ -36,5 +38,9 @@ std::string FieldText(std::string_view field);
 // OR, NOT, IN and has, or needless parentheses have the same one. Parsing it gives the expression
 // back, except for columns.
 std::string ToText(const Expression& expression);
+
+// INVALID_FILTER about a place in a filter: `column N: what`.
+//   column  in characters, from 1
+absl::Status RefuseAt(std::uint32_t column, std::string_view what);
 
 }  // namespace simile::filter

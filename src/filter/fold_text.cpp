@@ -7,7 +7,7 @@
 
 #include <utf8proc.h>
 
-#include "base/ascii_case.h"
+#include "base/utf8.h"
 #include "filter/text_index.h"
 
 namespace simile::filter {

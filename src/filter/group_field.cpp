@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "filter/separated_keywords.h"
+#include "filter/keyword_column.h"
 
 namespace simile::filter {
 

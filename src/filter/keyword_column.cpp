@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "data/distinct_count.h"
+#include "data/dataset_sample.h"
 #include "data/text_slots.h"
 #include "filter/text_index.h"
 
@@ -24,6 +24,13 @@ double RowBytes(double rows, std::size_t row_count) {
 
 // Of Builder::kept_, but for a longer text.
 constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
+
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
 
 }  // namespace
 
@@ -222,6 +229,17 @@ std::size_t KeywordColumn::Builder::RowsOfRare(const std::vector<std::uint64_t>&
     if (count < kBitmapRowsMin) rows += count;
   }
   return rows;
+}
+
+std::vector<std::string_view> SplitKeywords(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    const std::string_view part = Trimmed(text.substr(0, end));
+    if (!part.empty()) parts.push_back(part);
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + separator.size());
+  }
 }
 
 }  // namespace simile::filter

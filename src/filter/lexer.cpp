@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii_case.h"
 #include "base/utf8.h"
 #include "filter/operators.h"
 

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "filter/expression.h"
 #include "filter/lexer.h"
 #include "filter/operators.h"
 #include "filter/parser_state.h"
-#include "filter/refusal.h"
 
 namespace simile::filter {
 namespace {

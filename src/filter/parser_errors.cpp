@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "filter/expression.h"
 #include "filter/operators.h"
 #include "filter/parser_state.h"
-#include "filter/refusal.h"
 
 namespace simile::filter {
 

@@ -12,7 +12,6 @@
 
 #include "filter/expression.h"
 #include "filter/lexer.h"
-#include "filter/refusal.h"
 
 // The class behind parser.h, for two files alone: parser.cpp, which reads, and parser_errors.cpp,
 // which reports what is wrong.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,9 +11,9 @@
 #include "data/field_type.h"
 #include "data/payload_table.h"
 #include "filter/keyword_column.h"
-#include "filter/number.h"
 #include "filter/ordered_column.h"
 #include "filter/row_set.h"
+#include "filter/text_index.h"
 
 namespace simile::filter {
 
@@ -60,5 +61,26 @@ class PayloadIndex {
  private:
   std::vector<Field> fields_;
 };
+
+// The memory of an index before it is built.
+struct IndexEstimate {
+  std::uint64_t bytes = 0;        // of the finished index
+  std::uint64_t build_bytes = 0;  // the most that building it takes besides
+};
+
+// The rows that an index was built over, of those that it will be built over. The first half of
+// them is a sample, too (data::DatasetSample).
+struct SampledRows {
+  std::size_t sampled = 0;  // at least 1
+  std::size_t total = 0;
+
+  double times() const { return static_cast<double>(total) / static_cast<double>(sampled); }
+};
+
+// Extrapolates from an index over a sample. The bytes of one over all rows are its own.
+IndexEstimate EstimateTextIndex(const TextIndex& sample, const SampledRows& rows);
+// The different keywords of a field are estimated by data::DistinctCount.
+// Cost: one pass over the sample's keywords.
+IndexEstimate EstimatePayloadIndex(const PayloadIndex& sample, const SampledRows& rows);
 
 }  // namespace simile::filter

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "filter/expression.h"
 #include "filter/operators.h"
-#include "filter/refusal.h"
 
 namespace simile::filter {
 namespace {

@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "base/thread_name.h"
+#include "base/threads.h"
 
 namespace simile::net {
 namespace {

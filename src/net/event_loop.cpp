@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/thread_name.h"
+#include "base/threads.h"
 
 namespace simile::net {
 namespace {

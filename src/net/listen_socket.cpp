@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error_detail.h"
 #include "base/loopback.h"
-#include "base/system_error.h"
 
 namespace simile::net {
 namespace {

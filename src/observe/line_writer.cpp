@@ -7,8 +7,8 @@
 #include <new>
 #include <utility>
 
-#include "base/bounded_write.h"
-#include "base/thread_name.h"
+#include "base/file_descriptor.h"
+#include "base/threads.h"
 
 namespace simile::observe {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "data/collection_json.h"
+#include "data/collection_files.h"
 
 namespace simile::query {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/error_detail.h"
 #include "filter/expression.h"
-#include "filter/unknown_field.h"
+#include "filter/suggestions.h"
 
 namespace simile::query {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/fp16.h"
-#include "data/product_sum.h"
+#include "data/equal_rows.h"
 
 namespace simile::query {
 namespace {

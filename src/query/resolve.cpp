@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "certificate/cosine_threshold.h"
+#include "certificate/canonical_score.h"
 #include "data/matrix.h"
 #include "filter/expression.h"
 #include "filter/filters.h"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "certificate/fp16_bound.h"
+#include "certificate/device_bounds.h"
 #include "certificate/vector_sum.h"
 #include "simile/limits.h"
 
@@ -20,8 +20,8 @@ using base::ErrorReason;
 // Why a vector sent as stored may be searched without being normalized: no proof takes a query to
 // have unit length. The CPU's bound is formed from the query's own length, which is measured
 // (certificate/score_bound.h). The GPU's takes it to be at most kUnitLengthMax once it is scaled,
-// and scales a longer one (UnitOf in certificate/fp16_bound.h); one that is as near to 1 as this is
-// not scaled, as the rows are not.
+// and scales a longer one (UnitOf in certificate/device_bounds.h); one that is as near to 1 as this
+// is not scaled, as the rows are not.
 static_assert(1 + kStoredLengthError <= certificate::kUnitLengthMax);
 
 // Names the first number that is not finite.

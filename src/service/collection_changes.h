@@ -10,7 +10,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "data/folder_fingerprint.h"
+#include "data/fingerprint.h"
 #include "engine/snapshots/change_queue.h"
 #include "engine/snapshots/publisher.h"
 #include "engine/snapshots/snapshot_store.h"

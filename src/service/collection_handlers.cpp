@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/message_text.h"
-#include "filter/unknown_field.h"
+#include "filter/suggestions.h"
 #include "service/answer_options.h"
 #include "service/call.h"
 #include "service/call_work.h"

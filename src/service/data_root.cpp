@@ -9,7 +9,6 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "base/system_error.h"
 
 namespace simile::service {
 namespace {

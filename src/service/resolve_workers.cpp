@@ -6,7 +6,7 @@
 
 #include <absl/cleanup/cleanup.h>
 
-#include "base/thread_name.h"
+#include "base/threads.h"
 
 namespace simile::service {
 

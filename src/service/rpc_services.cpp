@@ -8,8 +8,7 @@
 #include <utility>
 
 #include <google/protobuf/stubs/logging.h>
-
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "grpc/health/v1/health.pb.h"
 #include "service/admin_handlers.h"
 #include "service/grpc/method.h"

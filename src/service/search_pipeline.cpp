@@ -15,7 +15,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "filter/near_values.h"
+#include "filter/suggestions.h"
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
 #include "service/answer_notes.h"

@@ -11,7 +11,7 @@
 #include <absl/status/statusor.h>
 
 #include "doctor/examination.h"
-#include "doctor/finding.h"
+#include "doctor/symptoms.h"
 
 namespace simile::service {
 

@@ -3,15 +3,21 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "app/fault_journal.h"
+#include "base/await_true.h"
+#include "engine/fake_clock.h"
 #include "files/scratch_folder.h"
 #include "observe/exposed.h"
+#include "observe/metric_samples.h"
 
 namespace simile::app {
 namespace {
@@ -114,6 +120,171 @@ TEST_F(GpuWatchTest, KeepsNoJournalWithoutAPath) {
   watch.On({Cause::kDeviceLost, {}, "hung"});
   EXPECT_EQ(LogLines(), 1);
   EXPECT_TRUE(watch.EarlierFaults().empty());
+}
+
+using observe::ScrapedMetric;
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+// By the name, and the label besides `gpu`: "simile_gpu_throttled hw_slowdown".
+std::map<std::string, double> ByName(const std::vector<ScrapedMetric>& metrics) {
+  std::map<std::string, double> values;
+  for (const ScrapedMetric& metric : metrics) {
+    EXPECT_THAT(metric.labels, Contains(Pair("gpu", "0")));
+    std::string name = metric.name;
+    if (metric.labels.size() > 1) name.append(" ").append(metric.labels[1].second);
+    EXPECT_TRUE(values.emplace(name, metric.value).second) << name;
+  }
+  return values;
+}
+
+// The fake library (tests/backend/fake_nvml.c), with a card that the test describes.
+class GpuSensorsTest : public testing::Test {
+ protected:
+  GpuSensorsTest() { setenv("FAKE_NVML_FILE", (scratch_.path() / "nvml").c_str(), 1); }
+
+  // The library reads the file while a test writes it.
+  void Describe(const std::string& lines) const {
+    scratch_.Write("next", lines);
+    std::filesystem::rename(scratch_.path() / "next", scratch_.path() / "nvml");
+  }
+  // A reading that is made waits for the library as long as that takes.
+  GpuSensors::Options Patient() const {
+    GpuSensors::Options options;
+    options.library = SIMILE_FAKES_DIR "/libfake_nvml.so";
+    options.scrape_wait = std::chrono::minutes(1);
+    return options;
+  }
+  // What is read once the library is open.
+  static std::map<std::string, double> Await(GpuSensors& sensors, const std::string& name) {
+    std::map<std::string, double> values;
+    EXPECT_TRUE(base::AwaitTrue([&] {
+      values = ByName(sensors.Metrics());
+      return values.contains(name);
+    }));
+    return values;
+  }
+
+  const ScratchFolder scratch_;
+  engine::FakeClock clock_;
+  std::ostringstream log_text_;
+  const observe::Logger log_{{observe::LogFormat::kJson, observe::LogLevel::kInfo, &log_text_}};
+};
+
+TEST_F(GpuSensorsTest, ReadsTheCardAtAScrape) {
+  Describe(
+      "memory_used=1024\nmemory_total=4096\nutilization=37\ntemperature=71\npower=65500\n"
+      "throttle=0x48\necc=2\n");
+  GpuSensors sensors(Patient(), clock_, log_);
+  const auto values = Await(sensors, "simile_gpu_temperature_celsius");
+  EXPECT_EQ(values.at("simile_gpu_temperature_celsius"), 71);
+  EXPECT_DOUBLE_EQ(values.at("simile_gpu_utilization_ratio"), 0.37);
+  EXPECT_EQ(values.at("simile_gpu_device_memory_used_bytes"), 1024);
+  EXPECT_EQ(values.at("simile_gpu_device_memory_total_bytes"), 4096);
+  EXPECT_EQ(values.at("simile_gpu_power_watts"), 65.5);
+  EXPECT_EQ(values.at("simile_gpu_ecc_uncorrected_errors"), 2);
+  EXPECT_EQ(values.at("simile_gpu_throttled hw_thermal_slowdown"), 1);
+  EXPECT_EQ(values.at("simile_gpu_throttled hw_slowdown"), 1);
+  EXPECT_EQ(values.at("simile_gpu_throttled sw_power_cap"), 0);
+}
+
+TEST_F(GpuSensorsTest, ReadsAnewOnlyAfterTheRefreshInterval) {
+  Describe("temperature=50\n");
+  GpuSensors sensors(Patient(), clock_, log_);
+  Await(sensors, "simile_gpu_temperature_celsius");
+  Describe("temperature=90\n");
+  clock_.Advance(milliseconds(999));
+  EXPECT_EQ(ByName(sensors.Metrics()).at("simile_gpu_temperature_celsius"), 50);
+  clock_.Advance(milliseconds(1));
+  EXPECT_EQ(ByName(sensors.Metrics()).at("simile_gpu_temperature_celsius"), 90);
+}
+
+TEST_F(GpuSensorsTest, LeavesOutWhatTheCardCannotSay) {
+  Describe("temperature=50\npower=\necc=\nthrottle=\n");
+  GpuSensors sensors(Patient(), clock_, log_);
+  const auto values = Await(sensors, "simile_gpu_temperature_celsius");
+  EXPECT_THAT(values, Not(Contains(Key("simile_gpu_power_watts"))));
+  EXPECT_THAT(values, Not(Contains(Key("simile_gpu_ecc_uncorrected_errors"))));
+  EXPECT_THAT(values, Not(Contains(Key(HasSubstr("simile_gpu_throttled")))));
+}
+
+TEST_F(GpuSensorsTest, IsEmptyWithoutTheLibrary) {
+  GpuSensors::Options options = Patient();
+  options.library = "libnvidia-ml-that-is-not-here.so.1";
+  GpuSensors sensors(options, clock_, log_);
+  EXPECT_THAT(sensors.Metrics(), IsEmpty());
+}
+
+TEST_F(GpuSensorsTest, IsEmptyWhenTheLibraryCannotStart) {
+  Describe("init=18\n");
+  GpuSensors sensors(Patient(), clock_, log_);
+  EXPECT_THAT(sensors.Metrics(), IsEmpty());
+}
+
+TEST_F(GpuSensorsTest, ShowsNothingOfALostCardButItsErrors) {
+  GpuSensors sensors(Patient(), clock_, log_);
+  Await(sensors, "simile_gpu_temperature_celsius");
+  Await(sensors, "simile_gpu_xid_errors_total 79");
+  Describe("read=15\n");
+  clock_.Advance(std::chrono::seconds(2));
+  EXPECT_THAT(ByName(sensors.Metrics()), AllOf(SizeIs(20), Each(Key(HasSubstr("_xid_")))));
+}
+
+// A scrape does not wait for a library that hangs with its card, and neither does the end.
+TEST_F(GpuSensorsTest, GoesOnWithoutALibraryThatHangs) {
+  Describe("temperature=50\n");
+  GpuSensors::Options options = Patient();
+  options.scrape_wait = milliseconds(1);
+  GpuSensors sensors(options, clock_, log_);
+  ASSERT_TRUE(base::AwaitTrue([&] {
+    clock_.Advance(milliseconds(1));
+    return ByName(sensors.Metrics()).contains("simile_gpu_temperature_celsius");
+  }));
+  Describe("temperature=90\nhandle=hang\n");
+  clock_.Advance(std::chrono::seconds(4));
+  // The last reading, while it is not too old.
+  EXPECT_EQ(ByName(sensors.Metrics()).at("simile_gpu_temperature_celsius"), 50);
+  clock_.Advance(std::chrono::seconds(20));
+  EXPECT_THAT(ByName(sensors.Metrics()), Not(Contains(Key("simile_gpu_temperature_celsius"))));
+}
+
+TEST_F(GpuSensorsTest, CountsAndLogsXids) {
+  Describe("xids=13\n");
+  {
+    GpuSensors sensors(Patient(), clock_, log_);
+    auto values = Await(sensors, "simile_gpu_xid_errors_total 79");
+    // One that was there before the server is not its own.
+    EXPECT_EQ(values.at("simile_gpu_xid_errors_total 13"), 0);
+    Describe("xids=13,79,79,12345\n");
+    while (values.at("simile_gpu_xid_errors_total other") == 0) {
+      values = ByName(sensors.Metrics());
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(values.at("simile_gpu_xid_errors_total 79"), 2);
+    EXPECT_EQ(values.at("simile_gpu_xid_errors_total other"), 1);
+    EXPECT_EQ(values.at("simile_gpu_xid_errors_total 13"), 0);
+  }
+  EXPECT_THAT(log_text_.str(), HasSubstr("\"message\":\"the driver reports an error of the GPU\""));
+  EXPECT_THAT(log_text_.str(), HasSubstr("\"xid\":12345"));
+}
+
+TEST_F(GpuSensorsTest, ReadsTheCardAtAPlaceOnTheBus) {
+  Describe("devices=2\n");
+  GpuSensors::Options options = Patient();
+  options.bus_id = "0000:02:00.0";
+  GpuSensors here(options, clock_, log_);
+  Await(here, "simile_gpu_temperature_celsius");
+  options.bus_id = "0000:07:00.0";
+  GpuSensors elsewhere(options, clock_, log_);
+  EXPECT_THAT(elsewhere.Metrics(), IsEmpty());
 }
 
 }  // namespace

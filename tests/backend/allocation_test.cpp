@@ -10,7 +10,7 @@
 #include "backend/cpu/int8_backend.h"
 #include "backend/segments.h"
 #include "backend/small_blocks.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "memory/watched_memory.h"
 
 namespace simile::backend::cpu {

@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "backend/build_id.h"
-#include "backend/gpu_plugin.h"
 #include "files/scratch_folder.h"
 
 namespace simile::backend {

@@ -13,7 +13,7 @@
 #include "backend/counted_kernel.h"
 #include "backend/cpu/int8_kernels.h"
 #include "backend/cpu/int8_pass.h"
-#include "backend/cpu/packed_rows.h"
+#include "backend/cpu/packed_codes.h"
 #include "backend/int8_fixture.h"
 #include "backend/small_blocks.h"
 

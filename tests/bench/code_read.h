@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "backend/cpu/thread_pool.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "bench/read_bandwidth.h"
 
 namespace simile::bench {

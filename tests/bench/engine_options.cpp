@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "simile/limits.h"
 
 namespace simile::bench {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "backend/cpu/cpu_name.h"
+#include "backend/cpu/processor.h"
 #include "base/message_text.h"
 #include "bench/timing.h"
 

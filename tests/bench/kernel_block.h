@@ -8,7 +8,7 @@
 #include <absl/status/status.h>
 
 #include "backend/cpu/int8_kernel.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 
 namespace simile::bench {
 

@@ -14,10 +14,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "backend/cpu/cpu_name.h"
 #include "backend/cpu/int8_kernels.h"
+#include "backend/cpu/processor.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "bench/kernel_block.h"
 #include "bench/register_peak.h"
 #include "bench/timing.h"

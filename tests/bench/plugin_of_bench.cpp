@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "backend/accelerator_kinds.h"
-#include "backend/gpu_plugin.h"
+#include "backend/gpu_search.h"
 
 namespace simile::bench {
 namespace {

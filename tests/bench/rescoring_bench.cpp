@@ -1,6 +1,6 @@
 // What answers of many hits cost after the pass: the hits of a query against its k, the rows that
 // are scored canonically, and the bytes and time of scoring them query by query and row by row
-// (backend/cpu/batch_finish.h), against the least bytes that the answers need. Both ways' answers
+// (backend/cpu/int8_search.h), against the least bytes that the answers need. Both ways' answers
 // are compared with the plain scan's.
 //
 //   rescoring_bench --vectors F.npy --queries Q.npy --batch 100,1000 --k 10,100,1000
@@ -18,9 +18,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "backend/cpu/cpu_name.h"
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_kernels.h"
+#include "backend/cpu/processor.h"
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
 #include "base/message_text.h"

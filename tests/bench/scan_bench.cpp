@@ -15,7 +15,7 @@
 
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "bench/bench_rows.h"
 #include "bench/oracle.h"
 #include "bench/read_bandwidth.h"

@@ -20,7 +20,6 @@
 #include "certificate/canonical_score.h"
 #include "certificate/certificate_case.h"
 #include "certificate/exact_rotation.h"
-#include "certificate/int4_codes.h"
 #include "certificate/quantizer.h"
 #include "certificate/rotation.h"
 #include "certificate/score_bound.h"

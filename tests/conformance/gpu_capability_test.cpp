@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/accelerator_kinds.h"
 #include "backend/cuda/emulated_gpu.h"
-#include "backend/gpu_capabilities.h"
 #include "conformance/conformance_check.h"
 #include "emulated_cuda/emulated_device.h"
 

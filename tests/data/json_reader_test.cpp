@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "data/byte_source.h"
-#include "data/json_value.h"
 #include "data/jsonl_reader.h"
 #include "simile/limits.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "data/buffered_reader.h"
-#include "data/collection_json.h"
+#include "data/collection_files.h"
 #include "data/id_list_reader.h"
 #include "data/interactions_reader.h"
 #include "data/payload_reader.h"

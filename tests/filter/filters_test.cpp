@@ -14,7 +14,6 @@
 
 #include "base/unasked_work.h"
 #include "data/load.h"
-#include "filter/mask_cache.h"
 #include "filter/parser.h"
 #include "filter/payload_rows.h"
 

@@ -8,8 +8,8 @@
 #include "base/unasked_work.h"
 #include "filter/field_summary.h"
 #include "filter/filters.h"
+#include "filter/keyword_column.h"
 #include "filter/payload_rows.h"
-#include "filter/separated_keywords.h"
 
 namespace simile::filter {
 namespace {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "certificate/canonical_score.h"
-#include "certificate/cosine_threshold.h"
 
 namespace simile::query {
 namespace {

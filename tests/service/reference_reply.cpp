@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "data/json_value.h"
+#include "data/json_reader.h"
 #include "data/payload_message.h"
 #include "service/receipt_encoding.h"
 

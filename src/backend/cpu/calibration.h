@@ -2,13 +2,60 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "backend/cpu/int8_backend.h"
 #include "backend/cpu/int8_tuning.h"
-#include "backend/cpu/tuning_decisions.h"
 
 namespace simile::backend::cpu {
+
+// The arithmetic, from times to numbers, is pure.
+
+// Times of two strategies run right after each other, so that other load on the machine slows both.
+struct TimePair {
+  double first_s = 0;
+  double second_s = 0;
+};
+
+// The median of the ratios first / second. Nothing when there are fewer than five, or when it
+// differs by a factor of 1.25 or more from the ratio of the lower quartiles, the least disturbed
+// times: then other load disturbed too many of the pairs.
+std::optional<double> MiddleRatio(std::span<const TimePair> pairs);
+
+// A ratio and the batch size or row count that it was measured at.
+struct RatioAt {
+  std::size_t at = 0;
+  double ratio = 0;
+};
+
+// Ratios are measured in order until one lies beyond the crossing, and one more after it, since on
+// a busy machine a single ratio may be wrong by half. Returns whether that last one clearly
+// contradicts the one before it.
+//   ratios       in the order measured
+//   beyond_from  the least ratio that lies beyond
+bool IsDenied(std::span<const RatioAt> ratios, double beyond_from);
+
+// The bytes of a block that a second-level cache of this size holds beside the queries, the sums
+// and the block being prefetched: an eighth of it, 256 KiB of 2 MiB.
+std::size_t BlockBytesFor(std::size_t second_level_bytes);
+
+// The least batch size from which on the large kernel is never slower.
+//   large_to_small  time ratios, descending by batch, at least one; all after the first above 1 are
+//                   ignored
+// Twice the largest batch when the large kernel is slower even there.
+std::size_t LargeBatchMinFor(std::span<const RatioAt> large_to_small);
+
+// One number serves single queries and batches, whose ratios differ: their geometric mean, which
+// minimises the greater of the two losses.
+//   for_one, for_many  cost of a gathered row as a multiple of the cost of a row of the pass
+std::size_t GatherShareFor(double for_one, double for_many);
+
+// The largest size up to which the plain scan takes at most a tenth longer than the pass; the scan
+// needs no index. The tuning's least value when it is slower even at the first size.
+//   scan_to_pass  time ratios, ascending by rows; those after the first too large are ignored
+inline constexpr double kScanCostMax = 1.1;
+std::size_t ScanRowsMaxFor(std::span<const RatioAt> scan_to_pass);
 
 // The version of the measurements below and of the decisions made from them. Findings on disk are
 // used for this number only; raise it with every change that would find something else.

@@ -8,8 +8,6 @@
 #include <functional>
 #include <limits>
 
-#include "backend/cpu/radix_sort.h"
-
 namespace simile::backend::cpu {
 namespace {
 

@@ -1,14 +1,29 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "backend/cpu/rescorer.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "simile/rank_key.h"
 
 namespace simile::backend::cpu {
+
+// One pass of a radix sort: copies the items in ascending order of their digits, those of one digit
+// in the order that they have.
+//   to        [from.size()]  written; not `from`
+//   digit_of  of an item, below 2^kBits
+template <unsigned kBits, class Item, class DigitOf>
+void SortByDigit(std::span<const Item> from, Item* to, DigitOf digit_of) {
+  std::array<std::uint32_t, std::size_t{1} << kBits> next{};
+  for (const Item& item : from) ++next[digit_of(item)];
+  std::uint32_t sum = 0;
+  for (std::uint32_t& first : next) sum += std::exchange(first, sum);
+  for (const Item& item : from) to[next[digit_of(item)]++] = item;
+}
 
 // A row that the first stage could not drop. Its canonical score lies in lower .. upper, and is
 // known when these are equal.
@@ -24,7 +39,7 @@ struct Candidate {
 // How a gate is set: the rank-th best candidate's cheap score less `caution` of its bound. Rank k
 // with caution 1 is proven, because k rows are certain to reach it; anything else is a guess.
 struct Guess {
-  std::size_t rank = 0;  // certificate/speculative_rank.h
+  std::size_t rank = 0;  // certificate/top_k.h
   float caution = 1;     // 0 .. 1
 };
 

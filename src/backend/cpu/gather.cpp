@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/scan_plan.h"
+#include "backend/cpu/scan_pass.h"
 
 namespace simile::backend::cpu {
 namespace {

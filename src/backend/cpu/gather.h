@@ -6,7 +6,7 @@
 
 #include "backend/cpu/scan_search.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "simile/segment.h"
 
 namespace simile::backend::cpu {

@@ -17,8 +17,8 @@
 #include "backend/cpu/int8_search.h"
 #include "backend/cpu/row_scores.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/background_priority.h"
 #include "base/error_detail.h"
+#include "base/threads.h"
 
 namespace simile::backend::cpu {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/int8_tuning.h"
-#include "backend/cpu/packed_rows.h"
+#include "backend/cpu/packed_codes.h"
 #include "certificate/canonical_score.h"
 #include "simile/backend.h"
 

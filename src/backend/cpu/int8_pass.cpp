@@ -8,7 +8,7 @@
 
 #include "backend/cpu/grow_to.h"
 #include "backend/cpu/row_order_scorer.h"
-#include "certificate/speculative_rank.h"
+#include "certificate/top_k.h"
 
 namespace simile::backend::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-#include "backend/cpu/radix_sort.h"
+#include "backend/cpu/candidates.h"
 #include "backend/cpu/rescorer.h"
 
 namespace simile::backend::cpu {

@@ -7,7 +7,7 @@
 
 #include "backend/cpu/candidates.h"
 #include "backend/cpu/thread_pool.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "certificate/canonical_score.h"
 #include "simile/matrix_view.h"
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "backend/cpu/grow_to.h"
-#include "backend/cpu/scan_plan.h"
+#include "backend/cpu/scan_pass.h"
 #include "base/error_detail.h"
 
 namespace simile::backend::cpu {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "backend/cpu/cpu_name.h"
-#include "backend/cpu/scan_plan.h"
+#include "backend/cpu/processor.h"
+#include "backend/cpu/scan_pass.h"
 #include "base/error_detail.h"
 
 namespace simile::backend::cpu {

@@ -15,7 +15,7 @@
 #include <immintrin.h>
 #endif
 
-#include "base/thread_name.h"
+#include "base/threads.h"
 
 namespace simile::backend::cpu {
 namespace {

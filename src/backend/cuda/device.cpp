@@ -1,6 +1,9 @@
 #include "backend/cuda/device.h"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -25,6 +28,22 @@ cudaError_t CodeOf(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_ALLOC_FAILED) return cudaErrorMemoryAllocation;
   const cudaError_t last = cudaGetLastError();
   return last != cudaSuccess ? last : cudaErrorNotSupported;
+}
+
+void Copy(char (&to)[SIMILE_PLUGIN_TEXT_BYTES], const char* text) {
+  std::snprintf(to, sizeof(to), "%s", text);
+}
+
+// 12080 becomes "CUDA 12.8".
+void SetVersion(char (&to)[SIMILE_PLUGIN_TEXT_BYTES], int version) {
+  if (version == 0) return;  // there is no driver
+  std::snprintf(to, sizeof(to), "CUDA %d.%d", version / 1000, version % 1000 / 10);
+}
+
+void SetError(SimileDeviceProbe& probe, cudaError_t error) {
+  probe.error = static_cast<std::int32_t>(error);
+  Copy(probe.error_name, cudaGetErrorName(error));
+  Copy(probe.error_text, cudaGetErrorString(error));
 }
 
 }  // namespace
@@ -175,6 +194,33 @@ void Device::Release(void* memory, std::size_t bytes, MemoryKind kind) noexcept 
   Retire([memory] { return cudaFree(memory); });
   const std::lock_guard lock(mutex_);
   accounts_[static_cast<std::size_t>(kind)].bytes -= bytes;
+}
+
+void ProbeDevices(SimileDeviceProbe& probe) noexcept {
+  probe = SimileDeviceProbe{};
+  // Known even when the devices cannot be listed; a version that cannot be read stays empty.
+  int version = 0;
+  if (cudaRuntimeGetVersion(&version) == cudaSuccess) SetVersion(probe.runtime, version);
+  if (cudaDriverGetVersion(&version) == cudaSuccess) SetVersion(probe.driver, version);
+
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
+    return SetError(probe, error);
+  }
+  if (count == 0) return SetError(probe, cudaErrorNoDevice);
+  for (int id = 0; id < count && probe.device_count < SIMILE_PLUGIN_DEVICES_MAX; ++id) {
+    cudaDeviceProp properties{};
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, id); error != cudaSuccess) {
+      return SetError(probe, error);
+    }
+    SimileDevice& device = probe.devices[probe.device_count++];
+    Copy(device.name, properties.name);
+    device.memory_bytes = properties.totalGlobalMem;
+    std::snprintf(device.bus_id, sizeof(device.bus_id), "%04x:%02x:%02x.0",
+                  static_cast<unsigned>(properties.pciDomainID),
+                  static_cast<unsigned>(properties.pciBusID),
+                  static_cast<unsigned>(properties.pciDeviceID));
+  }
 }
 
 }  // namespace simile::backend::cuda

@@ -13,9 +13,10 @@
 
 #include <absl/status/status.h>
 
+#include "backend/accelerator_plugin.h"
 #include "backend/cuda/blas_library.h"
-#include "backend/cuda/card_traits.h"
 #include "backend/cuda/device_error.h"
+#include "backend/cuda/kernel_variants.h"
 #include "backend/gpu_options.h"
 #include "simile/backend.h"
 
@@ -167,5 +168,9 @@ class Device {
   std::array<Account, static_cast<std::size_t>(MemoryKind::kCount)> accounts_;
   CardMemory card_memory_;  // as the card is empty until the first answer
 };
+
+// Lists the CUDA runtime's devices, or why there are none. Creates no context, so that a broken
+// device only adds its line to the report.
+void ProbeDevices(SimileDeviceProbe& probe) noexcept;
 
 }  // namespace simile::backend::cuda

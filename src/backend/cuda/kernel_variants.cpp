@@ -4,8 +4,8 @@
 #include <array>
 #include <limits>
 
-#include "backend/gpu_capabilities.h"
-#include "kernels/int8_scan.h"
+#include "backend/accelerator_kinds.h"
+#include "kernels/row_scan.h"
 #include "simile/limits.h"
 
 namespace simile::backend::cuda {

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "certificate/speculative_rank.h"
-#include "kernels/finish.h"
+#include "certificate/top_k.h"
+#include "kernels/answers.h"
 #include "simile/limits.h"
 
 namespace simile::backend::cuda {

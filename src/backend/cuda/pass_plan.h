@@ -3,11 +3,10 @@
 #include <cstddef>
 #include <optional>
 
-#include "backend/cuda/card_traits.h"
 #include "backend/cuda/kernel_variants.h"
 #include "backend/gpu_memory.h"
 #include "backend/gpu_options.h"
-#include "kernels/sample_gate.h"
+#include "kernels/score_tile.h"
 
 namespace simile::backend::cuda {
 

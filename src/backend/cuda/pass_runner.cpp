@@ -8,12 +8,11 @@
 #include <utility>
 
 #include "backend/cuda/profiler_range.h"
-#include "certificate/fp16_bound.h"
-#include "kernels/canonical_scan.h"
-#include "kernels/convert_to_fp16.h"
-#include "kernels/finish.h"
-#include "kernels/take_queries.h"
-#include "kernels/topk_fp16.h"
+#include "certificate/device_bounds.h"
+#include "kernels/answers.h"
+#include "kernels/convert.h"
+#include "kernels/pass_inputs.h"
+#include "kernels/score_tile.h"
 
 namespace simile::backend::cuda {
 namespace {

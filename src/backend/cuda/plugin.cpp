@@ -7,7 +7,7 @@
 #include "backend/accelerator_plugin.h"
 #include "backend/build_id.h"
 #include "backend/cuda/cuda_backend.h"
-#include "backend/cuda/device_probe.h"
+#include "backend/cuda/device.h"
 
 namespace {
 

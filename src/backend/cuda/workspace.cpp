@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cassert>
 
-#include "kernels/int8_scan.h"
+#include "kernels/row_scan.h"
 #include "kernels/score_tile.h"
 
 namespace simile::backend::cuda {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "base/cpu_count.h"
 #include "base/message_text.h"
+#include "base/threads.h"
 #include "cli/bench/mix_file.h"
 #include "cli/bench/request_pool.h"
 #include "cli/bench/server_process.h"

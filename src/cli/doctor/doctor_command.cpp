@@ -37,8 +37,8 @@
 #include "cli/output_text.h"
 #include "cli/settings_flags.h"
 #include "doctor/examination.h"
-#include "doctor/finding.h"
 #include "doctor/machine.h"
+#include "doctor/symptoms.h"
 
 namespace simile::cli {
 namespace {

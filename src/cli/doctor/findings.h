@@ -7,7 +7,7 @@
 
 #include "cli/terminal.h"
 #include "doctor/examination.h"
-#include "doctor/finding.h"
+#include "doctor/symptoms.h"
 #include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/accelerator_kinds.h"
 #include "backend/cpu/int8_kernel.h"
 #include "backend/cpu/int8_pass.h"
-#include "backend/gpu_capabilities.h"
 #include "base/message_text.h"
 #include "certificate/rotation.h"
 #include "simile/matrix_view.h"

@@ -8,7 +8,7 @@
 #include <absl/strings/ascii.h>
 #include <fmt/format.h>
 
-#include "backend/gpu_capabilities.h"
+#include "backend/accelerator_kinds.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 

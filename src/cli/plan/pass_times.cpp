@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/gpu_capabilities.h"
+#include "backend/accelerator_kinds.h"
 #include "cli/plan/known_cards.h"
 
 namespace simile::cli {

@@ -11,7 +11,7 @@
 #include "app/processor_load.h"
 #include "app/settings.h"
 #include "app/tuning.h"
-#include "backend/gpu_capabilities.h"
+#include "backend/accelerator_kinds.h"
 #include "backend/nvml.h"
 #include "backend/registry.h"
 #include "base/message_text.h"

@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "backend/cpu/thread_pool.h"
-#include "backend/gpu_plugin.h"
+#include "backend/gpu_search.h"
 #include "backend/nvml.h"
-#include "base/page_buffer.h"
+#include "base/memory_pages.h"
 #include "certificate/rotation.h"
 #include "data/matrix.h"
 #include "doctor/self_check.h"

@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-#include "app/background_task.h"
+#include "app/background_work.h"
 #include "base/error_detail.h"
 #include "base/file_descriptor.h"
 #include "cli/client_flags.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <thread>
 
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "certificate/canonical_score.h"
 
 namespace simile::cli {

@@ -9,7 +9,7 @@
 
 #include "base/message_text.h"
 #include "base/split_mix.h"
-#include "certificate/cosine_threshold.h"
+#include "certificate/canonical_score.h"
 #include "cli/verify/filters.h"
 #include "simile/limits.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "base/thread_name.h"
+#include "base/threads.h"
 #include "engine/queue/queued_task.h"
 #include "engine/queue/schedule.h"
 #include "engine/search/call_context.h"

@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "filter/number.h"
 #include "filter/ordered_column.h"
 #include "simile/row_mask.h"
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/background_priority.h"
 #include "base/error_detail.h"
+#include "base/threads.h"
 
 namespace simile::engine {
 

@@ -12,7 +12,7 @@
 namespace simile::engine {
 
 // The thread on which collections are loaded and reloaded, so that no I/O thread waits for a disk.
-// It, and what it starts, gives way to the threads that answer (base/background_priority.h).
+// It, and what it starts, gives way to the threads that answer (base/threads.h).
 // Changes run one after another in order of arrival: two loads at once would only share the same
 // disk and memory. Owned by wiring; all methods may be called from any thread.
 class ChangeQueue {

@@ -9,7 +9,6 @@
 
 #include "base/atomic_file.h"
 #include "data/dataset_sample.h"
-#include "filter/index_estimate.h"
 #include "filter/payload_index.h"
 #include "filter/text_index.h"
 #include "simile/row_mask.h"

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
-#include "base/freed_memory.h"
+#include "base/memory_pages.h"
 #include "base/message_text.h"
-#include "data/collection_json.h"
+#include "data/collection_files.h"
 #include "engine/snapshots/memory_plan.h"
 #include "engine/snapshots/publish_checks.h"
 

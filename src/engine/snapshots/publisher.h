@@ -9,7 +9,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/folder_fingerprint.h"
+#include "data/fingerprint.h"
 #include "data/load.h"
 #include "engine/snapshots/memory_plan.h"
 #include "engine/snapshots/snapshot.h"

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/error_detail.h"
-#include "base/freed_memory.h"
+#include "base/memory_pages.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 

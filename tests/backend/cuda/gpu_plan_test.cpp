@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/accelerator_kinds.h"
 #include "backend/cuda/emulated_gpu.h"
-#include "backend/gpu_capabilities.h"
 #include "backend/segments.h"
 #include "cli/plan/capacity.h"
 #include "emulated_cuda/emulated_device.h"

@@ -11,12 +11,11 @@
 #include "backend/cuda/int8_gate_calls.h"
 #include "backend/segments.h"
 #include "certificate/canonical_score.h"
+#include "certificate/device_bounds.h"
 #include "certificate/exact_rotation.h"
-#include "certificate/fp16_bound.h"
-#include "certificate/int8_bound.h"
 #include "certificate/rotation.h"
 #include "emulated_cuda/device_array.h"
-#include "kernels/convert_to_int8.h"
+#include "kernels/convert.h"
 #include "kernels/int8_gate.cuh"
 
 namespace simile::backend {

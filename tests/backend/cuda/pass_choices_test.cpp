@@ -17,7 +17,7 @@
 #include "backend/segments.h"
 #include "certificate/canonical_score.h"
 #include "emulated_cuda/emulated_device.h"
-#include "kernels/finish.h"
+#include "kernels/answers.h"
 
 namespace simile::backend::cuda {
 namespace {

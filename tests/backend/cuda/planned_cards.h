@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "backend/cuda/card_traits.h"
+#include "backend/cuda/kernel_variants.h"
 #include "backend/gpu_memory.h"
 
 namespace simile::backend::cuda {

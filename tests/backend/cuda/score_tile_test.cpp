@@ -11,8 +11,7 @@
 #include "backend/cuda/emulated_gpu.h"
 #include "backend/segments.h"
 #include "emulated_cuda/device_array.h"
-#include "kernels/sample_gate.h"
-#include "kernels/topk_fp16.h"
+#include "kernels/score_tile.h"
 
 namespace simile::kernels {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "backend/cuda/device_probe.h"
+#include "backend/cuda/device.h"
 
 namespace simile::bench::gpu {
 

@@ -26,7 +26,7 @@
 #include "backend/cpu/scan_backend.h"
 #include "backend/cpu/thread_pool.h"
 #include "backend/cuda/forced_strategy.h"
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "bench/gpu/json_file.h"
 #include "bench/gpu/query_specs.h"
 #include "bench/plugin_of_bench.h"

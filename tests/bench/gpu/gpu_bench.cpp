@@ -19,7 +19,7 @@
 
 #include "backend/cpu/thread_pool.h"
 #include "backend/cuda/cuda_backend.h"
-#include "base/cpu_count.h"
+#include "base/threads.h"
 #include "bench/bench_data.h"
 #include "bench/gpu/bench_truth.h"
 #include "bench/gpu/card.h"

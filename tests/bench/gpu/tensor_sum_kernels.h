@@ -8,7 +8,7 @@
 namespace simile::bench::gpu {
 
 // Sums of fp16 products, computed by tensor cores and in double, to test the bound that
-// certificate/fp16_bound.h states. Lengths are multiples of 16, row counts of 32.
+// certificate/device_bounds.h states. Lengths are multiples of 16, row counts of 32.
 
 enum class Terms : int {
   kSameSign,  // random mantissas, all products within a factor of four
@@ -48,7 +48,7 @@ enum SumMethod : unsigned { kTensor, kFromStart, kBlasFloats, kBlasFp16, kSumMet
 
 // Raises worst[m] to the largest |sum - double sum| / bound of method m, where the bound is
 //   gamma * (sum of |products| + |start|)  and, for fp16 results, 2^-11 of the sum and 2^-25 more.
-//   gamma  for this length (certificate/fp16_bound.cpp)
+//   gamma  for this length (certificate/device_bounds.cpp)
 //   worst  [kSumMethodCount] bits of non-negative floats, which order like the floats
 cudaError_t LaunchCompareSums(const SumShape& shape, const __half* left, const __half* right,
                               const ComputedSums& computed, double gamma, unsigned* worst,

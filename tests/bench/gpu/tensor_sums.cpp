@@ -1,8 +1,8 @@
-// Tests the one assumption about the hardware in the GPU engine's bound (certificate/fp16_bound.h):
-// a sum of fp16 products on tensor cores loses at most 2^-23 of the magnitudes added in each of at
-// most 2 dim + 16 steps. Compares 10^9 sums, some of random terms and some of those that tensor
-// cores are known to cut most, by mma.sync and by cuBLAS with double. Exits with 1 when one is
-// beyond the bound: then the engine's proofs are invalid on this card.
+// Tests the one assumption about the hardware in the GPU engine's bound
+// (certificate/device_bounds.h): a sum of fp16 products on tensor cores loses at most 2^-23 of the
+// magnitudes added in each of at most 2 dim + 16 steps. Compares 10^9 sums, some of random terms
+// and some of those that tensor cores are known to cut most, by mma.sync and by cuBLAS with double.
+// Exits with 1 when one is beyond the bound: then the engine's proofs are invalid on this card.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -182,7 +182,7 @@ absl::Status TestAll(Card& card, const Options& options) {
   if (holds) return absl::OkStatus();
   return absl::InternalError(
       "this card's sums exceed the bound: its answers are not proven "
-      "(certificate/fp16_bound.h)");
+      "(certificate/device_bounds.h)");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/gpu_capabilities.h"
+#include "backend/accelerator_kinds.h"
 #include "files/document.h"
 
 namespace simile::cli {
