@@ -152,7 +152,7 @@ bool Server::Drain(std::chrono::milliseconds timeout) {
   const Clock::TimePoint end = clock_.Now() + timeout;
   if (AwaitNoCalls(end)) {
     AwaitNoConnections(std::min(timeout, kCloseWaitMax));
-    // Those that came before the clients knew.
+    // The calls that came before the clients knew of the drain.
     if (AwaitNoCalls(end)) return true;
   }
   for (const auto& group : groups_) group->Cut();

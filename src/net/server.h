@@ -61,8 +61,8 @@ class Server {
   const std::string& address() const { return address_; }  // "127.0.0.1:50051"
   std::size_t CountConnections() const { return table_.CountOpen(); }
 
-  // Stops gracefully: no connection is accepted, clients get GOAWAY, and calls in flight finish;
-  // those that are still running after `timeout` are cut. False when there were any. Idempotent.
+  // Stops gracefully: no connection is accepted, clients get GOAWAY, and calls in flight finish.
+  // Cuts the calls that still run after `timeout`. False when it cut any call. Idempotent.
   bool Drain(std::chrono::milliseconds timeout);
 
  private:

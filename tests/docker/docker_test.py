@@ -107,7 +107,7 @@ class CpuTest(ServedTest):
         self.assertEqual(inspect(project.container)["State"]["ExitCode"], 0)
         figures.append(("cpu: docker-compose stop", f"{time.monotonic() - start:.1f} s"))
 
-    # As on a machine of 64 processors: threads are counted by those that the container may use.
+    # As on a machine of 64 processors: the number of threads follows the processors that the container may use.
     def test_counts_the_processors_it_may_use(self):
         with tempfile.TemporaryDirectory() as folder:
             pretended = pathlib.Path(folder) / "possible"

@@ -523,7 +523,7 @@ TEST(SlowPeerTest, IsCutWhenItsConnectionIsTooOld) {
 }
 
 // One address begins requests of 128 MiB in all, and leaves each without its last byte. What the
-// budget holds is received; as much again as half of it waits; the others are refused.
+// budget holds is received. Requests of half the budget more wait. The server refuses the rest.
 TEST(UnfinishedBodiesTest, TakeNoMoreThanTheBudgetsOfTheirAddress) {
   constexpr std::uint64_t kMiB = 1U << 20;
   constexpr std::uint64_t kBudget = 16 * kMiB;

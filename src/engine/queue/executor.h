@@ -95,11 +95,12 @@ class Executor {
   // waits for anything. Submits it when the arrivals have more than kGatheredBytes: the queue's
   // bounds do not count them yet. Requires and may throw as Submit, with its errors.
   absl::Status Gather(std::unique_ptr<SearchTask> task, TaskList& arrivals);
-  // Queues the arrivals; those that it refuses end with the errors of Submit. Then runs what waits
-  // on the calling thread when the device is idle and all that waits is plain and takes less than
-  // kRunHereMs by estimate. Calls `done` of as many replies as are together small; completers call
-  // the others. Otherwise the dispatch thread is awake if anything waits. Whether anything was run
-  // or refused. Cheap when nothing waits. REQUIRES: the executor outlives the call.
+  // Queues the arrivals. A refused arrival ends with an error of Submit. Then runs what waits on
+  // the calling thread when the device is idle and all that waits is plain and takes less than
+  // kRunHereMs by estimate. Calls `done` of the first replies, while they are small together.
+  // Completers call `done` of the other replies. When it runs nothing, the dispatch thread is awake
+  // if anything waits. Returns whether anything was run or refused. Cheap when nothing waits.
+  // REQUIRES: the executor outlives the call.
   bool RunHere(TaskList& arrivals);
   // Answers what waits with STOPPING, finishes the slices under way, joins. Idempotent.
   void Stop();

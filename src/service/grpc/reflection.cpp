@@ -41,7 +41,7 @@ std::string_view ServiceOf(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
-// Appends the file and those that it imports, each once.
+// Appends the file and every file that it imports, each once.
 void AppendFiles(const FileDescriptor& file, std::set<const FileDescriptor*>& seen,
                  reflection::FileDescriptorResponse& response) {
   if (!seen.insert(&file).second) return;

@@ -26,8 +26,8 @@
 namespace simile::service {
 namespace {
 
-// After so many calls of Stop(), one each net::RpcCall::kStopInterval, a stopping server takes no
-// further request of a stream however busy it is.
+// A stopping server calls Stop() of each stream every net::RpcCall::kStopInterval. After this
+// number of calls the stream takes no further request, however busy it is.
 constexpr int kStopsMax = 10;
 
 // A reply as the answer of a message of the stream: its tag and its field around the same bytes.
@@ -84,8 +84,8 @@ class SearchStream final : public StreamExchange {
 
   absl::Status BeginWith(net::ReceivedMessage request) override;
   void Received(std::optional<net::ReceivedMessage> message) override;
-  // The server stops: takes no further request once the caller has sent none since the last of
-  // these, or after many of them, and ends after the answers of those taken.
+  // The server stops. Takes no further request when the caller has sent none since the last call of
+  // OnStop, or after kStopsMax calls. Ends after the answers of the requests that were taken.
   void OnStop() override;
 
   // Takes what was read, unless nothing was: the caller sends no more.
