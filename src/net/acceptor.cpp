@@ -50,7 +50,7 @@ void Reset(base::FileDescriptor connection, std::string_view status, std::string
 }
 
 // How many connections there may be, and by which setting.
-std::string TextOf(Admission admission, const ConnectionTable::Options& options) {
+std::string FormatConnectionLimit(Admission admission, const ConnectionTable::Options& options) {
   switch (admission) {
     case Admission::kPeerFull:
       return fmt::format("{} from one address (limits.connections_per_peer_max)",
@@ -63,7 +63,7 @@ std::string TextOf(Admission admission, const ConnectionTable::Options& options)
   }
 }
 
-std::string AddressOf(const sockaddr_storage& peer) {
+std::string FormatHost(const sockaddr_storage& peer) {
   std::array<char, NI_MAXHOST> host{};
   const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&peer), sizeof peer, host.data(),
                                  host.size(), nullptr, 0, NI_NUMERICHOST);
@@ -74,7 +74,7 @@ std::string AddressText(const sockaddr_storage& peer) {
   const bool is_v6 = peer.ss_family == AF_INET6;
   const in_port_t port = is_v6 ? reinterpret_cast<const sockaddr_in6&>(peer).sin6_port
                                : reinterpret_cast<const sockaddr_in&>(peer).sin_port;
-  const std::string host = AddressOf(peer);
+  const std::string host = FormatHost(peer);
   return is_v6 ? fmt::format("ipv6:[{}]:{}", host, ntohs(port))
                : fmt::format("ipv4:{}:{}", host, ntohs(port));
 }
@@ -187,7 +187,7 @@ void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& p
   const bool is_of_peer = admission == Admission::kPeerFull;
   metrics_.CountRejected(is_of_peer ? observe::Rejection::kConnectionsPerPeer
                                     : observe::Rejection::kConnections);
-  const std::string most = TextOf(admission, table_.options());
+  const std::string most = FormatConnectionLimit(admission, table_.options());
   Reset(std::move(connection), is_of_peer ? "429 Too Many Requests" : "503 Service Unavailable",
         fmt::format("too many connections: this server holds at most {}", most));
   const Clock::TimePoint now = clock_.Now();
@@ -196,7 +196,7 @@ void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& p
     return;
   }
   log_.Warn("a connection is refused: the server holds as many as it may",
-            {{"peer", AddressOf(peer)}, {"most", most}, {"more_before", refusals_not_logged_}});
+            {{"peer", FormatHost(peer)}, {"most", most}, {"more_before", refusals_not_logged_}});
   next_refusal_log_ = now + kRefusalLogInterval;
   refusals_not_logged_ = 0;
 }

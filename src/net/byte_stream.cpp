@@ -44,7 +44,7 @@ std::string AddressText(const ASN1_OCTET_STRING& address) {
   return inet_ntop(family, bytes, text.data(), text.size()) == nullptr ? "" : text.data();
 }
 
-std::string TextOf(const ASN1_STRING& text) {
+std::string ToText(const ASN1_STRING& text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(&text)),
           static_cast<std::size_t>(ASN1_STRING_length(&text))};
 }
@@ -60,7 +60,7 @@ void AppendAlternativeNames(const X509& certificate, std::vector<std::string>& n
       case GEN_DNS:
       case GEN_URI:
       case GEN_EMAIL:
-        names.push_back(TextOf(*name.d.ia5));
+        names.push_back(ToText(*name.d.ia5));
         break;
       case GEN_IPADD:
         if (ASN1_STRING_length(name.d.ip) == 4 || ASN1_STRING_length(name.d.ip) == 16) {

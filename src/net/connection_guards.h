@@ -36,7 +36,7 @@ enum class Violation : std::uint8_t {
   kMemory,
 };
 // "begins and resets calls too often"
-std::string_view TextOf(Violation violation);
+std::string_view ViolationText(Violation violation);
 
 // Counts and logs connections that are cut: at most ten lines a second. Any thread.
 class CutReports {
@@ -184,7 +184,7 @@ struct CountedMemory {
   std::uint64_t most = 0;
   std::unique_ptr<void, FreeMemory> spare;
 
-  static std::size_t& SizeOf(void* block) {
+  static std::size_t& BlockSize(void* block) {
     return *reinterpret_cast<std::size_t*>(static_cast<std::byte*>(block) - kSizeBytes);
   }
   void* Allocate(std::size_t size) {
@@ -194,18 +194,18 @@ struct CountedMemory {
     if (begin == nullptr) return nullptr;
     used += size;
     void* const block = static_cast<std::byte*>(begin) + kSizeBytes;
-    SizeOf(block) = size;
+    BlockSize(block) = size;
     return block;
   }
   void Free(void* block) {
     if (block == nullptr) return;
-    used -= SizeOf(block);
+    used -= BlockSize(block);
     ::operator delete(static_cast<std::byte*>(block) - kSizeBytes);
   }
   void* Reallocate(void* block, std::size_t size) {
     void* const larger = Allocate(size);
     if (larger == nullptr || block == nullptr) return larger;
-    std::memcpy(larger, block, std::min(size, SizeOf(block)));
+    std::memcpy(larger, block, std::min(size, BlockSize(block)));
     Free(block);
     return larger;
   }

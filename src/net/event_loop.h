@@ -126,7 +126,7 @@ class EventLoop {
   void FireTimers();
   void FireSlot(std::size_t slot);
   int TimeoutMs();
-  static Step StepOf(Clock::TimePoint time) { return time.time_since_epoch() / kTimerStep; }
+  static Step ToStep(Clock::TimePoint time) { return time.time_since_epoch() / kTimerStep; }
   // The first step from `from` on whose slot has timers; nothing found: from + kSlots.
   Step NextStepWithTimers(Step from);
 

@@ -17,7 +17,7 @@ constexpr std::chrono::nanoseconds kLongestTimeout = std::chrono::hours(24);
 bool IsPrintable(char byte) { return byte >= 0x20 && byte <= 0x7e; }
 
 // Of grpc-timeout; 0 for another letter.
-std::chrono::nanoseconds UnitOf(char letter) {
+std::chrono::nanoseconds FindUnit(char letter) {
   constexpr std::string_view kLetters = "HMSmun";
   constexpr std::array<std::chrono::nanoseconds, 6> kUnits = {
       std::chrono::hours(1),        std::chrono::minutes(1),      std::chrono::seconds(1),
@@ -70,7 +70,7 @@ std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text) {
   const char* const end = text.data() + text.size() - 1;
   std::int64_t count = 0;
   const auto [rest, error] = std::from_chars(text.data(), end, count);
-  const std::chrono::nanoseconds unit = UnitOf(text.back());
+  const std::chrono::nanoseconds unit = FindUnit(text.back());
   if (error != std::errc() || rest != end || unit.count() == 0) return std::nullopt;
   return count > kLongestTimeout / unit ? kLongestTimeout : count * unit;
 }

@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kFirstCallMax{200};
 // How long a connection that has ended is read, so that what was written last arrives.
 constexpr std::chrono::seconds kLastBytesMax{2};
 
-Violation ViolationOf(int error) {
+Violation ToViolation(int error) {
   if (error == NGHTTP2_ERR_BAD_CLIENT_MAGIC) return Violation::kNotHttp2;
   if (error == NGHTTP2_ERR_FLOODED) return Violation::kPings;  // 1,000 of them came at once
   return error == NGHTTP2_ERR_NOMEM ? Violation::kMemory : Violation::kProtocol;
@@ -149,7 +149,7 @@ void Http2Connection::Receive(std::span<const std::uint8_t> bytes) {
     result = nghttp2_session_mem_recv(session_.get(), piece.data(), piece.size());
   });
   if (result < 0) {
-    return Cut(violation_ == Violation::kNone ? ViolationOf(static_cast<int>(result)) : violation_);
+    return Cut(violation_ == Violation::kNone ? ToViolation(static_cast<int>(result)) : violation_);
   }
   for (int i = 0; i < resets; ++i) {
     if (!budget_->CountReset()) return Cut(Violation::kResets);
@@ -242,7 +242,7 @@ void Http2Connection::Cut(Violation violation) {
 void Http2Connection::SayGoodbye(Violation violation) {
   if (session_ == nullptr || !queue_.empty() || stream_.has_kept_bytes()) return;
   const std::string_view text =
-      violation == Violation::kPings ? "too_many_pings" : TextOf(violation);
+      violation == Violation::kPings ? "too_many_pings" : ViolationText(violation);
   const std::uint32_t code = violation == Violation::kProtocol || violation == Violation::kNotHttp2
                                  ? NGHTTP2_PROTOCOL_ERROR
                                  : NGHTTP2_ENHANCE_YOUR_CALM;

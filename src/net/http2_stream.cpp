@@ -91,9 +91,9 @@ bool AddMetadata(std::string_view name, std::string_view value, Metadata& metada
   return true;
 }
 
-ssize_t ReadDataOf(nghttp2_session* /*session*/, std::int32_t /*id*/, std::uint8_t* /*buffer*/,
-                   std::size_t length, std::uint32_t* flags, nghttp2_data_source* source,
-                   void* /*connection*/) {
+ssize_t ReadStreamData(nghttp2_session* /*session*/, std::int32_t /*id*/, std::uint8_t* /*buffer*/,
+                       std::size_t length, std::uint32_t* flags, nghttp2_data_source* source,
+                       void* /*connection*/) {
   return static_cast<Http2Stream*>(source->ptr)->ReadData(length, *flags);
 }
 
@@ -451,7 +451,7 @@ void Http2Stream::SubmitHeaders() {
     AppendFirstHeaders(headers);
     nghttp2_data_provider provider{};
     provider.source.ptr = this;
-    provider.read_callback = &ReadDataOf;
+    provider.read_callback = &ReadStreamData;
     return nghttp2_submit_response(connection_.session(), id_, headers.data(), headers.size(),
                                    &provider);
   });

@@ -38,7 +38,7 @@ struct Peer {
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 // The first value of the name; empty for none.
-std::string_view ValueOf(const Metadata& metadata, std::string_view name);
+std::string_view FindValue(const Metadata& metadata, std::string_view name);
 
 // What a caller sends before its messages.
 struct CallHead {

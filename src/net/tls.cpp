@@ -47,7 +47,7 @@ using Certificate = std::unique_ptr<X509, FreePem>;
 using Key = std::unique_ptr<EVP_PKEY, FreePem>;
 
 // The text must outlive it. Throws bad_alloc.
-Bio BioOf(std::string_view text) {
+Bio MakeBio(std::string_view text) {
   Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   if (bio == nullptr) throw std::bad_alloc();
   return bio;
@@ -58,7 +58,7 @@ int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*data*/)
 
 // The certificates in a text of PEM. None when there is none, or a damaged one.
 std::vector<Certificate> ParseCertificates(std::string_view text) {
-  const Bio bio = BioOf(text);
+  const Bio bio = MakeBio(text);
   std::vector<Certificate> found;
   while (Certificate next{PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)}) {
     found.push_back(std::move(next));
@@ -70,12 +70,12 @@ std::vector<Certificate> ParseCertificates(std::string_view text) {
 
 // Null for a damaged one, or one with a passphrase.
 Key ParseKey(std::string_view text) {
-  Key key(PEM_read_bio_PrivateKey(BioOf(text).get(), nullptr, NoPassphrase, nullptr));
+  Key key(PEM_read_bio_PrivateKey(MakeBio(text).get(), nullptr, NoPassphrase, nullptr));
   ERR_clear_error();
   return key;
 }
 
-WallTime TimeOf(const ASN1_TIME* time) {
+WallTime ToWallTime(const ASN1_TIME* time) {
   std::tm parts{};
   ASN1_TIME_to_tm(time, &parts);
   return std::chrono::system_clock::from_time_t(timegm(&parts));
@@ -85,7 +85,7 @@ std::string Day(WallTime time) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(time));
 }
 
-std::string SubjectOf(const X509* certificate) {
+std::string FormatSubject(const X509* certificate) {
   const Bio bio(BIO_new(BIO_s_mem()));
   X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
   char* text = nullptr;
@@ -94,8 +94,8 @@ std::string SubjectOf(const X509* certificate) {
 }
 
 absl::Status CheckDates(const std::filesystem::path& file, const X509* certificate, WallTime now) {
-  const WallTime begins = TimeOf(X509_get0_notBefore(certificate));
-  const WallTime ends = TimeOf(X509_get0_notAfter(certificate));
+  const WallTime begins = ToWallTime(X509_get0_notBefore(certificate));
+  const WallTime ends = ToWallTime(X509_get0_notAfter(certificate));
   if (now > ends) {
     return Refuse(file,
                   fmt::format("the certificate expired at {}; put a new one there", Day(ends)));
@@ -209,8 +209,8 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files, WallTime now) {
   if (!files.client_ca.empty() && ParseCertificates(content.client_ca).empty()) {
     return Refuse(files.client_ca, "no PEM certificates of authorities, or a damaged one");
   }
-  content.subject = SubjectOf(chain.front().get());
-  content.expires_at = TimeOf(X509_get0_notAfter(chain.front().get()));
+  content.subject = FormatSubject(chain.front().get());
+  content.expires_at = ToWallTime(X509_get0_notAfter(chain.front().get()));
   return content;
 }
 

@@ -186,7 +186,7 @@ class Metrics::Impl {
               "Searches repeated because the first one was not proven exact.", *registry)
           .Add({});
 
-  MethodMetrics& MethodOf(std::string_view rpc_method) {
+  MethodMetrics& FindOrAddMethod(std::string_view rpc_method) {
     const std::lock_guard lock(methods_mutex);
     const auto known = methods.find(rpc_method);
     if (known != methods.end()) return known->second;
@@ -204,7 +204,9 @@ class Metrics::Impl {
 Metrics::Metrics(const BuildInfo& build) : impl_(std::make_unique<Impl>(build)) {}
 Metrics::~Metrics() = default;
 
-CallMetric& Metrics::CallsOf(std::string_view rpc_method) { return impl_->MethodOf(rpc_method); }
+CallMetric& Metrics::FindOrAddCalls(std::string_view rpc_method) {
+  return impl_->FindOrAddMethod(rpc_method);
+}
 
 void Metrics::AddRequestsInFlight(int change) { impl_->in_flight.Increment(change); }
 
@@ -220,13 +222,13 @@ void Metrics::RecordBatch(std::string_view backend, std::uint32_t batch_size,
 
 void Metrics::RecordAnswer(std::string_view rpc_method, std::size_t query_count,
                            const QueryCost& cost) {
-  impl_->MethodOf(rpc_method).CountQueries(query_count);
+  impl_->FindOrAddMethod(rpc_method).CountQueries(query_count);
   impl_->rescored.Observe(static_cast<double>(cost.rows_rescored));
   impl_->rescans.Increment(static_cast<double>(cost.rescans));
 }
 
 void Metrics::CountFailedQueries(std::string_view rpc_method, std::size_t query_count) {
-  impl_->MethodOf(rpc_method).CountFailedQueries(query_count);
+  impl_->FindOrAddMethod(rpc_method).CountFailedQueries(query_count);
 }
 
 void Metrics::CountRejected(Rejection reason) {

@@ -56,7 +56,7 @@ class Metrics {
   // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code} of a method, for as long
   // as the metrics live.
   //   rpc_method  "simile.v1.SearchService/Search": a method of the server, never a caller's text
-  CallMetric& CallsOf(std::string_view rpc_method);
+  CallMetric& FindOrAddCalls(std::string_view rpc_method);
   // simile_requests_in_flight.
   void AddRequestsInFlight(int change);
   // One batch of a backend: simile_batch_size, simile_search_duration_seconds{backend} and, for
@@ -65,7 +65,7 @@ class Metrics {
                    std::span<const std::uint64_t> queue_us);
   // A search that was answered: simile_queries_total{rpc_method}, simile_rescored_rows and
   // simile_rescans_total.
-  //   rpc_method  as of CallsOf
+  //   rpc_method  as of FindOrAddCalls
   //   cost        of all its queries together
   void RecordAnswer(std::string_view rpc_method, std::size_t query_count, const QueryCost& cost);
   // simile_failed_queries_total{rpc_method}: queries of a partial call that were not answered.

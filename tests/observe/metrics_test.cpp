@@ -58,11 +58,11 @@ TEST(MetricsTest, ReportsOneActiveBackend) {
 
 TEST(MetricsTest, RecordsCallsByMethodAndStatus) {
   Metrics metrics({});
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kOk, std::chrono::microseconds(300));
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kOk, std::chrono::milliseconds(3));
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kNotFound, std::chrono::microseconds(1));
   const std::string text = Exposed(metrics);
   const std::string ok =

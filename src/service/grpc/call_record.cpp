@@ -46,12 +46,12 @@ net::CallEnd FullEnd(const absl::Status& status, const CallRecord& record) {
 CallRecord::CallRecord(const Method& method, const net::CallHead& head)
     : method_(&method),
       arrived_at_(environment().clock.Now()),
-      sent_request_id_(net::ValueOf(head.metadata, kRequestIdKey)),
-      trace_parent_(net::ValueOf(head.metadata, kTraceParentKey)) {
+      sent_request_id_(net::FindValue(head.metadata, kRequestIdKey)),
+      trace_parent_(net::FindValue(head.metadata, kTraceParentKey)) {
   const net::Peer& peer = *head.peer;
   admission_ = environment().access.Admit(
       this->method(), method.row().role,
-      {net::ValueOf(head.metadata, kAuthorizationKey),
+      {net::FindValue(head.metadata, kAuthorizationKey),
        std::ranges::count(head.metadata, std::string_view(kAuthorizationKey),
                           &net::Metadata::value_type::first) > 1,
        [&peer] { return peer.certificate_names; }},
@@ -147,7 +147,7 @@ net::CallEnd OutOfMemoryEnd() noexcept {
   return end;
 }
 
-net::CallEnd EndOf(const absl::Status& status, const CallRecord& record) noexcept {
+net::CallEnd MakeCallEnd(const absl::Status& status, const CallRecord& record) noexcept {
   net::CallEnd end = status.ok() ? net::CallEnd() : OutOfMemoryEnd();
   static_cast<void>(Guarded([&] { end = FullEnd(status, record); }));
   return end;

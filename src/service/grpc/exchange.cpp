@@ -11,7 +11,7 @@
 namespace simile::service {
 namespace {
 
-absl::Status RefusalOf(net::RpcCall::Problem problem, std::uint32_t declared_bytes) {
+absl::Status NotReceivedError(net::RpcCall::Problem problem, std::uint32_t declared_bytes) {
   constexpr std::chrono::seconds kRetryAfter{1};
   if (problem == net::RpcCall::Problem::kTooLarge) {
     return base::Error(base::ErrorReason::kOutOfMemory,
@@ -53,7 +53,7 @@ void Exchange::Begin(net::ReceivedMessage request) {
 
 void Exchange::Refused(Problem problem, std::uint32_t declared_bytes) {
   if (has_failed_ || (!is_made_ && !Make())) return;
-  Reject(Guarded([&] { return RefusalOf(problem, declared_bytes); }));
+  Reject(Guarded([&] { return NotReceivedError(problem, declared_bytes); }));
 }
 
 void Exchange::Gone() {

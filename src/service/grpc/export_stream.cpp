@@ -234,7 +234,7 @@ void ExportStream::FitSize(const absl::Status& status, Clock::Duration duration)
 
 std::unique_ptr<Method> ExportMethod(RpcEnvironment& environment, const MethodRow& row,
                                      const ExportServices& services) {
-  return std::make_unique<StreamMethodOf<ExportStream, ExportServices>>(
+  return std::make_unique<StreamMethod<ExportStream, ExportServices>>(
       environment, row, Method::Type::kServerStream, services);
 }
 

@@ -370,7 +370,7 @@ absl::Status CheckTimeToSend(std::size_t bytes, const ReplyLimit& limit) {
           left.count() > 0 ? fmt::format("is in {} ms", left.count()) : "has passed"));
 }
 
-int SizeOf(std::string_view bytes) { return static_cast<int>(bytes.size()); }
+int IntSize(std::string_view bytes) { return static_cast<int>(bytes.size()); }
 
 // Hands out the bytes of a message in small pieces, and before each asks how much memory what was
 // parsed of it takes by now.
@@ -378,7 +378,7 @@ class BoundedReader final : public google::protobuf::io::ZeroCopyInputStream {
  public:
   //   arena  of the message; null: not asked
   BoundedReader(std::string_view bytes, const google::protobuf::Arena* arena)
-      : in_(bytes.data(), SizeOf(bytes), kPieceBytes),
+      : in_(bytes.data(), IntSize(bytes), kPieceBytes),
         arena_(arena),
         memory_max_(ParsedBytesMax(bytes.size())) {}
 
@@ -412,7 +412,7 @@ absl::Status TakesTooMuchError(std::size_t bytes, std::uint64_t memory_max) {
 // Whether a large message may be parsed. The memory of unknown fields is counted nowhere, and in a
 // small message they take no more than known fields may. Errors: kRequestNotParsed
 absl::Status CheckUnknownFields(std::string_view bytes, const google::protobuf::Message& message) {
-  google::protobuf::io::ArrayInputStream reader(bytes.data(), SizeOf(bytes));
+  google::protobuf::io::ArrayInputStream reader(bytes.data(), IntSize(bytes));
   const UnknownFields unknown =
       CountUnknownFields(reader, *message.GetDescriptor(), kUnknownFieldsMax);
   if (unknown.count > kUnknownFieldsMax) {

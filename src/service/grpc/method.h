@@ -64,7 +64,7 @@ class Method : public net::RpcMethod {
   Method(RpcEnvironment& environment, const MethodRow& row, Type type)
       : environment_(environment),
         row_(row),
-        metric_(row.is_recorded ? &environment.metrics.CallsOf(name()) : nullptr),
+        metric_(row.is_recorded ? &environment.metrics.FindOrAddCalls(name()) : nullptr),
         type_(type) {}
   Method(const Method&) = delete;
   Method& operator=(const Method&) = delete;

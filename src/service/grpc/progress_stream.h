@@ -56,9 +56,9 @@ class ProgressExchange : public Exchange {
 
 // A row of the table: a method that answers a request by messages, `handle(call, request)`.
 template <class Request, class Message, class HandleCall>
-class ProgressMethodOf final : public Method {
+class ProgressMethod final : public Method {
  public:
-  ProgressMethodOf(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
+  ProgressMethod(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
       : Method(environment, row, Type::kServerStream), handle_(std::move(handle)) {}
 
  private:
@@ -94,7 +94,7 @@ class ProgressMethodOf final : public Method {
     void Finish(const absl::Status& status) override {
       const absl::Status end = status.ok() ? exchange_.LastWrite() : status;
       this->record().Ended(end);
-      exchange_.End(EndOf(end, this->record()));
+      exchange_.End(MakeCallEnd(end, this->record()));
     }
 
    private:
@@ -104,7 +104,7 @@ class ProgressMethodOf final : public Method {
 
   class CallExchange final : public ProgressExchange {
    public:
-    CallExchange(ProgressMethodOf& method, net::Http2Stream& stream, net::CallHead head)
+    CallExchange(ProgressMethod& method, net::Http2Stream& stream, net::CallHead head)
         : ProgressExchange(method, stream, std::move(head)), method_(method) {}
 
    private:
@@ -114,7 +114,7 @@ class ProgressMethodOf final : public Method {
     CallerKey caller() const override { return call_->caller(); }
     absl::Status Admit(std::uint64_t request_bytes) override { return call_->Admit(request_bytes); }
 
-    ProgressMethodOf& method_;
+    ProgressMethod& method_;
     std::optional<Arrived> call_;
   };
 
@@ -124,8 +124,8 @@ class ProgressMethodOf final : public Method {
 template <class Request, class Message, class HandleCall>
 std::unique_ptr<Method> Progress(RpcEnvironment& environment, const MethodRow& row,
                                  HandleCall handle) {
-  return std::make_unique<ProgressMethodOf<Request, Message, HandleCall>>(environment, row,
-                                                                          std::move(handle));
+  return std::make_unique<ProgressMethod<Request, Message, HandleCall>>(environment, row,
+                                                                        std::move(handle));
 }
 
 }  // namespace simile::service

@@ -401,7 +401,7 @@ void SearchStream::DropAnswers() {
 
 std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const MethodRow& row,
                                            const SearchPipeline& pipeline) {
-  return std::make_unique<StreamMethodOf<SearchStream, const SearchPipeline&>>(
+  return std::make_unique<StreamMethod<SearchStream, const SearchPipeline&>>(
       environment, row, Method::Type::kBidiStream, pipeline);
 }
 

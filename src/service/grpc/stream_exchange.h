@@ -38,7 +38,7 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
     ended_ = true;
     const absl::Status end = end_.value_or(absl::OkStatus());
     if (!end.ok()) record_->Ended(end);
-    Finish(nullptr, EndOf(end, *record_), TakeBy(environment().clock.Now()));
+    Finish(nullptr, MakeCallEnd(end, *record_), TakeBy(environment().clock.Now()));
   }
 
   // Changes the state, and goes on. REQUIRES: mutex_ is not held, and the stream is.
@@ -58,7 +58,7 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
 
  private:
   template <class Stream, class Services>
-  friend class StreamMethodOf;
+  friend class StreamMethod;
 
   // Any thread. The stream must be held meanwhile.
   virtual void Advance() = 0;
@@ -91,10 +91,10 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
 // A row of the table: a method that Stream(method, services, stream, head) answers.
 //   Services  may be a reference
 template <class Stream, class Services>
-class StreamMethodOf final : public Method {
+class StreamMethod final : public Method {
  public:
-  StreamMethodOf(RpcEnvironment& environment, const MethodRow& row, Type type,
-                 const Services& services)
+  StreamMethod(RpcEnvironment& environment, const MethodRow& row, Type type,
+               const Services& services)
       : Method(environment, row, type), services_(services) {}
 
  private:

@@ -120,7 +120,7 @@ void UnaryExchange::Arrived::EndWith(absl::FunctionRef<absl::StatusOr<ReplyMessa
 
 void UnaryExchange::Arrived::End(const absl::Status& status, ReplyMessage response) {
   record().Ended(status);
-  exchange_.End(std::move(response), EndOf(status, record()));
+  exchange_.End(std::move(response), MakeCallEnd(status, record()));
 }
 
 }  // namespace simile::service

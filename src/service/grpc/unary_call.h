@@ -100,9 +100,9 @@ class UnaryExchange final : public Exchange {
 // A row of the table: `handle(call, request)`, which finishes with a Reply, or, with a Response,
 // `handle(call, request, response)`, which fills it.
 template <class Request, class Response, class HandleCall>
-class UnaryMethodOf final : public UnaryMethod {
+class TypedUnaryMethod final : public UnaryMethod {
  public:
-  UnaryMethodOf(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
+  TypedUnaryMethod(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
       : UnaryMethod(environment, row), handle_(std::move(handle)) {}
 
   Messages NewMessages(google::protobuf::Arena& arena) const override {
@@ -132,8 +132,8 @@ class UnaryMethodOf final : public UnaryMethod {
 template <class Request, class Response = void, class HandleCall>
 std::unique_ptr<Method> Unary(RpcEnvironment& environment, const MethodRow& row,
                               HandleCall handle) {
-  return std::make_unique<UnaryMethodOf<Request, Response, HandleCall>>(environment, row,
-                                                                        std::move(handle));
+  return std::make_unique<TypedUnaryMethod<Request, Response, HandleCall>>(environment, row,
+                                                                           std::move(handle));
 }
 
 }  // namespace simile::service
