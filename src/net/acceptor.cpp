@@ -70,7 +70,7 @@ std::string FormatHost(const sockaddr_storage& peer) {
   return failed == 0 ? host.data() : "";
 }
 
-std::string AddressText(const sockaddr_storage& peer) {
+std::string FormatAddress(const sockaddr_storage& peer) {
   const bool is_v6 = peer.ss_family == AF_INET6;
   const in_port_t port = is_v6 ? reinterpret_cast<const sockaddr_in6&>(peer).sin6_port
                                : reinterpret_cast<const sockaddr_in&>(peer).sin_port;
@@ -177,7 +177,7 @@ void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& pe
   const auto untaken_max_ms = static_cast<unsigned>(options_.untaken_max.count());
   static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_max_ms,
                                sizeof untaken_max_ms));
-  accepted.address = AddressText(peer);
+  accepted.address = FormatAddress(peer);
   accepted.fd = std::move(connection);
   hand_over_(std::move(accepted));
 }

@@ -37,7 +37,7 @@ long ControlSocket(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-std::string AddressText(const ASN1_OCTET_STRING& address) {
+std::string FormatAddress(const ASN1_OCTET_STRING& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const int family = ASN1_STRING_length(&address) == 4 ? AF_INET : AF_INET6;
   const void* const bytes = ASN1_STRING_get0_data(&address);
@@ -64,7 +64,7 @@ void AppendAlternativeNames(const X509& certificate, std::vector<std::string>& n
         break;
       case GEN_IPADD:
         if (ASN1_STRING_length(name.d.ip) == 4 || ASN1_STRING_length(name.d.ip) == 16) {
-          names.push_back(AddressText(*name.d.ip));
+          names.push_back(FormatAddress(*name.d.ip));
         }
         break;
       default:

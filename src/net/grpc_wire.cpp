@@ -28,7 +28,7 @@ std::chrono::nanoseconds FindUnit(char letter) {
 
 }  // namespace
 
-std::string PercentEncoded(std::string_view text) {
+std::string PercentEncode(std::string_view text) {
   std::string encoded;
   std::size_t whole_bytes = 0;  // of the characters that are complete
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -49,13 +49,13 @@ std::string PercentEncoded(std::string_view text) {
   return encoded;
 }
 
-std::string BinaryValue(std::string_view bytes) {
+std::string EncodeBinaryValue(std::string_view bytes) {
   std::string text = absl::Base64Escape({bytes.data(), bytes.size()});
   text.erase(std::min(text.find('='), text.size()));
   return text;
 }
 
-std::optional<std::string> BytesOfBinaryValue(std::string_view text) {
+std::optional<std::string> DecodeBinaryValue(std::string_view text) {
   std::string bytes;
   if (text.find_first_of(". \t") != std::string_view::npos ||  // which absl passes over
       !absl::Base64Unescape({text.data(), text.size()}, &bytes)) {

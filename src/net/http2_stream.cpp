@@ -47,8 +47,8 @@ class EndHeaders {
  public:
   explicit EndHeaders(const CallEnd& end)
       : code_(std::to_string(static_cast<int>(end.code))),
-        message_(PercentEncoded(end.message)),
-        details_(BinaryValue(end.details)) {
+        message_(PercentEncode(end.message)),
+        details_(EncodeBinaryValue(end.details)) {
     if (details_.size() > kDetailsBytesMax) details_.clear();
   }
   void AppendTo(HeaderList& list, const CallEnd& end) const {
@@ -83,7 +83,7 @@ bool AddMetadata(std::string_view name, std::string_view value, Metadata& metada
   // Several values of one name may have been joined.
   for (std::size_t begin = 0; begin <= value.size();) {
     const std::size_t comma = std::min(value.find(',', begin), value.size());
-    const auto bytes = BytesOfBinaryValue(value.substr(begin, comma - begin));
+    const auto bytes = DecodeBinaryValue(value.substr(begin, comma - begin));
     if (!bytes) return false;
     metadata.emplace_back(name, *bytes);
     begin = comma + 1;

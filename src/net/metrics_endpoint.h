@@ -31,7 +31,7 @@ bool IsWholeHead(std::string_view received);
 
 // The whole response to a request. The connection closes after it.
 //   head  what was received; a head that was cut off is answered by 431
-std::string ScrapeAnswer(std::string_view head, const HttpPages& pages);
+std::string AnswerScrape(std::string_view head, const HttpPages& pages);
 
 struct MetricsEndpointOptions {
   std::size_t connections_max = 64;

@@ -81,7 +81,7 @@ WallTime ToWallTime(const ASN1_TIME* time) {
   return std::chrono::system_clock::from_time_t(timegm(&parts));
 }
 
-std::string Day(WallTime time) {
+std::string FormatUtc(WallTime time) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(time));
 }
 
@@ -97,13 +97,13 @@ absl::Status CheckDates(const std::filesystem::path& file, const X509* certifica
   const WallTime begins = ToWallTime(X509_get0_notBefore(certificate));
   const WallTime ends = ToWallTime(X509_get0_notAfter(certificate));
   if (now > ends) {
-    return Refuse(file,
-                  fmt::format("the certificate expired at {}; put a new one there", Day(ends)));
+    return Refuse(
+        file, fmt::format("the certificate expired at {}; put a new one there", FormatUtc(ends)));
   }
   if (now >= begins) return absl::OkStatus();
   return Refuse(file, fmt::format("the certificate is not valid before {}; this machine's clock "
                                   "says {}",
-                                  Day(begins), Day(now)));
+                                  FormatUtc(begins), FormatUtc(now)));
 }
 
 // Of TLS 1.2. All of TLS 1.3 encrypt and authenticate at once.

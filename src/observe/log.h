@@ -40,11 +40,11 @@ struct LogField {
 
 // `request failed request_id=4f1c rpc="Search Two"`: values with white space, quotes, '=' or
 // control characters are quoted and escaped, so that a line stays one line and fields are distinct.
-std::string TextLine(std::string_view message, std::span<const LogField> fields);
+std::string FormatTextLine(std::string_view message, std::span<const LogField> fields);
 
 // `"message":"request failed","request_id":"4f1c"`: the inside of a JSON object. Bytes that are not
 // UTF-8 become U+FFFD; non-finite numbers become null.
-std::string JsonMembers(std::string_view message, std::span<const LogField> fields);
+std::string FormatJsonMembers(std::string_view message, std::span<const LogField> fields);
 
 // Writes a log, one event on each line, as text or as one JSON object.
 //

@@ -33,7 +33,8 @@ std::variant<double, HistogramSample> ToSampleValue(const prometheus::ClientMetr
 
 }  // namespace
 
-std::string MetricsText(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {
+std::string FormatMetrics(
+    const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {
   std::string text;
   for (const auto& collectable : collectables) {
     text += prometheus::TextSerializer().Serialize(collectable->Collect());

@@ -73,7 +73,7 @@ class TestCall : public net::RpcCall, private net::EventLoop::Timer {
     if (std::exchange(has_ended_, true)) return;
     Disarm();
     for (const auto& [name, value] : head().metadata) {
-      if (name == kEchoTrailing) end.trailing.emplace_back(name, net::BinaryValue(value));
+      if (name == kEchoTrailing) end.trailing.emplace_back(name, net::EncodeBinaryValue(value));
     }
     Finish(std::move(last), std::move(end), Clock::TimePoint::max());
   }

@@ -209,7 +209,7 @@ TEST_F(MetricsEndpointTest, GoesOnWhenTheTextCannotBeMade) {
 // Of a server that serves, unless a reason is given.
 std::string MakeAnswer(std::string_view head, const std::string& unready_reason = "",
                        const std::string& missing = "") {
-  return ScrapeAnswer(head, {.metrics = [] { return std::string("simile_rows 5\n"); },
+  return AnswerScrape(head, {.metrics = [] { return std::string("simile_rows 5\n"); },
                              .unready_reason = [&] { return unready_reason; },
                              .missing = [&] { return missing; }});
 }
@@ -221,7 +221,7 @@ std::string Refused(std::string_view head) {
     return std::string();
   };
   std::string answer =
-      ScrapeAnswer(head, {.metrics = page, .unready_reason = page, .missing = page});
+      AnswerScrape(head, {.metrics = page, .unready_reason = page, .missing = page});
   EXPECT_FALSE(asked) << head;
   EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
   return answer.substr(0, answer.find('\r'));

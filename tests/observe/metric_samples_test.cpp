@@ -55,7 +55,7 @@ TEST(ReadMetricsTest, SaysWhatAScrapeSays) {
           },
       .others = {},
   }));
-  const MetricLines scraped = observe::ParseMetricLines(MetricsText(collectables));
+  const MetricLines scraped = observe::ParseMetricLines(FormatMetrics(collectables));
   const MetricLines read = ToMetricLines(ReadMetrics(collectables));
   EXPECT_GT(scraped.size(), 60U);
   EXPECT_EQ(read.size(), scraped.size());

@@ -22,7 +22,7 @@ constexpr std::size_t kLoggedNameBytesMax = 128;  // no collection has a longer 
 constexpr char kRetryAfterKey[] = "retry-after-ms";
 constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
 
-net::CallEnd FullEnd(const absl::Status& status, const CallRecord& record) {
+net::CallEnd MakeFullEnd(const absl::Status& status, const CallRecord& record) {
   net::CallEnd end;
   end.trailing.emplace_back(kRequestIdKey, record.request_id());
   if (record.replaces_request_id()) {
@@ -149,7 +149,7 @@ net::CallEnd OutOfMemoryEnd() noexcept {
 
 net::CallEnd MakeCallEnd(const absl::Status& status, const CallRecord& record) noexcept {
   net::CallEnd end = status.ok() ? net::CallEnd() : OutOfMemoryEnd();
-  static_cast<void>(Guarded([&] { end = FullEnd(status, record); }));
+  static_cast<void>(Guarded([&] { end = MakeFullEnd(status, record); }));
   return end;
 }
 
