@@ -22,6 +22,14 @@ constexpr std::size_t kLoggedNameBytesMax = 128;  // no collection has a longer 
 constexpr char kRetryAfterKey[] = "retry-after-ms";
 constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
 
+// Takes no memory.
+net::CallEnd OutOfMemoryEnd() noexcept {
+  net::CallEnd end;
+  end.code = absl::StatusCode::kResourceExhausted;
+  end.message = "out of memory";  // short enough for no allocation
+  return end;
+}
+
 net::CallEnd MakeFullEnd(const absl::Status& status, const CallRecord& record) {
   net::CallEnd end;
   end.trailing.emplace_back(kRequestIdKey, record.request_id());
@@ -138,13 +146,6 @@ void CallRecord::Log(const absl::Status& status, absl::StatusCode sent_code,
   environment().log.Write(
       IsServerFault(status) ? observe::LogLevel::kError : observe::LogLevel::kWarning,
       "request failed", fields);
-}
-
-net::CallEnd OutOfMemoryEnd() noexcept {
-  net::CallEnd end;
-  end.code = absl::StatusCode::kResourceExhausted;
-  end.message = "out of memory";  // so short that it takes no memory
-  return end;
 }
 
 net::CallEnd MakeCallEnd(const absl::Status& status, const CallRecord& record) noexcept {

@@ -68,9 +68,7 @@ class CallRecord {
 };
 
 // The end of a call as it is sent, with its trailing metadata: the request id, whether it replaces
-// the caller's, and when to try again. Without memory for an error, OutOfMemoryEnd.
+// the caller's, and when to try again. Without memory for an error: OUT_OF_MEMORY without details.
 net::CallEnd MakeCallEnd(const absl::Status& status, const CallRecord& record) noexcept;
-// OUT_OF_MEMORY without its details. Takes no memory.
-net::CallEnd OutOfMemoryEnd() noexcept;
 
 }  // namespace simile::service

@@ -53,7 +53,7 @@ class ExportStream final : public StreamExchange {
   class Message;
 
   absl::Status BeginWith(net::ReceivedMessage request) override;
-  void OnStop() override;
+  void Stop() override;
   void Advance() override;
   // On a worker: makes the next message and has it answered.
   void Compute();
@@ -156,7 +156,7 @@ absl::Status ExportStream::BeginWith(net::ReceivedMessage request) {
   return absl::OkStatus();
 }
 
-void ExportStream::OnStop() {
+void ExportStream::Stop() {
   Change([&] {
     if (!finished_) EndWith(StoppingError());
   });

@@ -38,7 +38,7 @@ class ProgressExchange : public Exchange {
   // See ServerCall.
   virtual absl::Status Admit(std::uint64_t request_bytes) = 0;
   absl::Status BeginWith(net::ReceivedMessage request) override;
-  void Destroy() override { delete this; }
+  void Release() override { delete this; }
 
   void Sent(bool ok) override;
   // Sends the message that waits, or the end, unless a message is being sent.
@@ -105,17 +105,18 @@ class ProgressMethod final : public Method {
   class CallExchange final : public ProgressExchange {
    public:
     CallExchange(ProgressMethod& method, net::Http2Stream& stream, net::CallHead head)
-        : ProgressExchange(method, stream, std::move(head)), method_(method) {}
+        : ProgressExchange(method, stream, std::move(head)),
+          method_(method),
+          call_(method, *this) {}
 
    private:
-    void MakeCall() override { call_.emplace(method_, *this); }
-    void RunHandler() override { call_->Run(method_.handle_); }
-    void Reject(const absl::Status& status) override { call_->Finish(status); }
-    CallerKey caller() const override { return call_->caller(); }
-    absl::Status Admit(std::uint64_t request_bytes) override { return call_->Admit(request_bytes); }
+    void RunHandler() override { call_.Run(method_.handle_); }
+    void Reject(const absl::Status& status) override { call_.Finish(status); }
+    CallerKey caller() const override { return call_.caller(); }
+    absl::Status Admit(std::uint64_t request_bytes) override { return call_.Admit(request_bytes); }
 
     ProgressMethod& method_;
-    std::optional<Arrived> call_;
+    Arrived call_;
   };
 
   HandleCall handle_;

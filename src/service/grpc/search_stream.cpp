@@ -85,8 +85,8 @@ class SearchStream final : public StreamExchange {
   absl::Status BeginWith(net::ReceivedMessage request) override;
   void Received(std::optional<net::ReceivedMessage> message) override;
   // The server stops. Takes no further request when the caller has sent none since the last call of
-  // OnStop, or after kStopsMax calls. Ends after the answers of the requests that were taken.
-  void OnStop() override;
+  // Stop, or after kStopsMax calls. Ends after the answers of the requests that were taken.
+  void Stop() override;
 
   // Takes what was read, unless nothing was: the caller sends no more.
   void TakeRead(bool received);
@@ -302,7 +302,7 @@ void SearchStream::OnSent() {
   environment().metrics.AddRequestsInFlight(-1);
 }
 
-void SearchStream::OnStop() {
+void SearchStream::Stop() {
   Change([&] {
     // A caller that has sent all its messages still gets its answers. One that is still sending
     // them may finish: gRPC's clients repeat a call on another server by themselves only before

@@ -16,11 +16,11 @@ namespace simile::service {
 // never within Advance. Holds itself until the transport has let go of it; what
 // works for it on other threads holds it, too.
 class StreamExchange : public Exchange, public std::enable_shared_from_this<StreamExchange> {
- public:
  protected:
-  using Exchange::Exchange;
+  StreamExchange(Method& method, net::Http2Stream& stream, net::CallHead head)
+      : Exchange(method, stream, std::move(head)), record_(method, this->head()) {}
 
-  const CallRecord& record() const { return *record_; }
+  const CallRecord& record() const { return record_; }
 
   // REQUIRES of these: mutex_ is held.
   // Why the stream ends before all is answered. The first reason is the one that the caller gets.
@@ -37,8 +37,8 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
   void FinishNow() {
     ended_ = true;
     const absl::Status end = end_.value_or(absl::OkStatus());
-    if (!end.ok()) record_->Ended(end);
-    Finish(nullptr, MakeCallEnd(end, *record_), TakeBy(environment().clock.Now()));
+    if (!end.ok()) record_.Ended(end);
+    Finish(nullptr, MakeCallEnd(end, record_), TakeBy(environment().clock.Now()));
   }
 
   // Changes the state, and goes on. REQUIRES: mutex_ is not held, and the stream is.
@@ -65,7 +65,6 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
   // A message was sent, or dropped. mutex_ is held.
   virtual void OnSent() {}
 
-  void MakeCall() final { record_.emplace(method(), head()); }
   void Reject(const absl::Status& status) final {
     Change([&] { EndWith(status); });
   }
@@ -79,11 +78,11 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
       OnSent();
     });
   }
-  void Destroy() final {
+  void Release() final {
     const std::shared_ptr<StreamExchange> self = std::move(self_);  // perhaps the last of it
   }
 
-  std::optional<CallRecord> record_;  // set when the stream has arrived
+  const CallRecord record_;
   std::shared_ptr<StreamExchange> self_;
   std::optional<absl::Status> end_;  // guarded by mutex_; is not written once ended_
 };

@@ -43,16 +43,17 @@ class UnaryMethod : public Method {
 class UnaryExchange final : public Exchange {
  public:
   UnaryExchange(UnaryMethod& method, net::Http2Stream& stream, net::CallHead head)
-      : Exchange(method, stream, std::move(head)), method_(method) {}
+      : Exchange(method, stream, std::move(head)), method_(method) {
+    call_.emplace(*this);
+  }
 
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory);
 
  private:
-  void MakeCall() override { call_.emplace(*this); }
   absl::Status BeginWith(net::ReceivedMessage request) override;
   void Reject(const absl::Status& status) override { call_->Finish(status); }
-  void Destroy() override { delete this; }
+  void Release() override { delete this; }
 
   // Sends the end of the call, whose memory is freed first: a reply may wait long. Any thread;
   // once.
