@@ -289,11 +289,8 @@ void Http2Connection::BeginDrain() {
 void Http2Connection::EndDrain() {
   drain_ = Drain::kLastStreamSaid;
   const std::int32_t last = nghttp2_session_get_last_proc_stream_id(session_.get());
-  if (nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, nullptr,
-                            0) != 0) {
-    FailSoon();
-  }
-  WriteSoon();
+  Submitted(
+      nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, nullptr, 0));
 }
 
 void Http2Connection::StopCalls() {
@@ -323,8 +320,7 @@ void Http2Connection::OnTime() {
   if (is_silent || is_overdue) return Close(true);
   if (pinged_at_ == Clock::TimePoint::max() && now >= heard_at_ + limits_.keepalive_time) {
     pinged_at_ = now;
-    if (nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr) != 0) FailSoon();
-    WriteSoon();
+    Submitted(nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr));
   }
   const bool is_idle = streams_ == nullptr && now >= idle_since_ + limits_.connection_idle_max;
   const bool is_old =
@@ -384,12 +380,10 @@ void Http2Connection::RaiseFirstWindow(std::uint32_t bytes) {
   if (wanted <= first_window_) return;
   first_window_ = wanted;
   const nghttp2_settings_entry raised{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, wanted};
-  if (nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, &raised, 1) != 0) FailSoon();
-  if (wanted > kConnectionWindow / 2 &&
-      nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
-                                            static_cast<std::int32_t>(2 * wanted - 1)) != 0) {
-    FailSoon();
-  }
+  Submitted(nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, &raised, 1));
+  if (wanted <= kConnectionWindow / 2) return;
+  Submitted(nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
+                                                  static_cast<std::int32_t>(2 * wanted - 1)));
 }
 
 }  // namespace simile::net

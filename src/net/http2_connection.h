@@ -89,6 +89,9 @@ class Http2Connection final : private EventLoop::Watcher,
   void WriteSoon() { group_.loop.Soon(*this); }
   // There is no memory for what must be sent: the connection is cut soon.
   void FailSoon();
+  // Writes soon what was submitted to nghttp2, or fails when nghttp2 had no memory for it.
+  //   result  of the call of nghttp2; 0 for success
+  void Submitted(int result) { result == 0 ? WriteSoon() : FailSoon(); }
   // The last bytes of a message are in the queue. They must be taken by then, or the connection is
   // cut.
   void OnMessageQueued(Clock::TimePoint take_by) {

@@ -255,13 +255,9 @@ void Http2Stream::GrowWindow() {
       body_->missing_bytes();
   if (needed <= nghttp2_session_get_stream_effective_local_window_size(session, id_)) return;
   constexpr std::int64_t kWindowMax = 0x7fff'ffff;
-  if (nghttp2_session_set_local_window_size(
-          session, NGHTTP2_FLAG_NONE, id_,
-          static_cast<std::int32_t>(std::min(needed, kWindowMax))) != 0) {
-    connection_.FailSoon();
-  }
+  connection_.Submitted(nghttp2_session_set_local_window_size(
+      session, NGHTTP2_FLAG_NONE, id_, static_cast<std::int32_t>(std::min(needed, kWindowMax))));
   connection_.RaiseFirstWindow(body_->declared_bytes());
-  connection_.WriteSoon();
 }
 
 void Http2Stream::Progress() {
@@ -485,10 +481,8 @@ void Http2Stream::Submit(const Make& make) {
 
 void Http2Stream::SubmitReset(std::uint32_t code) {
   if (std::exchange(is_reset_, true)) return;
-  if (nghttp2_submit_rst_stream(connection_.session(), NGHTTP2_FLAG_NONE, id_, code) != 0) {
-    connection_.FailSoon();
-  }
-  connection_.WriteSoon();
+  connection_.Submitted(
+      nghttp2_submit_rst_stream(connection_.session(), NGHTTP2_FLAG_NONE, id_, code));
 }
 
 void Http2Stream::Resume() {
