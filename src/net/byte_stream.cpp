@@ -105,7 +105,7 @@ int ByteStream::WriteSocket(BIO* bio, const char* bytes, int count) {
     socket.gathered->insert(socket.gathered->end(), bytes, bytes + count);
     return count;
   }
-  if (socket.gathered != nullptr || socket.has_kept_bytes) {  // the order stays
+  if (socket.gathered != nullptr || socket.has_kept_bytes()) {  // the order stays
     BIO_set_retry_write(bio);
     return -1;
   }
@@ -222,11 +222,10 @@ ByteStream::Result ByteStream::WriteEncrypted(std::span<const iovec> pieces) {
       Uninterrupted([&] { return send(fd_.get(), records.data(), records.size(), MSG_NOSIGNAL); });
   if (sent < 0 && errno != EAGAIN) return {State::kBroken, 0};
   try {
-    kept_.assign(records.begin() + std::max<ssize_t>(0, sent), records.end());
+    socket_.kept.assign(records.begin() + std::max<ssize_t>(0, sent), records.end());
   } catch (const std::bad_alloc&) {
     return {State::kBroken, 0};  // the peer would miss them
   }
-  socket_.has_kept_bytes = !kept_.empty();
   return result;  // what is kept counts as written
 }
 
@@ -260,14 +259,14 @@ bool ByteStream::Encrypt(std::span<const iovec> pieces, std::size_t& taken) {
 ByteStream::State ByteStream::SendKept() {
   while (has_kept_bytes()) {
     const ssize_t sent = Uninterrupted([&] {
-      return send(fd_.get(), kept_.data() + kept_begin_, kept_.size() - kept_begin_, MSG_NOSIGNAL);
+      return send(fd_.get(), socket_.kept.data() + socket_.kept_begin,
+                  socket_.kept.size() - socket_.kept_begin, MSG_NOSIGNAL);
     });
     if (sent < 0) return errno == EAGAIN ? State::kWouldBlock : State::kBroken;
-    kept_begin_ += static_cast<std::size_t>(sent);
+    socket_.kept_begin += static_cast<std::size_t>(sent);
   }
-  kept_ = {};  // an idle connection keeps no buffer
-  kept_begin_ = 0;
-  socket_.has_kept_bytes = false;
+  socket_.kept = {};  // an idle connection keeps no buffer
+  socket_.kept_begin = 0;
   return State::kGoesOn;
 }
 

@@ -55,7 +55,7 @@ class ByteStream {
   //   at most IOV_MAX pieces
   Result Write(std::span<const iovec> pieces);
   // Whether Write has kept bytes that the socket did not take.
-  bool has_kept_bytes() const { return kept_begin_ != kept_.size(); }
+  bool has_kept_bytes() const { return socket_.has_kept_bytes(); }
 
   // Says to the peer that no more comes. What was written still arrives, if the peer's bytes are
   // read until it ends its side: the kernel answers bytes that nobody reads by a reset.
@@ -81,8 +81,11 @@ class ByteStream {
   struct Socket {
     int fd = -1;
     bool is_empty = false;
-    bool has_kept_bytes = false;
     std::vector<std::uint8_t>* gathered = nullptr;  // not null: takes what OpenSSL writes
+    std::vector<std::uint8_t> kept{};               // encrypted, to be sent from kept_begin on
+    std::size_t kept_begin = 0;
+
+    bool has_kept_bytes() const { return kept_begin != kept.size(); }
   };
   static int ReadSocket(BIO* bio, char* bytes, int count);
   static int WriteSocket(BIO* bio, const char* bytes, int count);
@@ -91,9 +94,7 @@ class ByteStream {
   base::FileDescriptor fd_;
   Socket socket_{fd_.get()};
   std::unique_ptr<SSL, FreeSsl> ssl_;
-  bool is_complete_ = false;        // the handshake
-  std::vector<std::uint8_t> kept_;  // encrypted, to be sent from kept_begin_ on
-  std::size_t kept_begin_ = 0;
+  bool is_complete_ = false;  // the handshake
 };
 
 // Bytes that wait to be written, in their order: frames, which are copied, and parts of messages,
