@@ -145,20 +145,17 @@ void PeerBudgets::ForgetUnused() {
 }
 
 Admission ConnectionTable::Admit(const PeerKey& peer, Place& place) {
-  Place admitted;
-  {
-    const std::lock_guard lock(mutex_);
-    if (open_ >= options_.connections_max) return Admission::kFull;
-    if (half_open_ >= options_.half_open_max) return Admission::kHalfOpenFull;
-    std::size_t& of_peer = by_peer_[peer];
-    if (of_peer >= options_.per_peer_max) return Admission::kPeerFull;
-    ++of_peer;
-    ++open_;
-    ++half_open_;
-    admitted.table_ = this;
-    admitted.peer_ = peer;
-  }
-  place = std::move(admitted);
+  assert(place.table_ == nullptr);
+  const std::lock_guard lock(mutex_);
+  if (open_ >= options_.connections_max) return Admission::kFull;
+  if (half_open_ >= options_.half_open_max) return Admission::kHalfOpenFull;
+  std::size_t& of_peer = by_peer_[peer];
+  if (of_peer >= options_.per_peer_max) return Admission::kPeerFull;
+  ++of_peer;
+  ++open_;
+  ++half_open_;
+  place.table_ = this;
+  place.peer_ = peer;
   return Admission::kAdmitted;
 }
 

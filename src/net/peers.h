@@ -54,8 +54,7 @@ class PeerBudget : public std::enable_shared_from_this<PeerBudget> {
   class Part {
    public:
     Part() = default;
-    Part(Part&& other) noexcept
-        : of_(std::move(other.of_)), kind_(other.kind_), bytes_(std::exchange(other.bytes_, 0)) {}
+    Part(Part&& other) noexcept { *this = std::move(other); }
     Part& operator=(Part&& other) noexcept {
       Release();
       of_ = std::move(other.of_);
@@ -162,10 +161,7 @@ class ConnectionTable {
   class Place {
    public:
     Place() = default;
-    Place(Place&& other) noexcept
-        : table_(std::exchange(other.table_, nullptr)),
-          peer_(other.peer_),
-          is_half_open_(other.is_half_open_) {}
+    Place(Place&& other) noexcept { *this = std::move(other); }
     Place& operator=(Place&& other) noexcept {
       std::swap(table_, other.table_);
       std::swap(peer_, other.peer_);
@@ -190,7 +186,7 @@ class ConnectionTable {
   explicit ConnectionTable(const Options& options) : options_(options) {}
 
   // Counts a connection, unless that would exceed a limit. May throw bad_alloc; then it is not
-  // counted.
+  // counted. REQUIRES: the place counts no other connection.
   Admission Admit(const PeerKey& peer, Place& place);
   std::size_t CountOpen() const;
   const Options& options() const { return options_; }
