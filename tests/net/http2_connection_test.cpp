@@ -2,6 +2,7 @@
 // gRPC asks of its calls, and what bounds a peer.
 #include "net/http2_connection.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -41,86 +42,40 @@ std::string Message(const std::string& bytes) {
 }
 
 // The frames that a server sent.
-class Answer {
+class Answer : public FrameCollector {
  public:
-  struct Received {
-    FrameHeader header;
-    std::string payload;
-  };
-
-  void Add(const std::string& bytes) {
-    struct {
-      std::vector<Received>& frames;
-      bool OnHeader(const FrameHeader& header) {
-        frames.push_back({header, {}});
-        return true;
-      }
-      bool OnPayload(std::span<const std::uint8_t> piece) {
-        frames.back().payload.append(piece.begin(), piece.end());
-        return true;
-      }
-    } collector{frames_};
-    reader_.Read(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-                 collector);
-  }
-
   // The error codes of GOAWAY, and of the resets of a stream; -1 for none.
   std::int64_t goaway() const {
     constexpr auto kGoaway = static_cast<FrameType>(7);
     std::int64_t code = -1;
-    for (const Received& frame : frames_) {
-      if (frame.header.type == kGoaway) code = Number(frame.payload.substr(4, 4));
+    for (const ReceivedFrame& frame : frames()) {
+      if (frame.header.type == kGoaway) code = ParseBigEndian(frame.payload.substr(4, 4));
     }
     return code;
   }
   std::int64_t FindReset(std::uint32_t stream) const {
-    for (const Received& frame : frames_) {
-      if (frame.header.type == FrameType::kRstStream && frame.header.stream == stream) {
-        return Number(frame.payload);
-      }
+    for (const ReceivedFrame& frame : frames()) {
+      if (frame.IsOf(FrameType::kRstStream, stream)) return ParseBigEndian(frame.payload);
     }
     return -1;
   }
-  std::string JoinData(std::uint32_t stream) const {
-    std::string data;
-    for (const Received& frame : frames_) {
-      const bool is_data = frame.header.type == FrameType::kData && frame.header.stream == stream;
-      if (is_data) data += frame.payload;
-    }
-    return data;
-  }
   bool HasEnded(std::uint32_t stream) const {
-    for (const Received& frame : frames_) {
-      if (frame.header.stream == stream && frame.header.type == FrameType::kHeaders &&
-          frame.header.Has(kEndStream)) {
-        return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(
+        frames(), [stream](const ReceivedFrame& frame) { return frame.EndsStream(stream); });
   }
   std::string GoawayText() const {
-    for (const Received& frame : frames_) {
+    for (const ReceivedFrame& frame : frames()) {
       if (frame.header.type == static_cast<FrameType>(7)) return frame.payload.substr(8);
     }
     return {};
   }
   int CountFrames(FrameType type, std::uint8_t flags = 0) const {
     int count = 0;
-    for (const Received& frame : frames_) {
+    for (const ReceivedFrame& frame : frames()) {
       count += frame.header.type == type && (frame.header.flags & flags) == flags ? 1 : 0;
     }
     return count;
   }
-
- private:
-  static std::int64_t Number(const std::string& big_endian) {
-    std::int64_t number = 0;
-    for (const char byte : big_endian) number = (number << 8) | static_cast<std::uint8_t>(byte);
-    return number;
-  }
-
-  FrameReader reader_;
-  std::vector<Received> frames_;
 };
 
 class Http2ConnectionTest : public testing::Test {
