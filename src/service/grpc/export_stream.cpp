@@ -128,11 +128,9 @@ class ExportStream::Message final : public ServerCall<Call> {
   }
   void Finish(const absl::Status& status) override { End(status); }
   void FinishWith(const Reply& reply) override {
-    ReplyMessage message;
-    const absl::Status made = Serialize(
-        [&] { return SerializeReply(ExportReply(stream_.run_, reply), reply_limit()); }, message);
-    if (!made.ok()) return End(made);
-    record().Ended(made);
+    auto message =
+        Serialize([&] { return SerializeReply(ExportReply(stream_.run_, reply), reply_limit()); });
+    if (message.ok()) record().Ended(message.status());
     End(std::move(message));
   }
 

@@ -192,11 +192,9 @@ class SearchStream::Request final : public ServerCall<Call> {
   void Finish(const absl::Status& status) override { End(status, SerializeError(status)); }
   std::uint64_t BytesWith(const Reply& reply) const override { return Tagged(reply).bytes(); }
   void FinishWith(const Reply& reply) override {
-    ReplyMessage message;
-    const absl::Status end =
-        Serialize([&] { return SerializeReply(Tagged(reply), reply_limit()); }, message);
-    if (!end.ok()) return Finish(end);
-    End(end, std::move(message));
+    auto message = Serialize([&] { return SerializeReply(Tagged(reply), reply_limit()); });
+    if (!message.ok()) return Finish(message.status());
+    End(absl::OkStatus(), *std::move(message));
   }
 
  private:

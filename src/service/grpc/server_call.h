@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -64,16 +63,17 @@ class ServerCall : public Interface {
   RpcEnvironment& environment() const { return environment_; }
   const CallRecord& record() const { return record_; }
   const ReplyLimit& reply_limit() const { return reply_limit_; }
-  // The response's bytes, unless the caller is gone. Counts a refusal.
-  absl::Status Serialize(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> make,
-                         ReplyMessage& message) const {
-    return Guarded([&]() -> absl::Status {
+  // The bytes of the response that `make` returns, unless the caller is gone. Counts a refusal.
+  template <class Make>
+  absl::StatusOr<ReplyMessage> Serialize(const Make& make) const {
+    absl::StatusOr<ReplyMessage> made;
+    const absl::Status status = Guarded([&]() -> absl::Status {
       if (cancelled_.stop_requested()) return CallerGoneError();
-      auto made = make();
-      if (made.ok()) message = *std::move(made);
+      made = make();
       CountRefusal(environment_.metrics, made.status());
       return made.status();
     });
+    return status.ok() ? std::move(made) : status;
   }
   void SetDeadline(std::optional<Clock::TimePoint> deadline) { reply_limit_.deadline = deadline; }
 

@@ -97,24 +97,19 @@ absl::Status UnaryExchange::Arrived::CheckWanted() const {
 }
 
 void UnaryExchange::Arrived::Finish(const absl::Status& status) {
-  if (!status.ok()) return End(status, nullptr);
+  if (!status.ok()) return End(status);
   assert(messages_.response != nullptr);
-  EndWith([this] { return SerializeMessage(*messages_.response, reply_limit()); });
+  End(Serialize([this] { return SerializeMessage(*messages_.response, reply_limit()); }));
 }
 
 void UnaryExchange::Arrived::FinishWith(const Reply& reply) {
-  EndWith([&] { return SerializeReply(reply, reply_limit()); });
+  End(Serialize([&] { return SerializeReply(reply, reply_limit()); }));
 }
 
-void UnaryExchange::Arrived::EndWith(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> serialize) {
-  ReplyMessage response;
-  const absl::Status end = Serialize(serialize, response);
-  End(end, std::move(response));
-}
-
-void UnaryExchange::Arrived::End(const absl::Status& status, ReplyMessage response) {
+void UnaryExchange::Arrived::End(absl::StatusOr<ReplyMessage> response) {
+  const absl::Status status = response.status();
   record().Ended(status);
-  exchange_.End(std::move(response), MakeCallEnd(status, record()));
+  exchange_.End(std::move(response).value_or(nullptr), MakeCallEnd(status, record()));
 }
 
 }  // namespace simile::service

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
 #include <google/protobuf/arena.h>
 
@@ -82,9 +81,7 @@ class UnaryExchange final : public Exchange {
    private:
     // Errors: the caller is gone, or its deadline has passed, after the wait for a worker.
     absl::Status CheckWanted() const;
-    // Ends the call with what `serialize` returns, unless its caller is gone.
-    void EndWith(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> serialize);
-    void End(const absl::Status& status, ReplyMessage response);
+    void End(absl::StatusOr<ReplyMessage> response);
 
     // Most requests, and what is built of their answers, need no other memory.
     static constexpr std::size_t kFirstBlockBytes = 4'096;
