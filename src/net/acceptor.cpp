@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -162,9 +163,9 @@ Acceptor::Step Acceptor::AcceptOne() {
 }
 
 void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& peer) {
-  Accepted accepted;
-  accepted.peer = PeerKey::Of(peer, options_.ipv6_peer_bits);
-  const Admission admission = table_.Admit(accepted.peer, accepted.place);
+  AdmittedSocket socket;
+  const PeerKey key = PeerKey::Of(peer, options_.ipv6_peer_bits);
+  const Admission admission = table_.Admit(key, socket.place);
   if (admission != Admission::kAdmitted) return Refuse(std::move(connection), peer, admission);
   // An answer is one small write: waiting to fill a packet would delay it.
   const int no_delay = 1;
@@ -177,9 +178,9 @@ void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& pe
   const auto untaken_max_ms = static_cast<unsigned>(options_.untaken_max.count());
   static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_max_ms,
                                sizeof untaken_max_ms));
-  accepted.address = FormatAddress(peer);
-  accepted.fd = std::move(connection);
-  hand_over_(std::move(accepted));
+  socket.peer = std::make_shared<Peer>(Peer{key, FormatAddress(peer)});
+  socket.fd = std::move(connection);
+  hand_over_(std::move(socket));
 }
 
 void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& peer,

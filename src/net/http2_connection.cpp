@@ -33,12 +33,13 @@ Violation ToViolation(int error) {
 
 }  // namespace
 
-Http2Connection::Http2Connection(LoopConnections& group, Socket socket)
+Http2Connection::Http2Connection(LoopConnections& group, AdmittedSocket socket, SSL_CTX* tls,
+                                 std::shared_ptr<PeerBudget> budget)
     : group_(group),
       limits_(group.parts.limits),
-      stream_(std::move(socket.fd), socket.tls),
+      stream_(std::move(socket.fd), tls),
       peer_(std::move(socket.peer)),
-      budget_(std::move(socket.budget)),
+      budget_(std::move(budget)),
       place_(std::move(socket.place)),
       rates_(group.parts.clock) {
   ++group_.count;

@@ -11,7 +11,6 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "base/file_descriptor.h"
 #include "net/byte_stream.h"
 #include "net/connection_guards.h"
 #include "net/event_loop.h"
@@ -55,16 +54,11 @@ class Http2Connection final : private EventLoop::Watcher,
   static constexpr std::uint32_t kStreamWindow = 4U << 20;
   static constexpr std::uint32_t kConnectionWindow = 64U << 20;
 
-  // What it takes over.
-  struct Socket {
-    base::FileDescriptor fd;
-    SSL_CTX* tls = nullptr;  // null: not encrypted
-    std::shared_ptr<Peer> peer;
-    std::shared_ptr<PeerBudget> budget;
-    ConnectionTable::Place place;
-  };
   // Any thread. May throw bad_alloc.
-  Http2Connection(LoopConnections& group, Socket socket);
+  //   tls     null: not encrypted
+  //   budget  of the peer
+  Http2Connection(LoopConnections& group, AdmittedSocket socket, SSL_CTX* tls,
+                  std::shared_ptr<PeerBudget> budget);
   ~Http2Connection() override;
 
   // Any thread. The loop owns the connection from now on.

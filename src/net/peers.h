@@ -10,10 +10,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "net/event_loop.h"
 #include "net/token_bucket.h"
 #include "simile/clock.h"
@@ -37,6 +39,14 @@ class PeerKey {
 
  private:
   std::array<std::uint8_t, 1 + kIpv6Bits / 8> bytes_{};  // family, then the bytes of the address
+};
+
+// Who is at the other end of a connection.
+struct Peer {
+  PeerKey key;
+  std::string address{};  // as gRPC writes it: "ipv4:10.0.0.7:51234", "ipv6:[2001:db8::7]:80"
+  // See ByteStream::VerifiedNames.
+  std::vector<std::string> certificate_names{};
 };
 
 // What the connections of one peer share, so that it gains nothing by opening more of them. Safe to
@@ -200,6 +210,13 @@ class ConnectionTable {
   std::size_t open_ = 0;
   std::size_t half_open_ = 0;
   std::map<PeerKey, std::size_t> by_peer_;
+};
+
+// A connected, non-blocking socket that the table has admitted.
+struct AdmittedSocket {
+  base::FileDescriptor fd;
+  std::shared_ptr<Peer> peer;
+  ConnectionTable::Place place;
 };
 
 }  // namespace simile::net

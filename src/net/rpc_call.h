@@ -25,14 +25,6 @@ namespace simile::net {
 
 class Http2Stream;
 
-// Who is at the other end of a connection.
-struct Peer {
-  PeerKey key;
-  std::string address;  // "ipv4:10.0.0.7:51234", "ipv6:[2001:db8::7]:80"
-  // See ByteStream::VerifiedNames.
-  std::vector<std::string> certificate_names;
-};
-
 // Headers that are the caller's own, or a handler's: not those of HTTP/2 and gRPC. Values of names
 // that end with "-bin" are bytes, without base64.
 using Metadata = std::vector<std::pair<std::string, std::string>>;

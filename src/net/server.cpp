@@ -125,7 +125,7 @@ Server::Server(ListenSocket socket, Options options, const Limits& limits, const
               limits.half_open_connections_max}),
       acceptor_(
           std::move(socket), {limits.ipv6_peer_bits, limits.keepalive_timeout}, table_,
-          [this](Acceptor::Accepted accepted) { HandOver(std::move(accepted)); }, parts.clock,
+          [this](AdmittedSocket admitted) { HandOver(std::move(admitted)); }, parts.clock,
           parts.metrics, parts.log) {
   for (RpcMethod* const method : parts.methods) methods_[method->path()] = method;
   const ConnectionParts shared{limits, parts.clock, parts.metrics, cut_reports_, methods_, stops_};
@@ -173,22 +173,15 @@ void Server::AwaitNoConnections(std::chrono::milliseconds most) const {
   }
 }
 
-void Server::HandOver(Acceptor::Accepted accepted) {
+void Server::HandOver(AdmittedSocket socket) {
   const auto emptiest = std::ranges::min_element(groups_, {}, [](const auto& group) {
     return group->connections().count.load(std::memory_order_relaxed);
   });
   const std::shared_ptr<SSL_CTX> tls = options_.tls == nullptr ? nullptr : options_.tls->context();
-  Http2Connection::Socket socket;
-  socket.budget = budgets_.Of(accepted.peer);
-  socket.peer = std::make_shared<Peer>();
-  socket.peer->key = accepted.peer;
-  socket.peer->address = std::move(accepted.address);
-  socket.fd = std::move(accepted.fd);
-  socket.place = std::move(accepted.place);
-  socket.tls = tls.get();
+  std::shared_ptr<PeerBudget> budget = budgets_.Of(socket.peer->key);
   // It owns itself from Begin on.
-  auto connection =
-      std::make_unique<Http2Connection>((*emptiest)->connections(), std::move(socket));
+  auto connection = std::make_unique<Http2Connection>((*emptiest)->connections(), std::move(socket),
+                                                      tls.get(), std::move(budget));
   connection.release()->Begin();
 }
 
