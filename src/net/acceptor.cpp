@@ -50,7 +50,7 @@ void Reset(base::FileDescriptor connection, std::string_view status, std::string
   static_cast<void>(setsockopt(connection.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now));
 }
 
-// How many connections there may be, and by which setting.
+// Formats how many connections there may be, and by which setting.
 std::string FormatConnectionLimit(Admission admission, const ConnectionTable::Options& options) {
   switch (admission) {
     case Admission::kPeerFull:

@@ -23,7 +23,7 @@ class Acceptor {
  public:
   struct Options {
     unsigned ipv6_peer_bits = 64;  // Limits::ipv6_peer_bits
-    // A peer that takes nothing of what it is sent for so long is disconnected.
+    // A peer that takes none of the bytes sent to it for this long is disconnected.
     std::chrono::milliseconds untaken_max{10'000};
   };
   using HandOver = std::function<void(AdmittedSocket socket)>;  // may throw bad_alloc

@@ -19,12 +19,12 @@ namespace simile::net {
 namespace {
 
 constexpr std::size_t kRecordBytes = 16U << 10;
-// Encrypted, also where the peer asks for records of 512 bytes.
+// Space for an encrypted record, even when the peer asks for records of 512 bytes.
 constexpr std::size_t kRecordSpace = 20U << 10;
-// Records that are sent together: a call of the system costs more than to copy them.
+// Space for the records that are sent together: a system call costs more than copying them.
 constexpr std::size_t kGatheredBytes = 4 * kRecordSpace;
 
-// What a call of the system returns once no signal interrupts it.
+// Repeats a system call that a signal interrupts, and returns its result.
 ssize_t Uninterrupted(const auto& call) {
   ssize_t result = -1;
   do {
@@ -86,9 +86,9 @@ void AppendCommonNames(const X509& certificate, std::vector<std::string>& names)
   }
 }
 
-// Copying fewer bytes costs less than a piece of their own.
+// Copying at most this many bytes costs less than a piece of their own.
 constexpr std::size_t kCopiedBytesMax = 2'048;
-// An empty queue keeps no more space.
+// An empty queue keeps at most this much space.
 constexpr std::size_t kIdleBytesMax = 8U << 10;
 
 }  // namespace

@@ -82,7 +82,7 @@ void EventLoop::Run() {
   while (posted_.load() != nullptr || soon_ != nullptr) {
     RunPosted();
     RunSoon();
-    if (before_wait_) before_wait_();  // of calls that came in this last turn
+    if (before_wait_) before_wait_();  // for calls that came in this last turn
   }
 }
 
@@ -131,7 +131,7 @@ void EventLoop::RunSoon() {
 void EventLoop::Arm(Timer& timer, Clock::TimePoint time) {
   timer.Disarm();
   timer.time_ = time;
-  // The slot after that of `time`, so that it is over when the slot fires.
+  // The slot after the slot of `time`: when it fires, `time` has passed.
   const Step step = std::clamp(ToStep(time) + 1, fired_step_ + 1, fired_step_ + kSlots - 1);
   const auto slot = static_cast<std::size_t>(step % kSlots);
   timer.next_ = slots_[slot];

@@ -16,7 +16,7 @@ constexpr std::chrono::nanoseconds kLongestTimeout = std::chrono::hours(24);
 
 bool IsPrintable(char byte) { return byte >= 0x20 && byte <= 0x7e; }
 
-// Of grpc-timeout; 0 for another letter.
+// The unit that a letter of grpc-timeout stands for; 0 for an unknown letter.
 std::chrono::nanoseconds FindUnit(char letter) {
   constexpr std::string_view kLetters = "HMSmun";
   constexpr std::array<std::chrono::nanoseconds, 6> kUnits = {
@@ -30,7 +30,7 @@ std::chrono::nanoseconds FindUnit(char letter) {
 
 std::string PercentEncode(std::string_view text) {
   std::string encoded;
-  std::size_t whole_bytes = 0;  // of the characters that are complete
+  std::size_t whole_bytes = 0;  // of the encoded text, up to its last complete character
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char byte = text[i];
     const bool continues_character = (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U;
@@ -57,7 +57,7 @@ std::string EncodeBinaryValue(std::string_view bytes) {
 
 std::optional<std::string> DecodeBinaryValue(std::string_view text) {
   std::string bytes;
-  if (text.find_first_of(". \t") != std::string_view::npos ||  // which absl passes over
+  if (text.find_first_of(". \t") != std::string_view::npos ||  // absl skips these
       !absl::Base64Unescape({text.data(), text.size()}, &bytes)) {
     return std::nullopt;
   }

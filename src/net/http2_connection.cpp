@@ -12,15 +12,17 @@ using namespace std::chrono_literals;
 
 // Bytes that one connection reads or writes before others have their turn.
 constexpr std::size_t kTurnBytes = 1U << 20;
-// Answers to frames that wait behind a write that is stuck; beyond it the peer is not heard.
+// How many answers to frames may wait behind a write that is stuck. Beyond it nothing is read from
+// the peer.
 constexpr std::size_t kUnwrittenFramesMax = 200;
 // How often a connection with calls looks at their progress.
 constexpr std::chrono::seconds kLookInterval{1};
-// When a connection tries again for which there was no memory.
+// How soon a connection tries again after there was no memory for it.
 constexpr std::chrono::milliseconds kRetryInterval{50};
-// A peer that does not answer the ping of a drain is sent away without.
+// How long a drain waits for the answer to its ping.
 constexpr std::chrono::seconds kDrainPingMax{1};
-// A peer that resets a call before any has come begins one soon, or breaks the rules.
+// How soon a peer that resets a call before its first one must begin a call. Otherwise it breaks
+// the rules of HTTP/2.
 constexpr std::chrono::milliseconds kFirstCallMax{200};
 // How long a connection that has ended is read, so that what was written last arrives.
 constexpr std::chrono::seconds kLastBytesMax{2};
@@ -237,8 +239,8 @@ void Http2Connection::Cut(Violation violation) {
   Close(!has_ended_writing_);
 }
 
-// After a fatal error nghttp2 sends nothing any more: the frame is written by hand, unless a part
-// of another one was written before. Clients of gRPC ping less often when they read
+// Writes GOAWAY by hand, because nghttp2 sends nothing after a fatal error. Does nothing when a
+// part of another frame was written before. Clients of gRPC ping less often when they read
 // "too_many_pings".
 void Http2Connection::SayGoodbye(Violation violation) {
   if (session_ == nullptr || !queue_.empty() || stream_.has_kept_bytes()) return;
@@ -264,7 +266,7 @@ void Http2Connection::SayGoodbye(Violation violation) {
   const iovec piece{frame.data(), size + text.size()};
   try {
     static_cast<void>(stream_.Write({&piece, 1}));
-  } catch (const std::bad_alloc&) {  // then without a word
+  } catch (const std::bad_alloc&) {  // then the peer gets no GOAWAY
   }
 }
 
@@ -375,7 +377,7 @@ void Http2Connection::RemoveStream(Http2Stream& stream) {
 }
 
 void Http2Connection::RaiseFirstWindow(std::uint32_t bytes) {
-  // A fifth more: the next one may be a little larger.
+  // A fifth more: the next message may be a little larger.
   constexpr std::uint32_t kWindowMax = 1U << 30;
   const std::uint32_t wanted = std::min(bytes + bytes / 5, kWindowMax);
   if (wanted <= first_window_) return;

@@ -68,7 +68,7 @@ int ListenOn(const addrinfo& address, base::FileDescriptor& fd) {
   return listens ? 0 : errno;
 }
 
-// Whether this machine lacks an address, or the family of it.
+// Whether this machine lacks the address, or the family of the address.
 bool IsAbsent(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;

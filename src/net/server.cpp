@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kCloseWaitMax{250};
 
 constexpr std::chrono::seconds kLastCallsMax{10};  // one wait
 
-// The configured maximum, or what this process's descriptors allow.
+// The configured maximum, or fewer when this process has too few descriptors.
 std::size_t ConnectionsMax(const Limits& limits, const observe::Logger& log) {
   const std::size_t wanted = limits.connections_max;
   rlimit descriptors{};
@@ -62,7 +62,7 @@ class Server::LoopGroup final : private EventLoop::Task, private EventLoop::Time
     is_draining_ = true;
     loop_.Post(*this);
   }
-  // Counts as a call until it is done: up to then a call may begin.
+  // Counts as a call until it is done, because a call may begin before.
   void Cut() {
     if (!cuts_) connections_.calls->Add();
     cuts_ = true;
@@ -138,7 +138,7 @@ Server::Server(ListenSocket socket, Options options, const Limits& limits, const
 Server::~Server() {
   Drain(0ms);
   for (const auto& group : groups_) group->Cut();
-  // Handlers whose callers are gone use what is destroyed next.
+  // The handlers of cut calls still use the members that are destroyed next.
   while (!AwaitNoCalls(clock_.Now() + kLastCallsMax)) {
   }
   groups_.clear();
@@ -152,7 +152,7 @@ bool Server::Drain(std::chrono::milliseconds timeout) {
   const Clock::TimePoint end = clock_.Now() + timeout;
   if (AwaitNoCalls(end)) {
     AwaitNoConnections(std::min(timeout, kCloseWaitMax));
-    // The calls that came before the clients knew of the drain.
+    // Waits for calls that clients sent before they knew of the drain.
     if (AwaitNoCalls(end)) return true;
   }
   for (const auto& group : groups_) group->Cut();

@@ -56,7 +56,7 @@ Bio MakeBio(std::string_view text) {
 // A passphrase is never asked for: the server may have no terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*data*/) { return -1; }
 
-// The certificates in a text of PEM. None when there is none, or a damaged one.
+// The certificates in a text of PEM. None when the text has none, or a damaged one.
 std::vector<Certificate> ParseCertificates(std::string_view text) {
   const Bio bio = MakeBio(text);
   std::vector<Certificate> found;
@@ -68,7 +68,7 @@ std::vector<Certificate> ParseCertificates(std::string_view text) {
   return found;
 }
 
-// Null for a damaged one, or one with a passphrase.
+// Null for a damaged key, or a key with a passphrase.
 Key ParseKey(std::string_view text) {
   Key key(PEM_read_bio_PrivateKey(MakeBio(text).get(), nullptr, NoPassphrase, nullptr));
   ERR_clear_error();
@@ -106,7 +106,7 @@ absl::Status CheckDates(const std::filesystem::path& file, const X509* certifica
                                   FormatUtc(begins), FormatUtc(now)));
 }
 
-// Of TLS 1.2. All of TLS 1.3 encrypt and authenticate at once.
+// The ciphers of TLS 1.2. All ciphers of TLS 1.3 encrypt and authenticate at once.
 constexpr char kCiphers[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:"
     "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305";
@@ -154,7 +154,8 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> MakeContext(const TlsFiles& files,
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                    SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
-  // A connection is kept for long. One that is resumed would skip the certificates of now.
+  // No session is resumed: it would skip the check of the current certificates. A connection stays
+  // long, so handshakes are few.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

@@ -131,7 +131,7 @@ class LineFormatter {
 LineWriter::Options ToStandardError(const Logger::Options& options) {
   LineWriter::Options writer;
   writer.fd = STDERR_FILENO;
-  // With a formatter of its own, because the writer's thread calls it.
+  // It has a formatter of its own, because the writer's thread calls it.
   writer.dropped_line = [formatter =
                              std::make_shared<LineFormatter>(options)](std::uint64_t count) {
     const LogField lines("lines", count);

@@ -31,7 +31,7 @@ enum class Rejection : std::uint8_t {
   kDescriptors,         // a connection without a free file descriptor
   kReplyNotTaken,       // a call whose caller did not read the reply in time
   kFrameGuard,          // a connection that was cut for what its peer sent
-  kUnfinishedBodies,    // a call whose request would be too large, or one unfinished one too many
+  kUnfinishedBodies,    // a call whose request is too large, stalls or finds no space
   kCallerLimit,         // a call beyond what its caller may have under way
 };
 
@@ -53,8 +53,8 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code} of a method, for as long
-  // as the metrics live.
+  // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code} of a method. The
+  // reference is valid as long as the metrics.
   //   rpc_method  "simile.v1.SearchService/Search": a method of the server, never a caller's text
   CallMetric& FindOrAddCalls(std::string_view rpc_method);
   // simile_requests_in_flight.

@@ -22,7 +22,7 @@ constexpr std::size_t kFileBytesMax = 4U << 20;  // /proc/stat has a line of all
 
 double TicksPerSecond() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
-// Empty when it cannot be read. Not by the library's streams, which throw where a read fails.
+// Empty when the file cannot be read. Not by the library's streams, which throw when a read fails.
 std::string ReadWhole(const char* path) {
   return base::ReadWholeFile(path, kFileBytesMax).value_or("");
 }
@@ -58,7 +58,7 @@ std::optional<std::uint64_t> ReadBootTimeSeconds() {
 }
 
 std::optional<double> CountOpenDescriptors() {
-  // Not by the library's iterator, which ends the process where memory runs out.
+  // Not by the library's iterator, which ends the process when memory runs out.
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
   if (folder == nullptr) return std::nullopt;
   double count = -3;  // does not count ".", ".." and the folder's own descriptor

@@ -105,7 +105,7 @@ void CallRecord::CountAndLog(const absl::Status& status) const {
   const absl::StatusCode sent_code =
       status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
   method_->metric()->Record(sent_code, duration);
-  // As the alert takes these off the failed calls, only of the methods that it looks at.
+  // Only for the methods that the alert watches, because it subtracts these from the failed calls.
   if (!status.ok() && base::ReasonOf(status) == base::ErrorReason::kCallerLimit &&
       (method().starts_with("simile.v1.SearchService/") ||
        method().starts_with("simile.v1.LookupService/"))) {

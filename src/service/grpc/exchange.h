@@ -14,7 +14,7 @@
 
 namespace simile::service {
 
-// A call of a method as the transport has it: counts it, and says why its request is not received.
+// A call of a method as the transport sees it: counts it, and says why its request is not received.
 // The constructor of a derived class makes what the handler sees.
 class Exchange : public net::RpcCall {
  public:
@@ -32,7 +32,7 @@ class Exchange : public net::RpcCall {
   Method& method() const { return method_; }
   RpcEnvironment& environment() const { return method_.environment(); }
 
-  // On the loop: has a worker run it; counts a refusal. Errors: kQueueFull, kOutOfMemory.
+  // Has a worker run the work, and counts a refusal. On the loop. Errors: kQueueFull, kOutOfMemory.
   template <class Work>
   absl::Status Post(Work work, const WorkNeeds& needs) {
     const absl::Status posted =
@@ -40,7 +40,8 @@ class Exchange : public net::RpcCall {
     CountRefusal(environment().metrics, posted);
     return posted;
   }
-  // Has the handler read and answer a request, here or on a worker. Errors: those of Post.
+  // Runs the handler: here when the method runs on the loop and the request is small, else on a
+  // worker. Errors: those of Post.
   template <class Run>
   absl::Status Handle(Run run, CallerKey caller, std::size_t request_bytes) {
     const bool is_large = request_bytes > kParsedAtOnceBytesMax;
@@ -58,9 +59,9 @@ class Exchange : public net::RpcCall {
 
  private:
   // Exchange calls these on the loop.
-  // Reads and handles the call; returns why not. May throw.
+  // Reads and handles the call, or returns why it cannot. May throw.
   virtual absl::Status BeginWith(net::ReceivedMessage request) = 0;
-  // Ends the call that could not begin, or go on.
+  // Ends a call that cannot begin, or cannot go on.
   virtual void Reject(const absl::Status& status) = 0;
   virtual void OnCallerGone() {}
 

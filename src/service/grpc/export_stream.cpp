@@ -20,14 +20,15 @@
 namespace simile::service {
 namespace {
 
-// Sources of the first message. The next have twice as many while one takes less than kGrowBelow.
+// Sources of the first message. The next message has twice as many when a message takes less than
+// kGrowBelow.
 constexpr std::size_t kFirstSize = 64;
 constexpr std::chrono::milliseconds kGrowBelow{500};
 
-// What an export that is over has not reached.
+// The step that an export has not reached when its caller is gone or its deadline has passed.
 constexpr std::string_view kExportStep = "its next sources were found";
 
-// Whether a message with as many sources fails every time.
+// Whether a message with this many sources fails every time.
 bool IsTooLarge(base::ErrorReason reason) {
   // Such as limits.diversity_pairs_per_call_max, of all queries of a call.
   return reason == base::ErrorReason::kInvalidField || reason == base::ErrorReason::kReplyTooLarge;
@@ -57,10 +58,10 @@ class ExportStream final : public StreamExchange {
   void Advance() override;
   // On a worker: makes the next message and has it answered.
   void Compute();
-  // The message is there, or why not. Any thread.
+  // Takes the message, or the error that it failed with. Any thread.
   void Complete(absl::StatusOr<ReplyMessage> message, Clock::Duration duration);
 
-  // REQUIRES of these: mutex_ is held.
+  // The functions below require that mutex_ is held.
   void StartComputing();
   void FitSize(const absl::Status& status, Clock::Duration duration);
 

@@ -15,17 +15,18 @@
 
 namespace simile::service {
 
-// The ProgressCalls of all methods that stream their progress as the transport sees them: holds at
-// most one message that waits behind the one being sent. Owns itself.
+// A ProgressCall of any method as the transport sees it. Holds at most one message behind the
+// message that is being sent. Owns itself.
 class ProgressExchange : public Exchange {
  public:
   // Reads the request. Errors: kRequestNotParsed
   absl::Status ParseRequest(google::protobuf::Message& request);
-  // Sends the message, in place of one that still waits, or keeps why there is none. Not after End.
+  // Sends the message; it replaces a message that still waits. Keeps the error when there is no
+  // message. Not after End.
   void Write(absl::StatusOr<ReplyMessage> message);
   // Whether the last message could be made.
   absl::Status LastWrite();
-  // Ends the call, after the message that waits unless it ends with an error.
+  // Ends the call, after the message that waits. An error drops that message.
   void End(net::CallEnd end);
 
  protected:

@@ -159,7 +159,7 @@ class ReflectionCall final : public net::RpcCall {
     is_sending_ = false;
     ok&& end_.code == absl::StatusCode::kOk ? WantMessage() : End(std::move(end_));
   }
-  // A call under way would keep the server from its end.
+  // An open call would keep the server from ending.
   void Stop() override { Cut(); }
   void Release() override { delete this; }
 

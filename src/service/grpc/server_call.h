@@ -41,12 +41,12 @@ class ServerCall : public Interface {
   std::string_view peer() const override { return record_.peer(); }
   std::optional<Clock::TimePoint> deadline() const override { return reply_limit_.deadline; }
   std::stop_token cancelled() const override { return cancelled_; }
-  // Whether the caller may make the call, and send so much.
+  // Whether the caller may make the call, and send this many bytes.
   // Errors: UNAUTHENTICATED, PERMISSION_DENIED, CALLER_LIMIT.
   absl::Status Admit(std::uint64_t request_bytes) {
     absl::Status admitted =
         record_.admission().ok() ? access_.HoldBytes(request_bytes) : record_.admission();
-    // A change, or something else that few may do.
+    // The peer is known for methods that change something: their refusals are audited.
     if (!admitted.ok() && !record_.peer().empty())
       AuditRefusal(environment_.audit, *this, admitted);
     return admitted;

@@ -13,8 +13,8 @@ namespace simile::service {
 
 // A call that is answered by any number of messages. Its handlers change the state while mutex_ is
 // held; Advance then asks the transport for what the state allows. The transport answers later, and
-// never within Advance. Holds itself until the transport has let go of it; what
-// works for it on other threads holds it, too.
+// never within Advance. Holds itself until the transport has released it. Work for it on other
+// threads holds it, too.
 class StreamExchange : public Exchange, public std::enable_shared_from_this<StreamExchange> {
  protected:
   StreamExchange(Method& method, net::Http2Stream& stream, net::CallHead head)
@@ -22,8 +22,8 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
 
   const CallRecord& record() const { return record_; }
 
-  // REQUIRES of these: mutex_ is held.
-  // Why the stream ends before all is answered. The first reason is the one that the caller gets.
+  // The next four functions require that mutex_ is held.
+  // Sets why the stream ends before all is answered. The caller gets the first reason.
   void EndWith(const absl::Status& status) {
     if (!end_ && !ended_) end_ = status;
   }
@@ -33,7 +33,7 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
     writing_ = true;
     Send(std::move(message), TakeBy(environment().clock.Now()));
   }
-  // REQUIRES: !writing_. Nothing may be asked of the transport after it.
+  // REQUIRES: !writing_. Nothing may be asked of the transport afterwards.
   void FinishNow() {
     ended_ = true;
     const absl::Status end = end_.value_or(absl::OkStatus());
@@ -41,7 +41,8 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
     Finish(nullptr, MakeCallEnd(end, record_), TakeBy(environment().clock.Now()));
   }
 
-  // Changes the state, and goes on. REQUIRES: mutex_ is not held, and the stream is.
+  // Changes the state with mutex_ held, then advances. REQUIRES: mutex_ is not held; a shared_ptr
+  // keeps the stream alive.
   template <class Step>
   void Change(const Step& step) {
     {
@@ -60,7 +61,7 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
   template <class Stream, class Services>
   friend class StreamMethod;
 
-  // Any thread. The stream must be held meanwhile.
+  // Any thread. REQUIRES: a shared_ptr keeps the stream alive.
   virtual void Advance() = 0;
   // A message was sent, or dropped. mutex_ is held.
   virtual void OnSent() {}
@@ -79,7 +80,7 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
     });
   }
   void Release() final {
-    const std::shared_ptr<StreamExchange> self = std::move(self_);  // perhaps the last of it
+    const std::shared_ptr<StreamExchange> self = std::move(self_);  // perhaps the last owner
   }
 
   const CallRecord record_;

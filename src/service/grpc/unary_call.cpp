@@ -14,7 +14,7 @@
 namespace simile::service {
 namespace {
 
-// Memory of exchanges that have ended, of one thread.
+// Memory of ended exchanges, kept by one thread.
 struct FreeBlocks {
   static constexpr std::size_t kMax = 64;
 

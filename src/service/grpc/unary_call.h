@@ -37,8 +37,9 @@ class UnaryMethod : public Method {
   net::RpcCall& NewCall(net::Http2Stream& stream, net::CallHead head) override;
 };
 
-// The Calls of a unary method as the transport sees them: reads the request, sends the response or
-// error, counts and logs it. Each loop's thread keeps the memory of some ended ones for the next.
+// A call of a unary method as the transport sees it: reads the request, sends the response or
+// error, counts and logs the call. Each loop's thread keeps the memory of up to 64 ended calls for
+// the next calls.
 class UnaryExchange final : public Exchange {
  public:
   UnaryExchange(UnaryMethod& method, net::Http2Stream& stream, net::CallHead head)
@@ -54,8 +55,8 @@ class UnaryExchange final : public Exchange {
   void Reject(const absl::Status& status) override { call_->Finish(status); }
   void Release() override { delete this; }
 
-  // Sends the end of the call, whose memory is freed first: a reply may wait long. Any thread;
-  // once.
+  // Frees the memory of the call, because a reply may wait long, and sends the end of the call. Any
+  // thread; once.
   void End(ReplyMessage response, net::CallEnd end);
 
   UnaryMethod& method_;
@@ -79,7 +80,7 @@ class UnaryExchange final : public Exchange {
     void FinishWith(const Reply& reply) override;
 
    private:
-    // Errors: the caller is gone, or its deadline has passed, after the wait for a worker.
+    // Errors: while the call waited for a worker, the caller has gone or its deadline has passed.
     absl::Status CheckWanted() const;
     void End(absl::StatusOr<ReplyMessage> response);
 
