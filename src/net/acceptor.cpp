@@ -196,7 +196,7 @@ void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& p
     ++refusals_not_logged_;
     return;
   }
-  log_.Warn("a connection is refused: the server holds as many as it may",
+  log_.Warn("a connection is refused: a limit of connections is reached",
             {{"peer", FormatHost(peer)}, {"most", most}, {"more_before", refusals_not_logged_}});
   next_refusal_log_ = now + kRefusalLogInterval;
   refusals_not_logged_ = 0;

@@ -99,7 +99,7 @@ TEST_F(AcceptorTest, TellsARefusedPeerAndTheLogWhichLimitIsReached) {
                 EndsWith("\r\n\r\ntoo many connections: this server holds at most 1 from one "
                          "address (limits.connections_per_peer_max)\n"));
   }
-  EXPECT_THAT(lines_.str(), HasSubstr("a connection is refused: the server holds as many as it may "
+  EXPECT_THAT(lines_.str(), HasSubstr("a connection is refused: a limit of connections is reached "
                                       "peer=127.0.0.1 most=\"1 from one address "
                                       "(limits.connections_per_peer_max)\" more_before=0\n"));
   EXPECT_EQ(std::ranges::count(lines_.str(), '\n'), 1) << "one line in ten seconds";

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(PercentEncodedTest, EscapesWhatAHeaderCannotCarry) {
+TEST(PercentEncodeTest, EscapesWhatAHeaderCannotCarry) {
   EXPECT_EQ(PercentEncode("no such film"), "no such film");
   EXPECT_EQ(PercentEncode(""), "");
   EXPECT_EQ(PercentEncode("100%"), "100%25");
@@ -22,7 +22,7 @@ TEST(PercentEncodedTest, EscapesWhatAHeaderCannotCarry) {
   EXPECT_EQ(PercentEncode(std::string(1, '\0')), "%00");
 }
 
-TEST(PercentEncodedTest, CutsALongTextBetweenTwoCharacters) {
+TEST(PercentEncodeTest, CutsALongTextBetweenTwoCharacters) {
   std::string text;
   for (int i = 0; i < 3'000; ++i) text += "\xe2\x82\xac";  // a euro sign is nine bytes then
   const std::string encoded = PercentEncode(text);
@@ -34,7 +34,7 @@ TEST(PercentEncodedTest, CutsALongTextBetweenTwoCharacters) {
             kStatusMessageBytesMax);
 }
 
-TEST(BinaryValueTest, CarriesAllBytesWithoutPadding) {
+TEST(EncodeBinaryValueTest, CarriesAllBytesWithoutPadding) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   for (std::size_t size = 0; size <= all.size(); ++size) {

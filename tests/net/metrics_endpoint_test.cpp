@@ -227,7 +227,7 @@ std::string Refused(std::string_view head) {
   return answer.substr(0, answer.find('\r'));
 }
 
-TEST(ScrapeAnswerTest, GivesTheMetrics) {
+TEST(AnswerScrapeTest, GivesTheMetrics) {
   EXPECT_EQ(MakeAnswer("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
             "HTTP/1.1 200 OK\r\n"
             "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
@@ -240,7 +240,7 @@ TEST(ScrapeAnswerTest, GivesTheMetrics) {
               EndsWith("\r\n\r\nsimile_rows 5\n"));
 }
 
-TEST(ScrapeAnswerTest, LeavesOutTheTextForHead) {
+TEST(AnswerScrapeTest, LeavesOutTheTextForHead) {
   const std::string answer = MakeAnswer("HEAD /metrics HTTP/1.1\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, HasSubstr("Content-Length: 14\r\n"));
@@ -248,13 +248,13 @@ TEST(ScrapeAnswerTest, LeavesOutTheTextForHead) {
   EXPECT_THAT(MakeAnswer("HEAD /other HTTP/1.1\r\n\r\n"), EndsWith("\r\n\r\n"));
 }
 
-TEST(ScrapeAnswerTest, IsAliveWhateverItServes) {
+TEST(AnswerScrapeTest, IsAliveWhateverItServes) {
   const std::string answer = MakeAnswer("GET /healthz HTTP/1.1\r\n\r\n", "draining");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nalive\n"));
 }
 
-TEST(ScrapeAnswerTest, SaysWhyItIsNotReady) {
+TEST(AnswerScrapeTest, SaysWhyItIsNotReady) {
   std::string answer = MakeAnswer("GET /readyz HTTP/1.1\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nserving\n"));
@@ -270,7 +270,7 @@ TEST(ScrapeAnswerTest, SaysWhyItIsNotReady) {
   EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
 }
 
-TEST(ScrapeAnswerTest, RefusesOtherRequests) {
+TEST(AnswerScrapeTest, RefusesOtherRequests) {
   EXPECT_EQ(Refused("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
   EXPECT_EQ(Refused("GET /metricsandmore HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
   EXPECT_EQ(Refused("GET /healthz/ HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
@@ -283,7 +283,7 @@ TEST(ScrapeAnswerTest, RefusesOtherRequests) {
             "HTTP/1.1 431 Request Header Fields Too Large");
 }
 
-TEST(ScrapeAnswerTest, KnowsTheEndOfAHead) {
+TEST(AnswerScrapeTest, KnowsTheEndOfAHead) {
   EXPECT_TRUE(IsWholeHead("GET / HTTP/1.1\r\n\r\n"));
   EXPECT_TRUE(IsWholeHead("GET / HTTP/1.1\n\nbody"));
   EXPECT_TRUE(IsWholeHead("GET / HTTP/1.1\n\r\n"));
