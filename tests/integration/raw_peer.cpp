@@ -56,7 +56,7 @@ std::vector<std::pair<std::string, std::string>> HeadersIn(const std::string& bl
 }
 
 bool EndsCall(const ReceivedFrame& frame, std::uint32_t stream) {
-  return frame.EndsStream(stream) || frame.IsOf(net::FrameType::kRstStream, stream);
+  return frame.EndsStream(stream) || frame.Is(net::FrameType::kRstStream, stream);
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ bool RawPeer::AwaitCallEnd(std::uint32_t stream) {
 
 bool RawPeer::AwaitData(std::uint32_t stream) {
   return AwaitFrame([stream](const ReceivedFrame& frame) {
-    return frame.IsOf(net::FrameType::kData, stream) && !frame.payload.empty();
+    return frame.Is(net::FrameType::kData, stream) && !frame.payload.empty();
   });
 }
 

@@ -93,11 +93,11 @@ struct ReceivedFrame {
   std::string payload;
 
   bool IsWhole() const { return payload.size() == header.length; }
-  bool IsOf(FrameType type, std::uint32_t stream) const {
+  bool Is(FrameType type, std::uint32_t stream) const {
     return header.type == type && header.stream == stream;
   }
   bool EndsStream(std::uint32_t stream) const {
-    return IsOf(FrameType::kHeaders, stream) && header.Has(kEndStream);
+    return Is(FrameType::kHeaders, stream) && header.Has(kEndStream);
   }
 };
 
@@ -113,7 +113,7 @@ class FrameCollector {
   std::string JoinData(std::uint32_t stream) const {
     std::string data;
     for (const ReceivedFrame& frame : frames_) {
-      if (frame.IsOf(FrameType::kData, stream)) data += frame.payload;
+      if (frame.Is(FrameType::kData, stream)) data += frame.payload;
     }
     return data;
   }

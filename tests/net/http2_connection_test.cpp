@@ -55,7 +55,7 @@ class Answer : public FrameCollector {
   }
   std::int64_t FindReset(std::uint32_t stream) const {
     for (const ReceivedFrame& frame : frames()) {
-      if (frame.IsOf(FrameType::kRstStream, stream)) return ParseBigEndian(frame.payload);
+      if (frame.Is(FrameType::kRstStream, stream)) return ParseBigEndian(frame.payload);
     }
     return -1;
   }
