@@ -281,7 +281,7 @@ absl::Status App::Start() {
   if (metrics_socket) {
     metrics_endpoint_ = std::make_unique<net::MetricsEndpoint>(
         **std::move(metrics_socket),
-        net::HttpPages{[this] { return observe::MetricsText(collectables_); },
+        net::HttpPages{[this] { return observe::FormatMetrics(collectables_); },
                        [this] { return UnreadyReason(); },
                        [this] { return FailedCollections(store_.List()); }},
         clock_, net::MetricsEndpointOptions());

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -49,8 +50,8 @@ void Reset(base::FileDescriptor connection, std::string_view status, std::string
   static_cast<void>(setsockopt(connection.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now));
 }
 
-// How many connections there may be, and by which setting.
-std::string TextOf(Admission admission, const ConnectionTable::Options& options) {
+// Formats how many connections there may be, and by which setting.
+std::string FormatConnectionLimit(Admission admission, const ConnectionTable::Options& options) {
   switch (admission) {
     case Admission::kPeerFull:
       return fmt::format("{} from one address (limits.connections_per_peer_max)",
@@ -63,18 +64,18 @@ std::string TextOf(Admission admission, const ConnectionTable::Options& options)
   }
 }
 
-std::string AddressOf(const sockaddr_storage& peer) {
+std::string FormatHost(const sockaddr_storage& peer) {
   std::array<char, NI_MAXHOST> host{};
   const int failed = getnameinfo(reinterpret_cast<const sockaddr*>(&peer), sizeof peer, host.data(),
                                  host.size(), nullptr, 0, NI_NUMERICHOST);
   return failed == 0 ? host.data() : "";
 }
 
-std::string AddressText(const sockaddr_storage& peer) {
+std::string FormatAddress(const sockaddr_storage& peer) {
   const bool is_v6 = peer.ss_family == AF_INET6;
   const in_port_t port = is_v6 ? reinterpret_cast<const sockaddr_in6&>(peer).sin6_port
                                : reinterpret_cast<const sockaddr_in&>(peer).sin_port;
-  const std::string host = AddressOf(peer);
+  const std::string host = FormatHost(peer);
   return is_v6 ? fmt::format("ipv6:[{}]:{}", host, ntohs(port))
                : fmt::format("ipv4:{}:{}", host, ntohs(port));
 }
@@ -162,9 +163,9 @@ Acceptor::Step Acceptor::AcceptOne() {
 }
 
 void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& peer) {
-  Accepted accepted;
-  accepted.peer = PeerKey::Of(peer, options_.ipv6_peer_bits);
-  const Admission admission = table_.Admit(accepted.peer, accepted.place);
+  AdmittedSocket socket;
+  const PeerKey key = PeerKey::Of(peer, options_.ipv6_peer_bits);
+  const Admission admission = table_.Admit(key, socket.place);
   if (admission != Admission::kAdmitted) return Refuse(std::move(connection), peer, admission);
   // An answer is one small write: waiting to fill a packet would delay it.
   const int no_delay = 1;
@@ -177,9 +178,9 @@ void Acceptor::Admit(base::FileDescriptor connection, const sockaddr_storage& pe
   const auto untaken_max_ms = static_cast<unsigned>(options_.untaken_max.count());
   static_cast<void>(setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &untaken_max_ms,
                                sizeof untaken_max_ms));
-  accepted.address = AddressText(peer);
-  accepted.fd = std::move(connection);
-  hand_over_(std::move(accepted));
+  socket.peer = std::make_shared<Peer>(Peer{key, FormatAddress(peer)});
+  socket.fd = std::move(connection);
+  hand_over_(std::move(socket));
 }
 
 void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& peer,
@@ -187,7 +188,7 @@ void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& p
   const bool is_of_peer = admission == Admission::kPeerFull;
   metrics_.CountRejected(is_of_peer ? observe::Rejection::kConnectionsPerPeer
                                     : observe::Rejection::kConnections);
-  const std::string most = TextOf(admission, table_.options());
+  const std::string most = FormatConnectionLimit(admission, table_.options());
   Reset(std::move(connection), is_of_peer ? "429 Too Many Requests" : "503 Service Unavailable",
         fmt::format("too many connections: this server holds at most {}", most));
   const Clock::TimePoint now = clock_.Now();
@@ -195,8 +196,8 @@ void Acceptor::Refuse(base::FileDescriptor connection, const sockaddr_storage& p
     ++refusals_not_logged_;
     return;
   }
-  log_.Warn("a connection is refused: the server holds as many as it may",
-            {{"peer", AddressOf(peer)}, {"most", most}, {"more_before", refusals_not_logged_}});
+  log_.Warn("a connection is refused: a limit of connections is reached",
+            {{"peer", FormatHost(peer)}, {"most", most}, {"more_before", refusals_not_logged_}});
   next_refusal_log_ = now + kRefusalLogInterval;
   refusals_not_logged_ = 0;
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <thread>
 
 #include "base/file_descriptor.h"
@@ -24,17 +23,10 @@ class Acceptor {
  public:
   struct Options {
     unsigned ipv6_peer_bits = 64;  // Limits::ipv6_peer_bits
-    // A peer that takes nothing of what it is sent for so long is disconnected.
+    // A peer that takes none of the bytes sent to it for this long is disconnected.
     std::chrono::milliseconds untaken_max{10'000};
   };
-  // A connected, non-blocking socket.
-  struct Accepted {
-    base::FileDescriptor fd;
-    PeerKey peer;
-    std::string address;  // as gRPC writes it: "ipv4:10.0.0.7:51234", "ipv6:[2001:db8::7]:80"
-    ConnectionTable::Place place;
-  };
-  using HandOver = std::function<void(Accepted accepted)>;  // may throw bad_alloc
+  using HandOver = std::function<void(AdmittedSocket socket)>;  // may throw bad_alloc
 
   // table, clock, metrics and log are borrowed for the acceptor's life.
   Acceptor(ListenSocket socket, Options options, ConnectionTable& table, HandOver hand_over,

@@ -19,12 +19,12 @@ namespace simile::net {
 namespace {
 
 constexpr std::size_t kRecordBytes = 16U << 10;
-// Encrypted, also where the peer asks for records of 512 bytes.
+// Space for an encrypted record, even when the peer asks for records of 512 bytes.
 constexpr std::size_t kRecordSpace = 20U << 10;
-// Records that are sent together: a call of the system costs more than to copy them.
+// Space for the records that are sent together: a system call costs more than copying them.
 constexpr std::size_t kGatheredBytes = 4 * kRecordSpace;
 
-// What a call of the system returns once no signal interrupts it.
+// Repeats a system call that a signal interrupts, and returns its result.
 ssize_t Uninterrupted(const auto& call) {
   ssize_t result = -1;
   do {
@@ -37,14 +37,14 @@ long ControlSocket(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-std::string AddressText(const ASN1_OCTET_STRING& address) {
+std::string FormatAddress(const ASN1_OCTET_STRING& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const int family = ASN1_STRING_length(&address) == 4 ? AF_INET : AF_INET6;
   const void* const bytes = ASN1_STRING_get0_data(&address);
   return inet_ntop(family, bytes, text.data(), text.size()) == nullptr ? "" : text.data();
 }
 
-std::string TextOf(const ASN1_STRING& text) {
+std::string ToText(const ASN1_STRING& text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(&text)),
           static_cast<std::size_t>(ASN1_STRING_length(&text))};
 }
@@ -60,11 +60,11 @@ void AppendAlternativeNames(const X509& certificate, std::vector<std::string>& n
       case GEN_DNS:
       case GEN_URI:
       case GEN_EMAIL:
-        names.push_back(TextOf(*name.d.ia5));
+        names.push_back(ToText(*name.d.ia5));
         break;
       case GEN_IPADD:
         if (ASN1_STRING_length(name.d.ip) == 4 || ASN1_STRING_length(name.d.ip) == 16) {
-          names.push_back(AddressText(*name.d.ip));
+          names.push_back(FormatAddress(*name.d.ip));
         }
         break;
       default:
@@ -86,9 +86,9 @@ void AppendCommonNames(const X509& certificate, std::vector<std::string>& names)
   }
 }
 
-// Copying fewer bytes costs less than a piece of their own.
+// Copying at most this many bytes costs less than a piece of their own.
 constexpr std::size_t kCopiedBytesMax = 2'048;
-// An empty queue keeps no more space.
+// An empty queue keeps at most this much space.
 constexpr std::size_t kIdleBytesMax = 8U << 10;
 
 }  // namespace
@@ -105,7 +105,7 @@ int ByteStream::WriteSocket(BIO* bio, const char* bytes, int count) {
     socket.gathered->insert(socket.gathered->end(), bytes, bytes + count);
     return count;
   }
-  if (socket.gathered != nullptr || socket.has_kept_bytes) {  // the order stays
+  if (socket.gathered != nullptr || socket.has_kept_bytes()) {  // the order stays
     BIO_set_retry_write(bio);
     return -1;
   }
@@ -222,11 +222,10 @@ ByteStream::Result ByteStream::WriteEncrypted(std::span<const iovec> pieces) {
       Uninterrupted([&] { return send(fd_.get(), records.data(), records.size(), MSG_NOSIGNAL); });
   if (sent < 0 && errno != EAGAIN) return {State::kBroken, 0};
   try {
-    kept_.assign(records.begin() + std::max<ssize_t>(0, sent), records.end());
+    socket_.kept.assign(records.begin() + std::max<ssize_t>(0, sent), records.end());
   } catch (const std::bad_alloc&) {
     return {State::kBroken, 0};  // the peer would miss them
   }
-  socket_.has_kept_bytes = !kept_.empty();
   return result;  // what is kept counts as written
 }
 
@@ -260,14 +259,14 @@ bool ByteStream::Encrypt(std::span<const iovec> pieces, std::size_t& taken) {
 ByteStream::State ByteStream::SendKept() {
   while (has_kept_bytes()) {
     const ssize_t sent = Uninterrupted([&] {
-      return send(fd_.get(), kept_.data() + kept_begin_, kept_.size() - kept_begin_, MSG_NOSIGNAL);
+      return send(fd_.get(), socket_.kept.data() + socket_.kept_begin,
+                  socket_.kept.size() - socket_.kept_begin, MSG_NOSIGNAL);
     });
     if (sent < 0) return errno == EAGAIN ? State::kWouldBlock : State::kBroken;
-    kept_begin_ += static_cast<std::size_t>(sent);
+    socket_.kept_begin += static_cast<std::size_t>(sent);
   }
-  kept_ = {};  // an idle connection keeps no buffer
-  kept_begin_ = 0;
-  socket_.has_kept_bytes = false;
+  socket_.kept = {};  // an idle connection keeps no buffer
+  socket_.kept_begin = 0;
   return State::kGoesOn;
 }
 

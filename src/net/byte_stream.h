@@ -45,22 +45,23 @@ class ByteStream {
   // then its common name. None without a certificate. May throw bad_alloc.
   std::vector<std::string> VerifiedNames() const;
 
-  // The socket has bytes, or its end. Until then a read that emptied it is the last one.
+  // Says that the socket has bytes, or its end. After a read that emptied the socket, the kernel is
+  // not asked again until then.
   void SetReadable() { socket_.is_empty = false; }
 
-  // REQUIRES of both: the handshake is complete.
+  // REQUIRES of Read and Write: the handshake is complete.
   Result Read(std::span<std::uint8_t> buffer);
-  // Takes bytes from the front of the pieces. Over TLS up to 64 KiB of them may be kept until the
-  // next call, which writes the kept bytes first, also when it has no pieces.
-  //   at most IOV_MAX pieces
+  // Writes bytes from the front of the pieces. Over TLS up to 64 KiB of them may be kept until the
+  // next call, which writes the kept bytes first, even when it has no pieces.
+  //   pieces  at most IOV_MAX
   Result Write(std::span<const iovec> pieces);
   // Whether Write has kept bytes that the socket did not take.
-  bool has_kept_bytes() const { return kept_begin_ != kept_.size(); }
+  bool has_kept_bytes() const { return socket_.has_kept_bytes(); }
 
-  // Says to the peer that no more comes. What was written still arrives, if the peer's bytes are
-  // read until it ends its side: the kernel answers bytes that nobody reads by a reset.
+  // Tells the peer that no more bytes come. Read on until the peer ends its side: the kernel
+  // answers unread bytes by a reset, and what was written could be lost.
   void EndWriting();
-  // Ends the connection, at once by a reset if `by_reset`.
+  // Closes the connection, by a reset if `by_reset`.
   void Close(bool by_reset);
 
  private:
@@ -70,19 +71,22 @@ class ByteStream {
 
   Result WritePlain(std::span<const iovec> pieces);
   Result WriteEncrypted(std::span<const iovec> pieces);
-  // Encrypts bytes from the front of the pieces, as many as may be gathered. False when OpenSSL
-  // does not take them.
+  // Encrypts bytes from the front of the pieces until the gathered records are full. False when
+  // OpenSSL does not take them.
   bool Encrypt(std::span<const iovec> pieces, std::size_t& taken);
   State SendKept();
-  // What the failed call of OpenSSL means.
+  // The state after a failed call of OpenSSL.
   State StateAfter(int result);
 
   // What OpenSSL reads from and writes to.
   struct Socket {
     int fd = -1;
     bool is_empty = false;
-    bool has_kept_bytes = false;
     std::vector<std::uint8_t>* gathered = nullptr;  // not null: takes what OpenSSL writes
+    std::vector<std::uint8_t> kept{};               // encrypted, to be sent from kept_begin on
+    std::size_t kept_begin = 0;
+
+    bool has_kept_bytes() const { return kept_begin != kept.size(); }
   };
   static int ReadSocket(BIO* bio, char* bytes, int count);
   static int WriteSocket(BIO* bio, const char* bytes, int count);
@@ -91,21 +95,19 @@ class ByteStream {
   base::FileDescriptor fd_;
   Socket socket_{fd_.get()};
   std::unique_ptr<SSL, FreeSsl> ssl_;
-  bool is_complete_ = false;        // the handshake
-  std::vector<std::uint8_t> kept_;  // encrypted, to be sent from kept_begin_ on
-  std::size_t kept_begin_ = 0;
+  bool is_complete_ = false;  // the handshake
 };
 
 // Bytes that wait to be written, in their order: frames, which are copied, and parts of messages,
-// which are not copied unless they are small. To be filled when it is empty: what was dropped keeps
-// its space until then. Not thread-safe.
+// which are copied only when they are small. Dropped bytes keep their space until the queue is
+// empty, so it is filled only then. Not thread-safe.
 class WriteQueue {
  public:
-  // Makes space for some pieces, which copy no more bytes together. May throw bad_alloc.
+  // Makes space for four pieces that copy at most `bytes` together. May throw bad_alloc.
   void Reserve(std::size_t bytes);
   // Both may throw bad_alloc; then nothing is added.
   void Add(std::span<const std::uint8_t> bytes);
-  // A part of the framed message, which is kept until it is written.
+  // Adds a part of the framed message. The message is kept until the part is written.
   void Add(const std::shared_ptr<const OutgoingMessage>& message, std::size_t offset,
            std::size_t bytes);
 
@@ -113,7 +115,7 @@ class WriteQueue {
   bool empty() const { return bytes_ == 0; }
   // The first pieces. Valid until the queue changes.
   std::span<const iovec> Front(std::span<iovec> space) const;
-  // The first bytes are written.
+  // Removes the first bytes, which are written.
   void Drop(std::size_t bytes);
 
  private:

@@ -13,7 +13,7 @@ constexpr Pace kLines{10, 10};
 
 }  // namespace
 
-std::string_view TextOf(Violation violation) {
+std::string_view ViolationText(Violation violation) {
   constexpr std::array<std::string_view, 12> kTexts = {
       "nothing",
       "does not speak HTTP/2, or speaks TLS to a port without it",
@@ -47,7 +47,7 @@ void CutReports::Report(Violation violation) noexcept {
     left_out = std::exchange(lines_left_out_, 0);
   }
   try {
-    log_.Warn("connection cut: the peer " + std::string(TextOf(violation)),
+    log_.Warn("connection cut: the peer " + std::string(ViolationText(violation)),
               {{"cut_without_a_line", left_out}});
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(mutex_);

@@ -36,7 +36,7 @@ enum class Violation : std::uint8_t {
   kMemory,
 };
 // "begins and resets calls too often"
-std::string_view TextOf(Violation violation);
+std::string_view ViolationText(Violation violation);
 
 // Counts and logs connections that are cut: at most ten lines a second. Any thread.
 class CutReports {
@@ -53,9 +53,9 @@ class CutReports {
   std::uint64_t lines_left_out_ = 0;
 };
 
-// How often a peer may send each kind of frame on one connection: without calls, and how much more
-// for each HEADERS or DATA frame that the server sends it. Clients measure bandwidth by pings, and
-// say that they have read something. Not thread-safe.
+// Limits how often a peer may send each kind of frame on one connection. A peer may send more PING
+// and WINDOW_UPDATE frames for each HEADERS or DATA frame that it gets: clients measure bandwidth
+// by pings, and report what they have read. Not thread-safe.
 class FrameRates {
  public:
   //   clock  borrowed
@@ -68,7 +68,8 @@ class FrameRates {
              {NGHTTP2_WINDOW_UPDATE, 2, Violation::kWindowUpdates, {{10'000, 1'000}, clock.Now()}},
              {kOtherType, 0, Violation::kUnknownFrames, {{100, 10}, clock.Now()}}}} {}
 
-  // A frame of this type came. Anything but kNone: it is one too many.
+  // Counts a frame of this type that came. Returns kNone, or the violation when the peer sends too
+  // many.
   Violation Count(std::uint8_t type) {
     Kind& kind = *std::ranges::find(kinds_.begin(), kinds_.end() - 1, type, &Kind::type);
     return kind.bucket.Spend(clock_) ? Violation::kNone : kind.violation;
@@ -94,8 +95,9 @@ class FrameRates {
 };
 
 // Drops from the bytes of a connection the RST_STREAM frames of calls whose HEADERS never came.
-// gRPC's clients send one for a call that ends before its headers are written, and the RFC has the
-// server end the connection for it, with all other calls (RFC 9113, section 6.4). Not thread-safe.
+// gRPC's clients send such a frame for a call that ends before its headers are written. By the RFC
+// the server would end the connection with all other calls (RFC 9113, section 6.4). Not
+// thread-safe.
 class IdleResets {
  public:
   // Passes the bytes on in their order, in pieces: pass(piece). Up to eight bytes may wait for the
@@ -104,7 +106,7 @@ class IdleResets {
   template <class Pass>
   int Filter(std::span<const std::uint8_t> bytes, const Pass& pass) {
     int left_out = 0;
-    std::size_t passed = 0;  // what lies before was passed on or left out
+    std::size_t passed = 0;  // bytes before it were passed on or left out
     const auto pass_up_to = [&](std::size_t end) {
       if (end > passed) pass(bytes.subspan(passed, end - passed));
       passed = end;
@@ -173,9 +175,9 @@ struct FreeMemory {
   void operator()(void* memory) const { ::operator delete(memory); }
 };
 
-// Memory of nghttp2, counted by connection. Beyond the limit it finds none, which ends the
-// connection. Where the process has none, nghttp2 gets the connection's spare block, so that an
-// answer can still be sent. The size is in front of each block.
+// Memory of nghttp2, counted by connection. An allocation beyond the limit fails, which ends the
+// connection. When the process has no memory, nghttp2 gets the connection's spare block, so that an
+// answer can still be sent. Each block has its size in front of it.
 inline constexpr std::size_t kSizeBytes = alignof(std::max_align_t);
 inline constexpr std::size_t kSpareBytes = 8U << 10;
 
@@ -184,7 +186,7 @@ struct CountedMemory {
   std::uint64_t most = 0;
   std::unique_ptr<void, FreeMemory> spare;
 
-  static std::size_t& SizeOf(void* block) {
+  static std::size_t& BlockSize(void* block) {
     return *reinterpret_cast<std::size_t*>(static_cast<std::byte*>(block) - kSizeBytes);
   }
   void* Allocate(std::size_t size) {
@@ -194,18 +196,18 @@ struct CountedMemory {
     if (begin == nullptr) return nullptr;
     used += size;
     void* const block = static_cast<std::byte*>(begin) + kSizeBytes;
-    SizeOf(block) = size;
+    BlockSize(block) = size;
     return block;
   }
   void Free(void* block) {
     if (block == nullptr) return;
-    used -= SizeOf(block);
+    used -= BlockSize(block);
     ::operator delete(static_cast<std::byte*>(block) - kSizeBytes);
   }
   void* Reallocate(void* block, std::size_t size) {
     void* const larger = Allocate(size);
     if (larger == nullptr || block == nullptr) return larger;
-    std::memcpy(larger, block, std::min(size, SizeOf(block)));
+    std::memcpy(larger, block, std::min(size, BlockSize(block)));
     Free(block);
     return larger;
   }

@@ -31,7 +31,7 @@ EventLoop::EventLoop(std::string thread_name, BeforeWait before_wait, const Cloc
       epoll_(Checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       wake_event_(Checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       now_(clock.Now()),
-      fired_step_(StepOf(now_)),
+      fired_step_(ToStep(now_)),
       read_buffer_(std::make_unique<std::array<std::uint8_t, kReadBytes>>()) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLET;
@@ -82,7 +82,7 @@ void EventLoop::Run() {
   while (posted_.load() != nullptr || soon_ != nullptr) {
     RunPosted();
     RunSoon();
-    if (before_wait_) before_wait_();  // of calls that came in this last turn
+    if (before_wait_) before_wait_();  // for calls that came in this last turn
   }
 }
 
@@ -131,8 +131,8 @@ void EventLoop::RunSoon() {
 void EventLoop::Arm(Timer& timer, Clock::TimePoint time) {
   timer.Disarm();
   timer.time_ = time;
-  // The slot after that of `time`, so that it is over when the slot fires.
-  const Step step = std::clamp(StepOf(time) + 1, fired_step_ + 1, fired_step_ + kSlots - 1);
+  // The slot after the slot of `time`: when it fires, `time` has passed.
+  const Step step = std::clamp(ToStep(time) + 1, fired_step_ + 1, fired_step_ + kSlots - 1);
   const auto slot = static_cast<std::size_t>(step % kSlots);
   timer.next_ = slots_[slot];
   timer.link_ = &slots_[slot];
@@ -142,7 +142,7 @@ void EventLoop::Arm(Timer& timer, Clock::TimePoint time) {
 }
 
 void EventLoop::FireTimers() {
-  const Step now = StepOf(now_);
+  const Step now = ToStep(now_);
   Step step = fired_step_;
   while ((step = NextStepWithTimers(step + 1)) <= now && step < fired_step_ + kSlots) {
     fired_step_ = step;

@@ -17,11 +17,11 @@
 
 namespace simile::net {
 
-// One thread that waits for sockets, for the time, and for work that other threads give it. What
-// belongs to a loop is used on its thread alone. Knows no protocol. Owned by Server.
+// One thread that waits for sockets, for timers, and for tasks of other threads. The objects of a
+// loop are used on its thread alone. Knows no protocol. Owned by Server.
 //
 // A turn: wait; react to sockets; run posted tasks; fire timers; call before_wait; run the tasks of
-// Soon. So the work of calls that come together begins together, and each connection writes once.
+// Soon. So calls that come together begin together, and each connection writes once a turn.
 class EventLoop {
  public:
   // What reacts to a socket.
@@ -51,7 +51,7 @@ class EventLoop {
     Task* next_soon_ = nullptr;
   };
 
-  // Something to do at a time. Disarmed by its destructor.
+  // Work for a point in time. The destructor disarms it.
   class Timer {
    public:
     Timer() = default;
@@ -73,22 +73,24 @@ class EventLoop {
     friend class EventLoop;
     Clock::TimePoint time_;
     Timer* next_ = nullptr;
-    Timer** link_ = nullptr;  // what points to this timer; null while it is disarmed
+    Timer** link_ = nullptr;  // the pointer to this timer; null while it is disarmed
   };
 
-  // Called once a turn. Returns whether it did anything; then the loop looks again before it waits.
+  // Called once a turn. Returns whether it did anything; then the loop takes another turn before it
+  // waits.
   using BeforeWait = std::function<bool()>;
 
   //   before_wait  may be empty
   //   clock        borrowed
-  // Throws system_error without a descriptor.
+  // Throws system_error when no file descriptor is left.
   EventLoop(std::string thread_name, BeforeWait before_wait, const Clock& clock);
   ~EventLoop();  // REQUIRES: Stop was called, if the loop was started
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
   void Start();
-  // Ends the thread and waits for it. What was posted before has run. Not from its own thread.
+  // Ends the thread and waits for it; tasks that were posted before have run then. Not called on
+  // the loop's thread.
   void Stop();
   // A turn on the calling thread, which does not wait. For a loop that is not started.
   void TurnNow() { Turn(false); }
@@ -98,10 +100,11 @@ class EventLoop {
 
   // The functions below are for the loop's thread, or before it starts.
 
-  // Runs the task at the end of this turn, or of the next one when those tasks run now.
+  // Runs the task at the end of this turn. When the tasks of Soon run already, at the end of the
+  // next turn.
   void Soon(Task& task);
-  // Reports each change of the socket's state once (EPOLLET). It is watched until it is closed.
-  // False without memory for that.
+  // Reports each change of the socket's state once (EPOLLET), until the socket is closed. False
+  // when the kernel has no memory for it.
   bool Watch(int fd, Watcher& watcher);
   // Fires at `time` or up to kTimerStep later.
   void Arm(Timer& timer, Clock::TimePoint time);
@@ -126,8 +129,8 @@ class EventLoop {
   void FireTimers();
   void FireSlot(std::size_t slot);
   int TimeoutMs();
-  static Step StepOf(Clock::TimePoint time) { return time.time_since_epoch() / kTimerStep; }
-  // The first step from `from` on whose slot has timers; nothing found: from + kSlots.
+  static Step ToStep(Clock::TimePoint time) { return time.time_since_epoch() / kTimerStep; }
+  // The first step at or after `from` whose slot has timers; from + kSlots when there is none.
   Step NextStepWithTimers(Step from);
 
   const std::string thread_name_;
@@ -146,13 +149,13 @@ class EventLoop {
   bool looks_again_ = false;
   Step fired_step_ = 0;  // the timers up to here have fired
   std::array<Timer*, kSlots> slots_{};
-  std::array<std::uint64_t, kSlots / 64> may_have_timers_{};  // a bit a slot
+  std::array<std::uint64_t, kSlots / 64> may_have_timers_{};  // one bit for each slot
   const std::unique_ptr<std::array<std::uint8_t, kReadBytes>> read_buffer_;
 
   std::thread thread_;
 };
 
-// Whether the calling thread is a loop's: it calls before_wait before it waits.
+// Whether the calling thread is the thread of a loop, which calls before_wait before it waits.
 bool OnLoopThread();
 
 }  // namespace simile::net

@@ -16,8 +16,8 @@ constexpr std::chrono::nanoseconds kLongestTimeout = std::chrono::hours(24);
 
 bool IsPrintable(char byte) { return byte >= 0x20 && byte <= 0x7e; }
 
-// Of grpc-timeout; 0 for another letter.
-std::chrono::nanoseconds UnitOf(char letter) {
+// The unit that a letter of grpc-timeout stands for; 0 for an unknown letter.
+std::chrono::nanoseconds FindUnit(char letter) {
   constexpr std::string_view kLetters = "HMSmun";
   constexpr std::array<std::chrono::nanoseconds, 6> kUnits = {
       std::chrono::hours(1),        std::chrono::minutes(1),      std::chrono::seconds(1),
@@ -28,9 +28,9 @@ std::chrono::nanoseconds UnitOf(char letter) {
 
 }  // namespace
 
-std::string PercentEncoded(std::string_view text) {
+std::string PercentEncode(std::string_view text) {
   std::string encoded;
-  std::size_t whole_bytes = 0;  // of the characters that are complete
+  std::size_t whole_bytes = 0;  // of the encoded text, up to its last complete character
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char byte = text[i];
     const bool continues_character = (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U;
@@ -49,15 +49,15 @@ std::string PercentEncoded(std::string_view text) {
   return encoded;
 }
 
-std::string BinaryValue(std::string_view bytes) {
+std::string EncodeBinaryValue(std::string_view bytes) {
   std::string text = absl::Base64Escape({bytes.data(), bytes.size()});
   text.erase(std::min(text.find('='), text.size()));
   return text;
 }
 
-std::optional<std::string> BytesOfBinaryValue(std::string_view text) {
+std::optional<std::string> DecodeBinaryValue(std::string_view text) {
   std::string bytes;
-  if (text.find_first_of(". \t") != std::string_view::npos ||  // which absl passes over
+  if (text.find_first_of(". \t") != std::string_view::npos ||  // absl skips these
       !absl::Base64Unescape({text.data(), text.size()}, &bytes)) {
     return std::nullopt;
   }
@@ -70,7 +70,7 @@ std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text) {
   const char* const end = text.data() + text.size() - 1;
   std::int64_t count = 0;
   const auto [rest, error] = std::from_chars(text.data(), end, count);
-  const std::chrono::nanoseconds unit = UnitOf(text.back());
+  const std::chrono::nanoseconds unit = FindUnit(text.back());
   if (error != std::errc() || rest != end || unit.count() == 0) return std::nullopt;
   return count > kLongestTimeout / unit ? kLongestTimeout : count * unit;
 }

@@ -12,8 +12,8 @@
 // gRPC).
 namespace simile::net {
 
-// A message that goes out, in one block behind its prefix. Destroyed when the socket has taken it,
-// or when it is not wanted any more; a derived class may count it until then.
+// An outgoing message, in one block behind its prefix. It is destroyed once the socket has taken
+// it, or nobody wants it any more. A derived class may count it until then.
 class OutgoingMessage {
  public:
   static constexpr std::size_t kPrefixBytes = 5;
@@ -45,19 +45,20 @@ class OutgoingMessage {
   const std::size_t size_;
 };
 
-// Clients drop trailers of more than 8 KiB, and the message is one of several.
+// Clients drop trailers of more than 8 KiB together; the status message is one of several trailers.
 inline constexpr std::size_t kStatusMessageBytesMax = 2'048;
 
-// The value of grpc-message: UTF-8 with escapes. A longer text is cut between two characters, so
-// that the value has at most kStatusMessageBytesMax bytes.
-std::string PercentEncoded(std::string_view text);
+// Encodes the value of grpc-message: UTF-8 with %XX escapes. Cuts a long text between two
+// characters, so that the value has at most kStatusMessageBytesMax bytes.
+std::string PercentEncode(std::string_view text);
 
-// A value of a "-bin" header: base64 without padding. And the bytes of one, padded or not; nothing
-// for a text that is not base64.
-std::string BinaryValue(std::string_view bytes);
-std::optional<std::string> BytesOfBinaryValue(std::string_view text);
+// Encodes bytes as the value of a "-bin" header: base64 without padding.
+std::string EncodeBinaryValue(std::string_view bytes);
+// Decodes the value of a "-bin" header, padded or not. Nothing for a text that is not base64.
+std::optional<std::string> DecodeBinaryValue(std::string_view text);
 
-// What grpc-timeout says: "250m" are 250 ms. Cut to a day. Nothing for another text.
+// Parses the value of grpc-timeout: "250m" is 250 ms. A timeout of more than a day becomes a day.
+// Nothing for a malformed text.
 std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
 
 }  // namespace simile::net

@@ -12,20 +12,22 @@ using namespace std::chrono_literals;
 
 // Bytes that one connection reads or writes before others have their turn.
 constexpr std::size_t kTurnBytes = 1U << 20;
-// Answers to frames that wait behind a write that is stuck; beyond it the peer is not heard.
+// How many answers to frames may wait behind a write that is stuck. Beyond it nothing is read from
+// the peer.
 constexpr std::size_t kUnwrittenFramesMax = 200;
 // How often a connection with calls looks at their progress.
 constexpr std::chrono::seconds kLookInterval{1};
-// When a connection tries again for which there was no memory.
+// How soon a connection tries again after there was no memory for it.
 constexpr std::chrono::milliseconds kRetryInterval{50};
-// A peer that does not answer the ping of a drain is sent away without.
+// How long a drain waits for the answer to its ping.
 constexpr std::chrono::seconds kDrainPingMax{1};
-// A peer that resets a call before any has come begins one soon, or breaks the rules.
+// How soon a peer that resets a call before its first one must begin a call. Otherwise it breaks
+// the rules of HTTP/2.
 constexpr std::chrono::milliseconds kFirstCallMax{200};
 // How long a connection that has ended is read, so that what was written last arrives.
 constexpr std::chrono::seconds kLastBytesMax{2};
 
-Violation ViolationOf(int error) {
+Violation ToViolation(int error) {
   if (error == NGHTTP2_ERR_BAD_CLIENT_MAGIC) return Violation::kNotHttp2;
   if (error == NGHTTP2_ERR_FLOODED) return Violation::kPings;  // 1,000 of them came at once
   return error == NGHTTP2_ERR_NOMEM ? Violation::kMemory : Violation::kProtocol;
@@ -33,12 +35,13 @@ Violation ViolationOf(int error) {
 
 }  // namespace
 
-Http2Connection::Http2Connection(LoopConnections& group, Socket socket)
+Http2Connection::Http2Connection(LoopConnections& group, AdmittedSocket socket, SSL_CTX* tls,
+                                 std::shared_ptr<PeerBudget> budget)
     : group_(group),
       limits_(group.parts.limits),
-      stream_(std::move(socket.fd), socket.tls),
+      stream_(std::move(socket.fd), tls),
       peer_(std::move(socket.peer)),
-      budget_(std::move(socket.budget)),
+      budget_(std::move(budget)),
       place_(std::move(socket.place)),
       rates_(group.parts.clock) {
   ++group_.count;
@@ -149,7 +152,7 @@ void Http2Connection::Receive(std::span<const std::uint8_t> bytes) {
     result = nghttp2_session_mem_recv(session_.get(), piece.data(), piece.size());
   });
   if (result < 0) {
-    return Cut(violation_ == Violation::kNone ? ViolationOf(static_cast<int>(result)) : violation_);
+    return Cut(violation_ == Violation::kNone ? ToViolation(static_cast<int>(result)) : violation_);
   }
   for (int i = 0; i < resets; ++i) {
     if (!budget_->CountReset()) return Cut(Violation::kResets);
@@ -236,13 +239,13 @@ void Http2Connection::Cut(Violation violation) {
   Close(!has_ended_writing_);
 }
 
-// After a fatal error nghttp2 sends nothing any more: the frame is written by hand, unless a part
-// of another one was written before. Clients of gRPC ping less often when they read
+// Writes GOAWAY by hand, because nghttp2 sends nothing after a fatal error. Does nothing when a
+// part of another frame was written before. Clients of gRPC ping less often when they read
 // "too_many_pings".
 void Http2Connection::SayGoodbye(Violation violation) {
   if (session_ == nullptr || !queue_.empty() || stream_.has_kept_bytes()) return;
   const std::string_view text =
-      violation == Violation::kPings ? "too_many_pings" : TextOf(violation);
+      violation == Violation::kPings ? "too_many_pings" : ViolationText(violation);
   const std::uint32_t code = violation == Violation::kProtocol || violation == Violation::kNotHttp2
                                  ? NGHTTP2_PROTOCOL_ERROR
                                  : NGHTTP2_ENHANCE_YOUR_CALM;
@@ -263,7 +266,7 @@ void Http2Connection::SayGoodbye(Violation violation) {
   const iovec piece{frame.data(), size + text.size()};
   try {
     static_cast<void>(stream_.Write({&piece, 1}));
-  } catch (const std::bad_alloc&) {  // then without a word
+  } catch (const std::bad_alloc&) {  // then the peer gets no GOAWAY
   }
 }
 
@@ -289,11 +292,8 @@ void Http2Connection::BeginDrain() {
 void Http2Connection::EndDrain() {
   drain_ = Drain::kLastStreamSaid;
   const std::int32_t last = nghttp2_session_get_last_proc_stream_id(session_.get());
-  if (nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, nullptr,
-                            0) != 0) {
-    FailSoon();
-  }
-  WriteSoon();
+  Submitted(
+      nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, nullptr, 0));
 }
 
 void Http2Connection::StopCalls() {
@@ -323,8 +323,7 @@ void Http2Connection::OnTime() {
   if (is_silent || is_overdue) return Close(true);
   if (pinged_at_ == Clock::TimePoint::max() && now >= heard_at_ + limits_.keepalive_time) {
     pinged_at_ = now;
-    if (nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr) != 0) FailSoon();
-    WriteSoon();
+    Submitted(nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr));
   }
   const bool is_idle = streams_ == nullptr && now >= idle_since_ + limits_.connection_idle_max;
   const bool is_old =
@@ -378,18 +377,16 @@ void Http2Connection::RemoveStream(Http2Stream& stream) {
 }
 
 void Http2Connection::RaiseFirstWindow(std::uint32_t bytes) {
-  // A fifth more: the next one may be a little larger.
+  // A fifth more: the next message may be a little larger.
   constexpr std::uint32_t kWindowMax = 1U << 30;
   const std::uint32_t wanted = std::min(bytes + bytes / 5, kWindowMax);
   if (wanted <= first_window_) return;
   first_window_ = wanted;
   const nghttp2_settings_entry raised{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, wanted};
-  if (nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, &raised, 1) != 0) FailSoon();
-  if (wanted > kConnectionWindow / 2 &&
-      nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
-                                            static_cast<std::int32_t>(2 * wanted - 1)) != 0) {
-    FailSoon();
-  }
+  Submitted(nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, &raised, 1));
+  if (wanted <= kConnectionWindow / 2) return;
+  Submitted(nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
+                                                  static_cast<std::int32_t>(2 * wanted - 1)));
 }
 
 }  // namespace simile::net

@@ -11,7 +11,6 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "base/file_descriptor.h"
 #include "net/byte_stream.h"
 #include "net/connection_guards.h"
 #include "net/event_loop.h"
@@ -46,8 +45,8 @@ struct LoopConnections {
 };
 
 // A connection that speaks HTTP/2 by libnghttp2, over TLS or not. Bounds what its peer makes the
-// server do: frames by kind and time, headers, memory, silence. Of the loop's thread. Owns itself
-// once it has begun.
+// server do: the rate of each kind of frame, headers, memory, silence. Used on the loop's thread.
+// Owns itself once it has begun.
 class Http2Connection final : private EventLoop::Watcher,
                               private EventLoop::Task,
                               private EventLoop::Timer {
@@ -55,16 +54,11 @@ class Http2Connection final : private EventLoop::Watcher,
   static constexpr std::uint32_t kStreamWindow = 4U << 20;
   static constexpr std::uint32_t kConnectionWindow = 64U << 20;
 
-  // What it takes over.
-  struct Socket {
-    base::FileDescriptor fd;
-    SSL_CTX* tls = nullptr;  // null: not encrypted
-    std::shared_ptr<Peer> peer;
-    std::shared_ptr<PeerBudget> budget;
-    ConnectionTable::Place place;
-  };
   // Any thread. May throw bad_alloc.
-  Http2Connection(LoopConnections& group, Socket socket);
+  //   tls     null: not encrypted
+  //   budget  of the peer
+  Http2Connection(LoopConnections& group, AdmittedSocket socket, SSL_CTX* tls,
+                  std::shared_ptr<PeerBudget> budget);
   ~Http2Connection() override;
 
   // Any thread. The loop owns the connection from now on.
@@ -72,8 +66,8 @@ class Http2Connection final : private EventLoop::Watcher,
 
   // The functions below are for the loop's thread.
 
-  // Sends GOAWAY, takes what comes until the peer has seen it, and closes once all calls have ended
-  // (RFC 9113, section 6.8). No call fails by that.
+  // Sends GOAWAY, takes calls until the peer has seen it, and closes once all calls have ended (RFC
+  // 9113, section 6.8). No call fails because of it.
   void BeginDrain();
   void StopCalls();
   // Closes at once; its calls lose their caller.
@@ -85,12 +79,15 @@ class Http2Connection final : private EventLoop::Watcher,
   nghttp2_session* session() const { return session_.get(); }
   std::shared_ptr<const Peer> peer() const { return peer_; }
   const std::shared_ptr<PeerBudget>& budget() const { return budget_; }
-  // Frames were submitted, or may be sent now.
+  // Writes at the end of the turn: frames were submitted, or may be sent now.
   void WriteSoon() { group_.loop.Soon(*this); }
   // There is no memory for what must be sent: the connection is cut soon.
   void FailSoon();
-  // The last bytes of a message are in the queue. They must be taken by then, or the connection is
-  // cut.
+  // Writes soon what was submitted to nghttp2, or fails when nghttp2 had no memory for it.
+  //   result  of the call of nghttp2; 0 for success
+  void Submitted(int result) { result == 0 ? WriteSoon() : FailSoon(); }
+  // The last bytes of a message are in the queue. The connection is cut when the peer has not taken
+  // them by `take_by`.
   void OnMessageQueued(Clock::TimePoint take_by) {
     queue_take_by_ = std::min(queue_take_by_, take_by);
   }
@@ -102,7 +99,7 @@ class Http2Connection final : private EventLoop::Watcher,
   // Bytes of frames that are taken from nghttp2 at a time.
   static constexpr std::size_t kFillBytes = 256U << 10;
   static constexpr std::size_t kFrameBytes = 16U << 10;
-  static constexpr std::size_t kContinuationBytes = 64;  // that a CONTINUATION frame costs
+  static constexpr std::size_t kContinuationBytes = 64;  // counted for each CONTINUATION frame
 
   struct Callbacks;  // what nghttp2 calls
   struct DeleteSession {
@@ -112,7 +109,7 @@ class Http2Connection final : private EventLoop::Watcher,
 
   void OnEvents(std::uint32_t events) override;
   void Run() override;     // begins; later: reads what was left, writes, or destroys itself
-  void OnTime() override;  // looks at what has a time
+  void OnTime() override;  // checks each of the times
 
   void Adopt();
   // False while the handshake goes on, or once it is closed.
@@ -124,7 +121,7 @@ class Http2Connection final : private EventLoop::Watcher,
   // Takes frames from nghttp2 into the queue. False when the session is broken.
   bool FillQueue();
   void Close(bool by_reset);
-  // All has been said: closes when the peer has, or soon.
+  // Everything is written: closes when the peer closes, or after kLastBytesMax.
   void EndWriting();
   void SayGoodbye(Violation violation);
   void EndDrain();
@@ -171,8 +168,8 @@ class Http2Connection final : private EventLoop::Watcher,
   Clock::TimePoint heard_at_;
   Clock::TimePoint idle_since_;
   Clock::TimePoint drained_at_;
-  Clock::TimePoint pinged_at_ = Clock::TimePoint::max();  // without an answer so far
-  // Of a peer that has reset a call before any has come.
+  Clock::TimePoint pinged_at_ = Clock::TimePoint::max();  // of a ping without an answer so far
+  // By when its first call must come: set when the peer resets a call before its first one.
   Clock::TimePoint first_call_by_ = Clock::TimePoint::max();
 };
 

@@ -9,13 +9,13 @@
 
 #include <absl/functional/function_ref.h>
 
-// What makes a session of nghttp2, and what the session calls.
+// Makes a session of nghttp2, with the functions that the session calls.
 namespace simile::net {
 namespace {
 
-// A call that exceeds limits.metadata_bytes_max fails at the end of its headers. Until then its
-// header block may have kMetadataTimes the limit and one frame more, and unpacked kUnpackedTimes
-// the limit.
+// A call that exceeds limits.metadata_bytes_max fails at the end of its headers. The connection is
+// cut before when the header block exceeds kMetadataTimes the limit and one frame, or
+// kUnpackedTimes the limit unpacked.
 constexpr std::size_t kMetadataTimes = 4;
 constexpr std::size_t kUnpackedTimes = 64;
 
@@ -41,19 +41,20 @@ const nghttp2_option* SessionOption() {
 
 }  // namespace
 
-// What nghttp2 calls. It is not made for exceptions.
+// What nghttp2 calls. None of these functions throws: nghttp2 is not made for exceptions.
 struct Http2Connection::Callbacks {
   static Http2Connection& Of(void* data) { return *static_cast<Http2Connection*>(data); }
   static Http2Stream* StreamOf(nghttp2_session* session, std::int32_t id) {
     return static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(session, id));
   }
-  // Has the connection cut unless it is kNone.
+  // Returns the result of a callback: an error, so that the connection is cut, unless the violation
+  // is kNone.
   static int Check(Http2Connection& connection, Violation violation) {
     if (violation == Violation::kNone) return 0;
     connection.violation_ = violation;
     return NGHTTP2_ERR_CALLBACK_FAILURE;
   }
-  // What lacks memory for a step of a call ends the call.
+  // Runs a step of a call. Without memory for it the call ends.
   static void ForCall(Http2Stream* stream, absl::FunctionRef<void(Http2Stream&)> step) {
     if (stream == nullptr) return;
     try {
@@ -69,7 +70,7 @@ struct Http2Connection::Callbacks {
 
   static int OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* frame, void* data) {
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    // nghttp2 refuses the call when GOAWAY is sent, and its client sends it elsewhere.
+    // After GOAWAY nghttp2 refuses the call, and the client sends it to another server.
     if (Of(data).drain_ == Drain::kLastStreamSaid) return 0;
     try {
       Http2Stream& stream = Of(data).AddStream(frame->hd.stream_id);
@@ -159,7 +160,7 @@ struct Http2Connection::Callbacks {
     Http2Connection& connection = Of(data);
     const std::uint8_t type = frame->hd.type;
     if (type == NGHTTP2_RST_STREAM) {
-      // A reset by the server is mostly the peer's doing.
+      // Most resets by the server answer a fault of the peer, so they count as the peer's.
       const std::uint32_t code = frame->rst_stream.error_code;
       const bool is_ours =
           code == NGHTTP2_NO_ERROR || code == NGHTTP2_CANCEL || code == NGHTTP2_ENHANCE_YOUR_CALM;
@@ -172,7 +173,7 @@ struct Http2Connection::Callbacks {
       return 0;
     }
     if (type == NGHTTP2_GOAWAY && connection.drain_ == Drain::kAnnounced) {
-      // Its answer says that the peer knows.
+      // The answer to this ping says that the peer has read the GOAWAY.
       return nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, kDrainPing.data());
     }
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;

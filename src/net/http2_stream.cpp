@@ -17,8 +17,8 @@ namespace {
 // Clients drop trailers of more than 8 KiB.
 constexpr std::size_t kDetailsBytesMax = 5U << 10;
 constexpr char kOutOfMemory[] = "out of memory";
-// How long a caller may send after its answer. Clients end their request when they have read the
-// answer; a proxy that reads a reset first would lose the answer.
+// How long a caller may send after it was answered. Clients end their request when they have read
+// the answer. A reset before that would make a proxy lose the answer.
 constexpr std::chrono::milliseconds kSendAfterAnswerMax{500};
 
 std::uint8_t* Bytes(std::string_view text) {
@@ -31,7 +31,7 @@ nghttp2_nv Fixed(std::string_view name, std::string_view value) {
           NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
 }
 
-// A header that no other call has: it enters no table.
+// A header that no other call has: it enters no table of HPACK.
 nghttp2_nv Once(std::string_view name, std::string_view value) {
   return {Bytes(name), Bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NO_INDEX};
 }
@@ -42,13 +42,13 @@ void AppendMetadata(const Metadata& metadata, HeaderList& list) {
   for (const auto& [name, value] : metadata) list.push_back(Once(name, value));
 }
 
-// The end of a call as headers. Borrows from `end` and keeps the rest.
+// The end of a call as headers. Keeps the encoded texts, which the list borrows.
 class EndHeaders {
  public:
   explicit EndHeaders(const CallEnd& end)
       : code_(std::to_string(static_cast<int>(end.code))),
-        message_(PercentEncoded(end.message)),
-        details_(BinaryValue(end.details)) {
+        message_(PercentEncode(end.message)),
+        details_(EncodeBinaryValue(end.details)) {
     if (details_.size() > kDetailsBytesMax) details_.clear();
   }
   void AppendTo(HeaderList& list, const CallEnd& end) const {
@@ -74,7 +74,7 @@ bool IsGrpcContentType(std::string_view value) {
          (value.size() == kGrpc.size() || value[kGrpc.size()] == '+' || value[kGrpc.size()] == ';');
 }
 
-// Adds a header of the caller's own. False for a value that is not as its name says.
+// Adds a header of the caller. False when the name ends with "-bin" and the value is not base64.
 bool AddMetadata(std::string_view name, std::string_view value, Metadata& metadata) {
   if (!name.ends_with("-bin")) {
     metadata.emplace_back(name, value);
@@ -83,7 +83,7 @@ bool AddMetadata(std::string_view name, std::string_view value, Metadata& metada
   // Several values of one name may have been joined.
   for (std::size_t begin = 0; begin <= value.size();) {
     const std::size_t comma = std::min(value.find(',', begin), value.size());
-    const auto bytes = BytesOfBinaryValue(value.substr(begin, comma - begin));
+    const auto bytes = DecodeBinaryValue(value.substr(begin, comma - begin));
     if (!bytes) return false;
     metadata.emplace_back(name, *bytes);
     begin = comma + 1;
@@ -91,9 +91,9 @@ bool AddMetadata(std::string_view name, std::string_view value, Metadata& metada
   return true;
 }
 
-ssize_t ReadDataOf(nghttp2_session* /*session*/, std::int32_t /*id*/, std::uint8_t* /*buffer*/,
-                   std::size_t length, std::uint32_t* flags, nghttp2_data_source* source,
-                   void* /*connection*/) {
+ssize_t ReadStreamData(nghttp2_session* /*session*/, std::int32_t /*id*/, std::uint8_t* /*buffer*/,
+                       std::size_t length, std::uint32_t* flags, nghttp2_data_source* source,
+                       void* /*connection*/) {
   return static_cast<Http2Stream*>(source->ptr)->ReadData(length, *flags);
 }
 
@@ -245,8 +245,8 @@ void Http2Stream::Consume(std::size_t bytes) {
   connection_.WriteSoon();
 }
 
-// nghttp2 gives a window back once half of it is consumed, and counts what arrived since then. The
-// rest of the message must fit beside that.
+// nghttp2 renews a window once half of it is consumed. Until then the window must hold the bytes
+// that arrived since the last renewal, and the rest of the message.
 void Http2Stream::GrowWindow() {
   if (!body_ || body_->missing_bytes() == 0) return;
   nghttp2_session* const session = connection_.session();
@@ -255,13 +255,9 @@ void Http2Stream::GrowWindow() {
       body_->missing_bytes();
   if (needed <= nghttp2_session_get_stream_effective_local_window_size(session, id_)) return;
   constexpr std::int64_t kWindowMax = 0x7fff'ffff;
-  if (nghttp2_session_set_local_window_size(
-          session, NGHTTP2_FLAG_NONE, id_,
-          static_cast<std::int32_t>(std::min(needed, kWindowMax))) != 0) {
-    connection_.FailSoon();
-  }
+  connection_.Submitted(nghttp2_session_set_local_window_size(
+      session, NGHTTP2_FLAG_NONE, id_, static_cast<std::int32_t>(std::min(needed, kWindowMax))));
   connection_.RaiseFirstWindow(body_->declared_bytes());
-  connection_.WriteSoon();
 }
 
 void Http2Stream::Progress() {
@@ -390,7 +386,7 @@ void Http2Stream::LookAtProgress() {
     parts.metrics.CountRejected(observe::Rejection::kReplyNotTaken);
     return Reset();
   }
-  // A caller that takes one more message has sent all of this one, or has to send the rest.
+  // A caller of a stream has nothing to send while a whole message waits for its handler.
   const bool must_send = body_ && body_->is_counted() &&
                          (body_->missing_bytes() > 0 || !incoming_.method->takes_stream());
   const bool stalls = must_send && connection_.budget()->is_awaited() &&
@@ -440,7 +436,7 @@ void Http2Stream::AnswerHttp(std::string_view status) {
 // The beginning of an answer.
 void Http2Stream::AppendFirstHeaders(HeaderList& headers) const {
   headers = {Fixed(":status", "200"), Fixed("content-type", "application/grpc")};
-  // In each answer this would cost a few percent of a small call.
+  // Not in each answer, where it would cost a few percent of a small call.
   if (incoming_.is_encoded) headers.push_back(Fixed("grpc-accept-encoding", "identity"));
   AppendMetadata(initial_, headers);
 }
@@ -451,7 +447,7 @@ void Http2Stream::SubmitHeaders() {
     AppendFirstHeaders(headers);
     nghttp2_data_provider provider{};
     provider.source.ptr = this;
-    provider.read_callback = &ReadDataOf;
+    provider.read_callback = &ReadStreamData;
     return nghttp2_submit_response(connection_.session(), id_, headers.data(), headers.size(),
                                    &provider);
   });
@@ -485,10 +481,8 @@ void Http2Stream::Submit(const Make& make) {
 
 void Http2Stream::SubmitReset(std::uint32_t code) {
   if (std::exchange(is_reset_, true)) return;
-  if (nghttp2_submit_rst_stream(connection_.session(), NGHTTP2_FLAG_NONE, id_, code) != 0) {
-    connection_.FailSoon();
-  }
-  connection_.WriteSoon();
+  connection_.Submitted(
+      nghttp2_submit_rst_stream(connection_.session(), NGHTTP2_FLAG_NONE, id_, code));
 }
 
 void Http2Stream::Resume() {

@@ -21,13 +21,13 @@ namespace simile::net {
 
 class Http2Connection;
 
-// A call on its connection: gRPC over one stream of HTTP/2. Reads the headers, makes messages of
-// the body, has the method make the call, and sends what the call answers. Of the loop's thread.
-// Owned by its connection, until the stream is closed.
+// A call of gRPC over one stream of HTTP/2. Reads the headers, makes messages of the body, has the
+// method make the call, and sends what the call answers. Used on the loop's thread. Owned by its
+// connection until the stream is closed.
 class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
  public:
   Http2Stream(Http2Connection& connection, std::int32_t id);
-  // Answers a call for which there was no memory to make one of these. Returns 0, or
+  // Answers a call when there is no memory to make its Http2Stream. Returns 0, or
   // NGHTTP2_ERR_NOMEM.
   static int RefuseForMemory(nghttp2_session* session, std::int32_t id);
 
@@ -36,20 +36,19 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
   void OnHeadersEnd(bool is_end);
   void OnData(std::span<const std::uint8_t> bytes);
   void OnRequestEnd();
-  // There was no memory for something.
+  // Ends the call: there was no memory for one of its steps.
   void Fail();
   // The last frame of the answer was sent.
   void OnAnswered();
   // Bytes of headers, as HPACK counts them (RFC 7541, section 4.1).
   std::size_t header_bytes() const { return header_bytes_; }
 
-  // What the connection asks when it may send DATA of this stream. See
-  // nghttp2_data_source_read_callback.
+  // Called when the connection may send DATA of this stream. See nghttp2_data_source_read_callback.
   ssize_t ReadData(std::size_t bytes_max, std::uint32_t& flags);
   // The message that is being sent, from offset() on; null for none.
   const std::shared_ptr<const OutgoingMessage>& message() const { return message_; }
   std::size_t offset() const { return offset_; }
-  // Bytes of it are in the connection's queue.
+  // Called when bytes of the message are in the connection's queue.
   void OnDataTaken(std::size_t bytes);
 
   // What the call asks for.
@@ -64,10 +63,10 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
 
   // What the server asks for.
   void StopCall();
-  // Resets the stream when the caller has not taken what it was sent. Ends the call when its body
-  // does not move, and others wait for the space.
+  // Resets the stream when the caller has not taken a message in time. Ends the call when no more
+  // of its request comes while other requests wait for its space.
   void LookAtProgress();
-  // The stream is closed, or its connection: destroys it, now or soon.
+  // The stream or its connection is closed: destroys this object, now or when its posted task runs.
   void Close();
 
   EventLoop& loop() const;
@@ -91,24 +90,24 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
   void OnTime() override;  // the deadline has passed
 
   void OnOwnHeader(std::string_view name, std::string_view value);
-  // Refuses what is no call of gRPC that this server has. True when it did.
+  // Refuses a request that is no call of this server's methods. True when it refused.
   bool RefuseHeaders();
   void BeginCall(ReceivedMessage request);
   void MakeCall();
-  // A message may be whole, or the body refused.
+  // Goes on when a message is whole, or the body is refused.
   void Progress();
   void OnBodyProblem();
   void Deliver(std::optional<ReceivedMessage> message);
   void Consume(std::size_t bytes);
   void GrowWindow();
 
-  // Ends the call without its handler, or before it has finished.
+  // Ends the call without its handler, or before its handler has finished.
   void EndByServer(absl::StatusCode code, std::string_view message);
   void AnswerHttp(std::string_view status);  // a request that is not gRPC's
   void AppendFirstHeaders(std::vector<nghttp2_nv>& headers) const;
   void SubmitHeaders();
   void SubmitEnd();  // the trailers, or the whole answer
-  // Submits what `make` submits: headers of its own list. Resets the stream where it cannot.
+  // Has `make` fill a list of headers and submit it. Resets the stream when that fails.
   template <class Make>
   void Submit(const Make& make);
   void Resume();
@@ -130,7 +129,7 @@ class Http2Stream final : private EventLoop::Timer, private EventLoop::Task {
   bool request_ended_ = false;
   bool wants_message_ = false;
   std::optional<RequestBody> body_;
-  Clock::TimePoint moved_at_;  // when bytes came last
+  Clock::TimePoint moved_at_;  // when the last bytes came
   RpcCall* call_ = nullptr;
 
   // What goes out.

@@ -21,7 +21,7 @@ constexpr int kBacklog = 512;
 constexpr char kAnyAddress[] = "::";
 constexpr char kAnyIpv4Address[] = "0.0.0.0";
 
-std::string AddressText(const std::string& host, std::uint16_t port) {
+std::string FormatAddress(const std::string& host, std::uint16_t port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
                                              : fmt::format("[{}]:{}", host, port);
 }
@@ -35,11 +35,11 @@ absl::Status CannotListen(const std::string& host, std::uint16_t port, int error
       : error == EADDRNOTAVAIL ? fmt::format("; {} names an address of this machine", flags.host)
                                : "";
   return absl::UnavailableError(fmt::format("cannot listen{} on {}: {}{}", flags.purpose,
-                                            AddressText(host, port), base::SystemErrorText(error),
+                                            FormatAddress(host, port), base::SystemErrorText(error),
                                             remedy));
 }
 
-std::uint16_t BoundPort(int fd) {
+std::uint16_t ReadBoundPort(int fd) {
   sockaddr_storage address{};
   socklen_t bytes = sizeof address;
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return 0;
@@ -68,7 +68,7 @@ int ListenOn(const addrinfo& address, base::FileDescriptor& fd) {
   return listens ? 0 : errno;
 }
 
-// Whether this machine lacks an address, or the family of it.
+// Whether this machine lacks the address, or the family of the address.
 bool IsAbsent(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -98,8 +98,8 @@ absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,
   }
   if (IsAbsent(error) && host == kAnyAddress) return Listen(kAnyIpv4Address, port, flags);
   if (error != 0) return CannotListen(host, port, error, flags);
-  const std::uint16_t bound = BoundPort(fd.get());
-  return ListenSocket{std::move(fd), bound, AddressText(host, bound),
+  const std::uint16_t bound = ReadBoundPort(fd.get());
+  return ListenSocket{std::move(fd), bound, FormatAddress(host, bound),
                       base::IsLoopback(*address->ai_addr)};
 }
 

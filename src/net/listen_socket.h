@@ -18,7 +18,7 @@ struct ListenSocket {
   bool is_loopback = false;  // only this machine reaches it
 };
 
-// What the messages of Listen name.
+// What the error messages of Listen name.
 struct ListenFlags {
   std::string_view purpose;  // " for metrics"
   std::string_view host = "--listen";
@@ -26,8 +26,8 @@ struct ListenFlags {
 };
 
 // Listens on host:port. The host is an IPv4 or IPv6 address (no brackets) or a name; port 0 chooses
-// a free one. Of a name the first address is used that this machine has; an address whose port is
-// taken is not passed over. `::` takes IPv4 as well, and is 0.0.0.0 on a machine without IPv6.
+// a free one. A name stands for its first address that this machine has, even when the port is
+// taken there. `::` takes IPv4 as well, and is 0.0.0.0 on a machine without IPv6.
 // Errors: kInvalidArgument for a host that cannot be found; kUnavailable when the address is not
 //         this machine's or the port is taken or not allowed. The message says what to do.
 absl::StatusOr<ListenSocket> Listen(const std::string& host, std::uint16_t port,

@@ -17,12 +17,12 @@ namespace simile::net {
 
 // The part of HTTP/1.1 that a scraper of metrics and probes of health need. Pure.
 
-// What the pages say. Each is called only for its own.
+// What the pages say. Each function is called only for its own page.
 struct HttpPages {
   std::function<std::string()> metrics;  // /metrics: the text
-  // /readyz: why no calls are to be sent here, in a few words; empty when they are
+  // /readyz: why the server is not ready for calls, in a few words; empty when it is ready
   std::function<std::string()> unready_reason;
-  // /readyz of a server that is ready: what it goes on without, for the page; empty for nothing
+  // /readyz of a server that is ready: what the server lacks; empty when it lacks nothing
   std::function<std::string()> missing;
 };
 
@@ -30,8 +30,8 @@ struct HttpPages {
 bool IsWholeHead(std::string_view received);
 
 // The whole response to a request. The connection closes after it.
-//   head  what was received; a head that was cut off is answered by 431
-std::string ScrapeAnswer(std::string_view head, const HttpPages& pages);
+//   head  what was received; an incomplete head is answered by 431
+std::string AnswerScrape(std::string_view head, const HttpPages& pages);
 
 struct MetricsEndpointOptions {
   std::size_t connections_max = 64;

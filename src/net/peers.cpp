@@ -46,8 +46,8 @@ void PeerBudget::Part::Release(std::uint64_t bytes) {
   of_->Release(bytes, kind_);
 }
 
-// A call that is begun and reset costs this server some 10 us. Clients whose deadlines pass reset
-// their calls, too.
+// A call that is begun and reset costs this server about 10 us. Honest clients reset calls, too:
+// when a deadline has passed.
 PeerBudget::PeerBudget(const Limits& limits, const Clock& clock)
     : bytes_max_(limits.unfinished_bytes_per_peer_max),
       clock_(clock),
@@ -59,7 +59,8 @@ PeerBudget::PeerBudget(const Limits& limits, const Clock& clock)
 
 bool PeerBudget::Hold(std::uint64_t bytes, Kind kind, Part& part, const EventLoop::Task* task) {
   if (kind == Kind::kMessages && is_awaited_ && HasOtherWaiters(task)) return false;
-  // Waiting calls have windows of their own, which fill without anybody's doing.
+  // kWaiting gets half: a client fills the first window of a call before it can know that the call
+  // waits.
   const std::uint64_t held_max = kind == Kind::kMessages ? bytes_max_ : bytes_max_ / 2;
   std::atomic<std::uint64_t>& held_of_kind = HeldOf(kind);
   std::uint64_t held = held_of_kind.load();
@@ -145,20 +146,17 @@ void PeerBudgets::ForgetUnused() {
 }
 
 Admission ConnectionTable::Admit(const PeerKey& peer, Place& place) {
-  Place admitted;
-  {
-    const std::lock_guard lock(mutex_);
-    if (open_ >= options_.connections_max) return Admission::kFull;
-    if (half_open_ >= options_.half_open_max) return Admission::kHalfOpenFull;
-    std::size_t& of_peer = by_peer_[peer];
-    if (of_peer >= options_.per_peer_max) return Admission::kPeerFull;
-    ++of_peer;
-    ++open_;
-    ++half_open_;
-    admitted.table_ = this;
-    admitted.peer_ = peer;
-  }
-  place = std::move(admitted);
+  assert(place.table_ == nullptr);
+  const std::lock_guard lock(mutex_);
+  if (open_ >= options_.connections_max) return Admission::kFull;
+  if (half_open_ >= options_.half_open_max) return Admission::kHalfOpenFull;
+  std::size_t& of_peer = by_peer_[peer];
+  if (of_peer >= options_.per_peer_max) return Admission::kPeerFull;
+  ++of_peer;
+  ++open_;
+  ++half_open_;
+  place.table_ = this;
+  place.peer_ = peer;
   return Admission::kAdmitted;
 }
 

@@ -10,10 +10,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "net/event_loop.h"
 #include "net/token_bucket.h"
 #include "simile/clock.h"
@@ -30,7 +32,7 @@ class PeerKey {
   //   ipv6_bits  Limits::ipv6_peer_bits. REQUIRES: at most kIpv6Bits.
   static PeerKey Of(const sockaddr_storage& address, unsigned ipv6_bits);
   friend auto operator<=>(const PeerKey&, const PeerKey&) = default;
-  // Equal for equal keys; of this object.
+  // Equal for equal keys. Valid as long as this object.
   std::string_view bytes() const {
     return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
   }
@@ -39,13 +41,21 @@ class PeerKey {
   std::array<std::uint8_t, 1 + kIpv6Bits / 8> bytes_{};  // family, then the bytes of the address
 };
 
+// Who is at the other end of a connection.
+struct Peer {
+  PeerKey key;
+  std::string address{};  // as gRPC writes it: "ipv4:10.0.0.7:51234", "ipv6:[2001:db8::7]:80"
+  // See ByteStream::VerifiedNames.
+  std::vector<std::string> certificate_names{};
+};
+
 // What the connections of one peer share, so that it gains nothing by opening more of them. Safe to
 // use from any thread.
 //
-// Two budgets hold what a peer has begun to send. kMessages: messages that arrive or wait for their
-// handler, by their declared length. When it is full, a message waits for space: its window does
-// not grow, and what arrives of it all the same counts in kWaiting. A call is refused when that is
-// full, too.
+// Two budgets bound what a peer has begun to send. kMessages counts messages that arrive or wait
+// for their handler, by their declared length. When kMessages is full, a message waits for space:
+// its window does not grow, and its bytes that still arrive count in kWaiting. When kWaiting is
+// full, too, the call is refused.
 class PeerBudget : public std::enable_shared_from_this<PeerBudget> {
  public:
   enum class Kind : std::uint8_t { kMessages, kWaiting };
@@ -54,8 +64,7 @@ class PeerBudget : public std::enable_shared_from_this<PeerBudget> {
   class Part {
    public:
     Part() = default;
-    Part(Part&& other) noexcept
-        : of_(std::move(other.of_)), kind_(other.kind_), bytes_(std::exchange(other.bytes_, 0)) {}
+    Part(Part&& other) noexcept { *this = std::move(other); }
     Part& operator=(Part&& other) noexcept {
       Release();
       of_ = std::move(other.of_);
@@ -79,26 +88,25 @@ class PeerBudget : public std::enable_shared_from_this<PeerBudget> {
   //   clock  borrowed
   PeerBudget(const Limits& limits, const Clock& clock);
 
-  // Counts bytes in the part as well. False, and counts nothing, when the budget does not hold
-  // them. kMessages holds nothing while other calls wait for it, unless the task is the first of
-  // them.
-  //   task  that waits; null for none
+  // Counts bytes in the budget and in the part. False, and counts nothing, when the budget has no
+  // space for them. While calls wait for kMessages, only the task that waits first gets space.
+  //   task  the task that waits for this space; null when none does
   bool Hold(std::uint64_t bytes, Kind kind, Part& part, const EventLoop::Task* task = nullptr);
 
-  // Posts the task when kMessages may have space for it and it is the first task that waits. Hold
-  // must be tried once more after Await. May throw bad_alloc.
+  // Has the task wait for space in kMessages. It is posted when it is the first task that waits and
+  // there may be space. Hold must be tried once more after Await. May throw bad_alloc.
   void Await(EventLoop& loop, EventLoop::Task& task);
   void StopAwaiting(const EventLoop::Task& task);
   // Whether any call waits for space.
   bool is_awaited() const { return is_awaited_.load(std::memory_order_relaxed); }
 
-  // A call that was begun is reset. False when the peer does that too often.
+  // Counts the reset of a call that was begun. False when the peer resets calls too often.
   bool CountReset();
-  // A DATA frame that carries nothing. False when the peer sends them too often.
+  // Counts a DATA frame that carries nothing. False when the peer sends such frames too often.
   bool CountEmptyFrame();
-  // A call was answered: one more may be reset.
+  // Counts an answer to a call: the peer may reset one more call.
   void CountAnswer();
-  // Whether it is as at the start.
+  // Whether the budget is as at the start: it counts nothing, and its rates are full.
   bool IsUnused();
 
  private:
@@ -126,14 +134,14 @@ class PeerBudget : public std::enable_shared_from_this<PeerBudget> {
   TokenBucket empty_frames_;
 };
 
-// The budgets of all peers. A peer's budget is kept after its last connection until it is full
-// again: otherwise a peer would get a fresh budget by reconnecting. Safe to use from any thread.
+// The budgets of all peers. A peer's budget is kept after its last connection until it is as at the
+// start. Otherwise a peer would get a fresh budget by reconnecting. Safe to use from any thread.
 class PeerBudgets {
  public:
   //   limits, clock  borrowed
   PeerBudgets(const Limits& limits, const Clock& clock);
 
-  // May throw bad_alloc.
+  // Returns the budget of the peer, a new one at first. May throw bad_alloc.
   std::shared_ptr<PeerBudget> Of(const PeerKey& peer);
 
  private:
@@ -143,7 +151,7 @@ class PeerBudgets {
   const Clock& clock_;
   std::mutex mutex_;  // guards what follows
   std::map<PeerKey, std::shared_ptr<PeerBudget>> budgets_;
-  std::size_t next_sweep_;  // as many budgets
+  std::size_t next_sweep_;  // at this number of budgets the unused ones are forgotten
 };
 
 enum class Admission : std::uint8_t { kAdmitted, kFull, kPeerFull, kHalfOpenFull };
@@ -162,10 +170,7 @@ class ConnectionTable {
   class Place {
    public:
     Place() = default;
-    Place(Place&& other) noexcept
-        : table_(std::exchange(other.table_, nullptr)),
-          peer_(other.peer_),
-          is_half_open_(other.is_half_open_) {}
+    Place(Place&& other) noexcept { *this = std::move(other); }
     Place& operator=(Place&& other) noexcept {
       std::swap(table_, other.table_);
       std::swap(peer_, other.peer_);
@@ -190,7 +195,7 @@ class ConnectionTable {
   explicit ConnectionTable(const Options& options) : options_(options) {}
 
   // Counts a connection, unless that would exceed a limit. May throw bad_alloc; then it is not
-  // counted.
+  // counted. REQUIRES: the place counts no other connection.
   Admission Admit(const PeerKey& peer, Place& place);
   std::size_t CountOpen() const;
   const Options& options() const { return options_; }
@@ -204,6 +209,13 @@ class ConnectionTable {
   std::size_t open_ = 0;
   std::size_t half_open_ = 0;
   std::map<PeerKey, std::size_t> by_peer_;
+};
+
+// A connected, non-blocking socket that the table has admitted.
+struct AdmittedSocket {
+  base::FileDescriptor fd;
+  std::shared_ptr<Peer> peer;
+  ConnectionTable::Place place;
 };
 
 }  // namespace simile::net

@@ -33,22 +33,23 @@ class ReceivedMessage {
   PeerBudget::Part counted_;
 };
 
-// Makes messages of the bytes of a call, one at a time. What arrives while no message is wanted, or
-// while the message waits for space in its peer's budget, is kept as it came. Not thread-safe.
+// Makes messages of the bytes of a call, one at a time. Bytes are kept unread while no message is
+// wanted, or while the message waits for space in its peer's budget. Not thread-safe.
 class RequestBody {
  public:
   enum class Problem : std::uint8_t {
     kNone,
     kTooLarge,    // the message declares more bytes than it may have
-    kNoSpace,     // neither of the peer's budgets holds what came
-    kCompressed,  // a flag says so
+    kNoSpace,     // the peer's budgets have no space for the bytes that came
+    kCompressed,  // by the flag of the message
     kUnknownFlag,
   };
-  // A message of no more bytes is not counted: the calls that a connection may have bound them.
+  // A message of at most this size is not counted: the limit of calls on a connection bounds these
+  // messages.
   static constexpr std::uint32_t kUncountedBytes = 4U << 10;
 
   //   message_bytes_max  limits.receive_bytes_max
-  //   waiter             what is posted when a message that waits may go on; borrowed
+  //   waiter             posted when a message that waits may go on; borrowed
   RequestBody(std::uint32_t message_bytes_max, std::shared_ptr<PeerBudget> budget, EventLoop& loop,
               EventLoop::Task& waiter)
       : message_bytes_max_(message_bytes_max),
@@ -66,7 +67,7 @@ class RequestBody {
   std::size_t Want();
   // Bytes that arrived.
   std::size_t Add(std::span<const std::uint8_t> bytes);
-  // Tries again when the message waits.
+  // Asks again for the space that the message waits for.
   std::size_t GoOn();
 
   bool is_whole() const { return is_whole_; }
@@ -78,10 +79,10 @@ class RequestBody {
   // How much of the message under way has not arrived; 0 while it waits for space.
   std::uint32_t missing_bytes() const { return is_waiting_ ? 0 : message_left_; }
   bool is_waiting() const { return is_waiting_; }
-  // Whether the message under way, or the whole one, holds space in the budget.
+  // Whether the current message, whole or not, holds space in the budget.
   bool is_counted() const { return is_counted_ && !is_waiting_; }
   bool has_kept_bytes() const { return kept_begin_ != kept_.size(); }
-  // Whether nothing of a message has arrived after the last one that was taken.
+  // Whether no byte has arrived after the last message that was taken.
   bool is_between_messages() const { return prefix_seen_ == 0 && !has_kept_bytes(); }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace simile::net {
 
-std::string_view ValueOf(const Metadata& metadata, std::string_view name) {
+std::string_view FindValue(const Metadata& metadata, std::string_view name) {
   const auto found = std::ranges::find(metadata, name, &Metadata::value_type::first);
   return found == metadata.end() ? std::string_view() : found->second;
 }

@@ -25,20 +25,12 @@ namespace simile::net {
 
 class Http2Stream;
 
-// Who is at the other end of a connection.
-struct Peer {
-  PeerKey key;
-  std::string address;  // "ipv4:10.0.0.7:51234", "ipv6:[2001:db8::7]:80"
-  // See ByteStream::VerifiedNames.
-  std::vector<std::string> certificate_names;
-};
-
-// Headers that are the caller's own, or a handler's: not those of HTTP/2 and gRPC. Values of names
-// that end with "-bin" are bytes, without base64.
+// Headers of a caller or of a handler, without the headers of HTTP/2 and gRPC. The value of a name
+// that ends with "-bin" is bytes, not base64.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
-// The first value of the name; empty for none.
-std::string_view ValueOf(const Metadata& metadata, std::string_view name);
+// Returns the first value of the name; empty when there is none.
+std::string_view FindValue(const Metadata& metadata, std::string_view name);
 
 // What a caller sends before its messages.
 struct CallHead {
@@ -51,14 +43,14 @@ struct CallHead {
 struct CallEnd {
   absl::StatusCode code = absl::StatusCode::kOk;
   std::string message;
-  std::string details;  // grpc-status-details-bin, without base64; left out when it is too long
+  std::string details;  // grpc-status-details-bin as bytes; left out beyond 5 KiB of base64
   // Lower-case names; values of visible ASCII without spaces at their ends (RFC 9113,
   // section 8.2.1).
   Metadata trailing;
 };
 
-// How many calls of a loop have not been released. The last one may be released while the server
-// ends, so calls share it.
+// Counts the calls of a loop that are not released yet. Calls share it, because the last call may
+// be released while the server is destroyed.
 class OpenCalls {
  public:
   void Add() { count_.fetch_add(1, std::memory_order_relaxed); }
@@ -73,60 +65,61 @@ class OpenCalls {
   std::condition_variable none_;
 };
 
-// A call of a method as its handler has it, from its begin until the handler has finished it and
-// the transport has let go of it. The transport calls the virtual functions on the loop's thread;
-// they must not throw. The other functions may be called from any thread until the end.
+// A call of a method as its handler sees it. It lives until the handler has finished it and the
+// transport has released it. The transport calls the virtual functions on the loop's thread; they
+// must not throw. Any thread may call the other functions until Finish.
 class RpcCall : private EventLoop::Task {
  public:
   // Why a request is not received.
   using Problem = RequestBody::Problem;
 
-  //   stream  that carries it
+  //   stream  carries the call
   RpcCall(Http2Stream& stream, CallHead head);
   ~RpcCall() override;
   RpcCall(const RpcCall&) = delete;
   RpcCall& operator=(const RpcCall&) = delete;
 
   const CallHead& head() const { return head_; }
-  // Whether the server stops.
+  // Whether the server is stopping.
   bool is_stopping() const;
 
-  // The server stops: a call that would stay as long as its caller likes ends soon. Again every
-  // kStopInterval until the call has ended.
+  // Called when the server stops, and again every kStopInterval until the call has ended. A call
+  // that its caller could keep open must end soon.
   static constexpr std::chrono::milliseconds kStopInterval{100};
   virtual void Stop() {}
 
  protected:
   // The call begins.
-  //   request  of a method that takes one; empty for one that takes a stream
+  //   request  empty when the method takes a stream
   virtual void Begin(ReceivedMessage request) = 0;
-  // In the place of Begin or Received: the request cannot be received, and no other will be.
+  // Called instead of Begin or Received: the request cannot be received, and no other request
+  // follows.
   //   problem  kTooLarge or kNoSpace
   virtual void Refused(Problem problem, std::uint32_t declared_bytes) = 0;
-  // What WantMessage asked for; nothing when the caller sends no more, or is gone.
+  // The message that WantMessage asked for; nothing when the caller sends no more, or is gone.
   virtual void Received(std::optional<ReceivedMessage> /*message*/) {}
-  // The message of Send is on its way, or was dropped.
+  // The message of Send is on its way (`ok`), or was dropped.
   virtual void Sent(bool /*ok*/) {}
   // The caller has cancelled, its deadline has passed, or the connection is closed, before the loop
-  // has seen Finish.
-  // From now on nothing is sent, but Finish must still be called.
+  // has seen Finish. Nothing is sent from now on, but Finish must still be called.
   virtual void Gone() {}
   // Destroys the call.
   virtual void Release() = 0;
 
-  // Of a method that takes a stream: Received will be called once. Not again before that.
+  // Asks for the next message, when the method takes a stream. Received is called once; do not ask
+  // again before.
   void WantMessage();
-  // Sends a message; Sent will be called once. Not again before that.
-  //   take_by  when the caller must have taken it; after that the call is cut
+  // Sends a message. Sent is called once; do not send again before.
+  //   take_by  the call is cut when the caller has not taken the message by then
   void Send(std::shared_ptr<const OutgoingMessage> message, Clock::TimePoint take_by);
-  // Ends the call, after a last message or without one, for which Sent is not called. Once, and the
-  // last use of the call. Not while Send is under way.
+  // Ends the call, after a last message unless `last` is null. Sent is not called for it. Called
+  // once, as the last use of the call, and not while a message of Send is under way.
   void Finish(std::shared_ptr<const OutgoingMessage> last, CallEnd end, Clock::TimePoint take_by);
   // Ends the call without an answer: Gone will be called.
   void Cut();
-  // For timers of the handler, which are of the loop's thread.
+  // For timers of the handler, on the loop's thread.
   EventLoop& loop() const { return loop_; }
-  // Headers before the first message. In Begin only.
+  // Sets the headers that go before the first message. Called in Begin only.
   void SetInitialMetadata(Metadata metadata);
 
  private:
@@ -143,8 +136,7 @@ class RpcCall : private EventLoop::Task {
   };
 
   void Run() final;
-  // On the loop, by the stream.
-  // The stream is gone, or goes on without the call.
+  // The stream calls it on the loop: the stream is gone, or goes on without the call.
   void Detach();
   void ReleaseIfDone();
   template <class Change>
@@ -168,8 +160,8 @@ class RpcMethod {
   virtual std::string_view path() const = 0;  // "/simile.v1.SearchService/Search"
   // Whether its callers send any number of messages; otherwise exactly one.
   virtual bool takes_stream() const = 0;
-  // A call has arrived, on a loop's thread: with its request, or with the beginning of a stream.
-  // The transport then calls Begin or Refused. May throw bad_alloc.
+  // Makes the call that has arrived, on a loop's thread. The transport then calls Begin or Refused.
+  // May throw bad_alloc; then the transport ends the call.
   virtual RpcCall& NewCall(Http2Stream& stream, CallHead head) = 0;
 };
 

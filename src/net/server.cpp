@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kCloseWaitMax{250};
 
 constexpr std::chrono::seconds kLastCallsMax{10};  // one wait
 
-// The configured maximum, or what this process's descriptors allow.
+// The configured maximum, or fewer when this process has too few descriptors.
 std::size_t ConnectionsMax(const Limits& limits, const observe::Logger& log) {
   const std::size_t wanted = limits.connections_max;
   rlimit descriptors{};
@@ -62,7 +62,7 @@ class Server::LoopGroup final : private EventLoop::Task, private EventLoop::Time
     is_draining_ = true;
     loop_.Post(*this);
   }
-  // Counts as a call until it is done: up to then a call may begin.
+  // Counts as a call until it is done, because a call may begin before.
   void Cut() {
     if (!cuts_) connections_.calls->Add();
     cuts_ = true;
@@ -125,7 +125,7 @@ Server::Server(ListenSocket socket, Options options, const Limits& limits, const
               limits.half_open_connections_max}),
       acceptor_(
           std::move(socket), {limits.ipv6_peer_bits, limits.keepalive_timeout}, table_,
-          [this](Acceptor::Accepted accepted) { HandOver(std::move(accepted)); }, parts.clock,
+          [this](AdmittedSocket admitted) { HandOver(std::move(admitted)); }, parts.clock,
           parts.metrics, parts.log) {
   for (RpcMethod* const method : parts.methods) methods_[method->path()] = method;
   const ConnectionParts shared{limits, parts.clock, parts.metrics, cut_reports_, methods_, stops_};
@@ -138,7 +138,7 @@ Server::Server(ListenSocket socket, Options options, const Limits& limits, const
 Server::~Server() {
   Drain(0ms);
   for (const auto& group : groups_) group->Cut();
-  // Handlers whose callers are gone use what is destroyed next.
+  // The handlers of cut calls still use the members that are destroyed next.
   while (!AwaitNoCalls(clock_.Now() + kLastCallsMax)) {
   }
   groups_.clear();
@@ -152,7 +152,7 @@ bool Server::Drain(std::chrono::milliseconds timeout) {
   const Clock::TimePoint end = clock_.Now() + timeout;
   if (AwaitNoCalls(end)) {
     AwaitNoConnections(std::min(timeout, kCloseWaitMax));
-    // The calls that came before the clients knew of the drain.
+    // Waits for calls that clients sent before they knew of the drain.
     if (AwaitNoCalls(end)) return true;
   }
   for (const auto& group : groups_) group->Cut();
@@ -173,22 +173,15 @@ void Server::AwaitNoConnections(std::chrono::milliseconds most) const {
   }
 }
 
-void Server::HandOver(Acceptor::Accepted accepted) {
+void Server::HandOver(AdmittedSocket socket) {
   const auto emptiest = std::ranges::min_element(groups_, {}, [](const auto& group) {
     return group->connections().count.load(std::memory_order_relaxed);
   });
   const std::shared_ptr<SSL_CTX> tls = options_.tls == nullptr ? nullptr : options_.tls->context();
-  Http2Connection::Socket socket;
-  socket.budget = budgets_.Of(accepted.peer);
-  socket.peer = std::make_shared<Peer>();
-  socket.peer->key = accepted.peer;
-  socket.peer->address = std::move(accepted.address);
-  socket.fd = std::move(accepted.fd);
-  socket.place = std::move(accepted.place);
-  socket.tls = tls.get();
+  std::shared_ptr<PeerBudget> budget = budgets_.Of(socket.peer->key);
   // It owns itself from Begin on.
-  auto connection =
-      std::make_unique<Http2Connection>((*emptiest)->connections(), std::move(socket));
+  auto connection = std::make_unique<Http2Connection>((*emptiest)->connections(), std::move(socket),
+                                                      tls.get(), std::move(budget));
   connection.release()->Begin();
 }
 

@@ -69,7 +69,7 @@ class Server {
   class LoopGroup;
 
   Server(ListenSocket socket, Options options, const Limits& limits, const Parts& parts);
-  void HandOver(Acceptor::Accepted accepted);
+  void HandOver(AdmittedSocket socket);
   bool AwaitNoCalls(Clock::TimePoint end);
   void AwaitNoConnections(std::chrono::milliseconds most) const;
 

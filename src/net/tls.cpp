@@ -47,7 +47,7 @@ using Certificate = std::unique_ptr<X509, FreePem>;
 using Key = std::unique_ptr<EVP_PKEY, FreePem>;
 
 // The text must outlive it. Throws bad_alloc.
-Bio BioOf(std::string_view text) {
+Bio MakeBio(std::string_view text) {
   Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   if (bio == nullptr) throw std::bad_alloc();
   return bio;
@@ -56,9 +56,9 @@ Bio BioOf(std::string_view text) {
 // A passphrase is never asked for: the server may have no terminal.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*data*/) { return -1; }
 
-// The certificates in a text of PEM. None when there is none, or a damaged one.
+// The certificates in a text of PEM. None when the text has none, or a damaged one.
 std::vector<Certificate> ParseCertificates(std::string_view text) {
-  const Bio bio = BioOf(text);
+  const Bio bio = MakeBio(text);
   std::vector<Certificate> found;
   while (Certificate next{PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)}) {
     found.push_back(std::move(next));
@@ -68,24 +68,24 @@ std::vector<Certificate> ParseCertificates(std::string_view text) {
   return found;
 }
 
-// Null for a damaged one, or one with a passphrase.
+// Null for a damaged key, or a key with a passphrase.
 Key ParseKey(std::string_view text) {
-  Key key(PEM_read_bio_PrivateKey(BioOf(text).get(), nullptr, NoPassphrase, nullptr));
+  Key key(PEM_read_bio_PrivateKey(MakeBio(text).get(), nullptr, NoPassphrase, nullptr));
   ERR_clear_error();
   return key;
 }
 
-WallTime TimeOf(const ASN1_TIME* time) {
+WallTime ToWallTime(const ASN1_TIME* time) {
   std::tm parts{};
   ASN1_TIME_to_tm(time, &parts);
   return std::chrono::system_clock::from_time_t(timegm(&parts));
 }
 
-std::string Day(WallTime time) {
+std::string FormatUtc(WallTime time) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(time));
 }
 
-std::string SubjectOf(const X509* certificate) {
+std::string FormatSubject(const X509* certificate) {
   const Bio bio(BIO_new(BIO_s_mem()));
   X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
   char* text = nullptr;
@@ -94,19 +94,19 @@ std::string SubjectOf(const X509* certificate) {
 }
 
 absl::Status CheckDates(const std::filesystem::path& file, const X509* certificate, WallTime now) {
-  const WallTime begins = TimeOf(X509_get0_notBefore(certificate));
-  const WallTime ends = TimeOf(X509_get0_notAfter(certificate));
+  const WallTime begins = ToWallTime(X509_get0_notBefore(certificate));
+  const WallTime ends = ToWallTime(X509_get0_notAfter(certificate));
   if (now > ends) {
-    return Refuse(file,
-                  fmt::format("the certificate expired at {}; put a new one there", Day(ends)));
+    return Refuse(
+        file, fmt::format("the certificate expired at {}; put a new one there", FormatUtc(ends)));
   }
   if (now >= begins) return absl::OkStatus();
   return Refuse(file, fmt::format("the certificate is not valid before {}; this machine's clock "
                                   "says {}",
-                                  Day(begins), Day(now)));
+                                  FormatUtc(begins), FormatUtc(now)));
 }
 
-// Of TLS 1.2. All of TLS 1.3 encrypt and authenticate at once.
+// The ciphers of TLS 1.2. All ciphers of TLS 1.3 encrypt and authenticate at once.
 constexpr char kCiphers[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:"
     "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305";
@@ -154,7 +154,8 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> MakeContext(const TlsFiles& files,
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                    SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
-  // A connection is kept for long. One that is resumed would skip the certificates of now.
+  // No session is resumed: it would skip the check of the current certificates. A connection stays
+  // long, so handshakes are few.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -209,8 +210,8 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files, WallTime now) {
   if (!files.client_ca.empty() && ParseCertificates(content.client_ca).empty()) {
     return Refuse(files.client_ca, "no PEM certificates of authorities, or a damaged one");
   }
-  content.subject = SubjectOf(chain.front().get());
-  content.expires_at = TimeOf(X509_get0_notAfter(chain.front().get()));
+  content.subject = FormatSubject(chain.front().get());
+  content.expires_at = ToWallTime(X509_get0_notAfter(chain.front().get()));
   return content;
 }
 

@@ -16,12 +16,13 @@
 
 namespace simile::net {
 
-// Where the server's certificate is, and whose clients it takes.
+// The files of the server's certificate, and of the authorities that sign its clients'
+// certificates.
 struct TlsFiles {
-  std::filesystem::path certificate;  // PEM: the server's certificate, then those that signed it
+  std::filesystem::path certificate;  // PEM: the server's certificate, then its issuers'
   std::filesystem::path key;          // PEM, without a passphrase
   std::filesystem::path client_ca;    // PEM; empty: clients are not asked for certificates
-  // Whether a client without a certificate is turned away; otherwise it may have a token.
+  // Whether a client without a certificate is refused. Otherwise it may send a token.
   bool client_certificates_required = true;
 
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
@@ -48,21 +49,21 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files,
                                         std::chrono::system_clock::time_point now);
 
 // The server's side of TLS by OpenSSL: versions 1.2 and 1.3 with ciphers that encrypt and
-// authenticate at once. Certificates can be replaced while it serves: each handshake takes those
-// that were read last, and connections that exist go on. Safe to use from any thread.
+// authenticate at once. Certificates can be replaced while the server runs: each handshake takes
+// the certificates that were read last, and open connections go on. Safe to use from any thread.
 class Tls {
  public:
   // Errors: those of ReadTlsFiles; kInvalidArgument for what OpenSSL refuses of the files.
   static absl::StatusOr<std::shared_ptr<Tls>> Create(TlsFiles files, const Clock& clock);
 
-  // Reads the files again. True when they hold something new, which new handshakes take from now
-  // on. With an error the former content stays.
+  // Reads the files again. True when their content is new; new handshakes take it from now on.
+  // After an error the former content stays.
   // Errors: those of Create.
   absl::StatusOr<bool> Reload();
 
   TlsContent content() const;
   const TlsFiles& files() const { return files_; }
-  // For new connections, which keep it.
+  // The context for new connections, which keep it.
   std::shared_ptr<SSL_CTX> context() const;
 
  private:

@@ -13,13 +13,14 @@ struct Pace {
   double per_second = 0;
 };
 
-// Counts against a pace. Full at the start. Not thread-safe.
+// Limits events to a pace: each event takes a token. Full at the start. Not thread-safe.
 class TokenBucket {
  public:
   TokenBucket(const Pace& pace, Clock::TimePoint now)
       : pace_(pace), tokens_(pace.burst), filled_at_(now) {}
 
-  // False when it happens too often. Reads the clock only when the bucket is empty.
+  // Takes a token. False when there is none: the event happens too often. Reads the clock only when
+  // the bucket is empty.
   bool Spend(const Clock& clock) {
     if (tokens_ < 1) Fill(clock.Now());
     if (tokens_ < 1) return false;
@@ -36,7 +37,7 @@ class TokenBucket {
     pace_ = pace;
     tokens_ = std::min(pace_.burst, tokens_);
   }
-  // How long until it can be spent from again.
+  // How long until there is a token again.
   std::chrono::duration<double> Wait() const {
     return std::chrono::duration<double>(std::max(0.0, 1 - tokens_) / pace_.per_second);
   }

@@ -9,8 +9,8 @@
 
 namespace simile::observe {
 
-// The lines "audit" of the log: who changed what, or tried to. They are written whatever the log's
-// level is. Owned by wiring; safe to use from any thread.
+// The lines "audit" of the log: who changed what, or tried to. The log's level never drops these
+// lines. Owned by wiring; safe to use from any thread.
 class AuditLog {
  public:
   // Both borrowed.
@@ -22,9 +22,9 @@ class AuditLog {
   void Write(std::span<const LogField> fields) const noexcept { log_.WriteAlways("audit", fields); }
   void Write(Logger::Fields fields) const noexcept { Write({fields.begin(), fields.size()}); }
   // Whether a change that was refused or failed gets a line. Anyone can try any number of times,
-  // and the lines of changes that were made must not be lost among those.
+  // and the lines of changes that were made must not be lost among these failures.
   bool AdmitsFailure(base::ErrorReason reason) { return failures_.Admits(reason); }
-  // Logs how many got none. For once a second and before the end.
+  // Logs how many failures got no line. To be called once a second and before the end.
   void ReportLeftOut() { failures_.ReportLeftOut(); }
 
  private:

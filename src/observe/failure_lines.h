@@ -12,24 +12,24 @@
 
 namespace simile::observe {
 
-// Bounds the lines about calls that failed, because callers can make any number of such calls. Of
-// each reason the first few in a second get a line each; how many more there were follows in one
-// line a second. Owned by wiring; safe to use from any thread.
+// Bounds the lines about failed calls, because callers can make any number of calls that fail. For
+// each reason the first failures in a second get a line each. One line a second says how many
+// failures got none. Owned by wiring; safe to use from any thread.
 class FailureLines {
  public:
   static constexpr std::uint64_t kLinesPerSecond = 10;  // of each reason
 
   //   log, clock  borrowed
-  //   left_out    the message of the lines that say how many got none; a literal
-  //   always      whether these lines are written whatever the log's level is
+  //   left_out    the message of the lines that say how many failures got none; a literal
+  //   always      whether these lines are written even when the log's level drops warnings
   FailureLines(const Logger& log, const Clock& clock,
                std::string_view left_out = "more requests failed, without a line each",
                bool always = false);
 
   // Whether a call that fails now, for this reason, gets a line. If not, it is counted.
   bool Admits(base::ErrorReason reason);
-  // Logs, for each reason, how many calls got no line since the last time. For once a second and
-  // before the end.
+  // Logs, for each reason, how many calls got no line since the last report. To be called once a
+  // second and before the end.
   void ReportLeftOut();
 
  private:

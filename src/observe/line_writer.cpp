@@ -13,7 +13,7 @@
 namespace simile::observe {
 namespace {
 
-// How often a thread whose reader does not read looks whether it is to end.
+// How often the thread checks whether it must end, while the reader does not read.
 constexpr std::chrono::milliseconds kLookInterval{100};
 
 // How long an urgent line waits to be written. On a busy machine the thread gets its turn in less.
@@ -38,7 +38,7 @@ struct LineWriter::State {
     return text;
   }
 
-  // Whether that is written. Without memory for the line it is not.
+  // Writes the line about dropped lines. False when it was not written, or had no memory.
   bool ReportDropped(std::uint64_t count) const {
     try {
       return Write(options.dropped_line(count)).empty();
@@ -47,7 +47,8 @@ struct LineWriter::State {
     }
   }
 
-  // Waits until what was added so far is written or lost. Returns whether it is.
+  // Waits until every line added so far is written or lost. False when that takes longer than
+  // `wait`.
   //   lock  of mutex
   bool AwaitAdded(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds wait) {
     const std::uint64_t added = lines_added;
@@ -62,9 +63,9 @@ struct LineWriter::State {
   std::condition_variable progress;  // lines_done or has_ended changed
   std::string waiting;
   std::uint64_t lines_added = 0;
-  std::uint64_t lines_done = 0;  // of those, written or lost
+  std::uint64_t lines_done = 0;  // of lines_added: written or lost
   std::uint64_t lines_dropped = 0;
-  std::uint64_t drops_reported = 0;  // of those, in a line that was written
+  std::uint64_t drops_reported = 0;  // of lines_dropped: reported by a line that was written
   bool is_stalled = false;           // an urgent line waited too long; nothing was written since
   bool has_ended = false;
 };
@@ -122,7 +123,7 @@ void LineWriter::Run(State& state) {
   base::NameThread("simile-log");
   std::string lines;
   std::unique_lock lock(state.mutex);
-  bool report_failed = false;  // then the next one comes with lines
+  bool report_failed = false;  // then the next report is written after other lines
   while (true) {
     state.wake.wait(lock, [&] {
       return state.is_ending || !state.waiting.empty() ||
@@ -132,7 +133,7 @@ void LineWriter::Run(State& state) {
     lines.clear();
     lines.swap(state.waiting);
     const std::uint64_t count = state.lines_added - state.lines_done;
-    // They were dropped after these lines, when no more of them could wait.
+    // Lines were dropped after the lines that wait, when no more could wait.
     const std::uint64_t dropped = state.lines_dropped;
     const std::uint64_t unreported = dropped - state.drops_reported;
     lock.unlock();

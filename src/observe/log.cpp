@@ -91,7 +91,7 @@ struct AppendJson {
   void operator()(auto number) const { fmt::format_to(std::back_inserter(out), "{}", number); }
 };
 
-spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+spdlog::level::level_enum ToSpdlogLevel(LogLevel level) {
   constexpr std::array kLevels = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                   spdlog::level::err};
   static_assert(kLevels.size() == static_cast<std::size_t>(LogLevel::kError) + 1);
@@ -103,7 +103,7 @@ constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 constexpr const char* kTerminalPattern = "\r\x1b[K%Y-%m-%dT%H:%M:%S.%eZ %l %v";
 constexpr const char* kJsonPattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})";
 
-const char* PatternFor(const Logger::Options& options) {
+const char* ChoosePattern(const Logger::Options& options) {
   if (options.format == LogFormat::kJson) return kJsonPattern;
   return options.sink == nullptr && isatty(STDERR_FILENO) == 1 ? kTerminalPattern : kTextPattern;
 }
@@ -112,13 +112,14 @@ const char* PatternFor(const Logger::Options& options) {
 class LineFormatter {
  public:
   explicit LineFormatter(const Logger::Options& options)
-      : format_(options.format), formatter_(PatternFor(options), spdlog::pattern_time_type::utc) {}
+      : format_(options.format),
+        formatter_(ChoosePattern(options), spdlog::pattern_time_type::utc) {}
 
   std::string Line(LogLevel level, std::string_view message, std::span<const LogField> fields) {
-    const std::string text =
-        format_ == LogFormat::kJson ? JsonMembers(message, fields) : TextLine(message, fields);
+    const std::string text = format_ == LogFormat::kJson ? FormatJsonMembers(message, fields)
+                                                         : FormatTextLine(message, fields);
     spdlog::memory_buf_t line;
-    formatter_.format({"", SpdlogLevel(level), spdlog::string_view_t(text)}, line);
+    formatter_.format({"", ToSpdlogLevel(level), spdlog::string_view_t(text)}, line);
     return {line.data(), line.size()};
   }
 
@@ -130,7 +131,7 @@ class LineFormatter {
 LineWriter::Options ToStandardError(const Logger::Options& options) {
   LineWriter::Options writer;
   writer.fd = STDERR_FILENO;
-  // With a formatter of its own, because the writer's thread calls it.
+  // It has a formatter of its own, because the writer's thread calls it.
   writer.dropped_line = [formatter =
                              std::make_shared<LineFormatter>(options)](std::uint64_t count) {
     const LogField lines("lines", count);
@@ -143,7 +144,7 @@ LineWriter::Options ToStandardError(const Logger::Options& options) {
 
 }  // namespace
 
-std::string TextLine(std::string_view message, std::span<const LogField> fields) {
+std::string FormatTextLine(std::string_view message, std::span<const LogField> fields) {
   std::string out;
   AppendEscaped(message, out);
   for (const LogField& field : fields) {
@@ -155,7 +156,7 @@ std::string TextLine(std::string_view message, std::span<const LogField> fields)
   return out;
 }
 
-std::string JsonMembers(std::string_view message, std::span<const LogField> fields) {
+std::string FormatJsonMembers(std::string_view message, std::span<const LogField> fields) {
   std::string out = "\"message\":";
   AppendQuoted(message, out);
   for (const LogField& field : fields) {

@@ -40,11 +40,11 @@ struct LogField {
 
 // `request failed request_id=4f1c rpc="Search Two"`: values with white space, quotes, '=' or
 // control characters are quoted and escaped, so that a line stays one line and fields are distinct.
-std::string TextLine(std::string_view message, std::span<const LogField> fields);
+std::string FormatTextLine(std::string_view message, std::span<const LogField> fields);
 
 // `"message":"request failed","request_id":"4f1c"`: the inside of a JSON object. Bytes that are not
 // UTF-8 become U+FFFD; non-finite numbers become null.
-std::string JsonMembers(std::string_view message, std::span<const LogField> fields);
+std::string FormatJsonMembers(std::string_view message, std::span<const LogField> fields);
 
 // Writes a log, one event on each line, as text or as one JSON object.
 //
@@ -52,7 +52,7 @@ std::string JsonMembers(std::string_view message, std::span<const LogField> fiel
 //
 // Values may hold untrusted text: a line stays one line and valid UTF-8. A line of text to a
 // terminal first erases what its last line holds, which may be a progress bar.
-// To standard error, another thread writes (line_writer.h): a reader who stops reading costs lines
+// Another thread writes to standard error (line_writer.h): a reader who stops reading costs lines
 // and holds up nobody. Error() waits a moment for its line, because the process may end after it.
 // One logger for a process, so that its lines keep their order. All methods may be called from any
 // thread and never throw.
@@ -82,25 +82,25 @@ class Logger {
   void Error(std::string_view message, Fields fields = {}) const noexcept {
     Write(LogLevel::kError, true, message, {fields.begin(), fields.size()});
   }
-  // For fields that are not always the same ones. Waits for nothing: of calls there may be many.
+  // For fields that are chosen at run time. Never waits, because there may be a line for each call.
   void Write(LogLevel level, std::string_view message,
              std::span<const LogField> fields) const noexcept {
     Write(level, false, message, fields);
   }
 
-  // The same at level info, whatever `level` is.
+  // Writes a line at level info, even when Options::level drops that level.
   void WriteAlways(std::string_view message, std::span<const LogField> fields) const noexcept;
 
-  // Before the process ends by _exit: waits until every line is written, but no longer than this
-  // for a reader who does not read. The destructor does so by itself. Returns whether they are.
+  // Waits until every line is written, at most `wait` for a reader who does not read. Returns
+  // whether all are written. For a process that ends by _exit; the destructor does the same.
   bool Flush(std::chrono::milliseconds wait = std::chrono::seconds(1)) const noexcept;
-  // Lines that were lost, to a reader who did not read or for want of memory, since the start.
+  // Lines that were lost since the start, because the reader did not read or there was no memory.
   std::uint64_t lines_dropped() const noexcept;
 
  private:
   void Write(LogLevel level, bool urgent, std::string_view message,
              std::span<const LogField> fields) const noexcept;
-  // Without asking for the level.
+  // Writes a line of any level.
   void WriteLine(LogLevel level, bool urgent, std::string_view message,
                  std::span<const LogField> fields) const noexcept;
 

@@ -9,7 +9,7 @@
 namespace simile::observe {
 namespace {
 
-HistogramSample SampleOf(const prometheus::ClientMetric::Histogram& histogram) {
+HistogramSample ToHistogramSample(const prometheus::ClientMetric::Histogram& histogram) {
   HistogramSample sample{histogram.sample_count, histogram.sample_sum, {}};
   sample.buckets.reserve(histogram.bucket.size());
   for (const auto& bucket : histogram.bucket) {
@@ -18,13 +18,13 @@ HistogramSample SampleOf(const prometheus::ClientMetric::Histogram& histogram) {
   return sample;
 }
 
-std::variant<double, HistogramSample> ValueOf(const prometheus::ClientMetric& metric,
-                                              prometheus::MetricType type) {
+std::variant<double, HistogramSample> ToSampleValue(const prometheus::ClientMetric& metric,
+                                                    prometheus::MetricType type) {
   switch (type) {
     case prometheus::MetricType::Counter:
       return metric.counter.value;
     case prometheus::MetricType::Histogram:
-      return SampleOf(metric.histogram);
+      return ToHistogramSample(metric.histogram);
     default:
       assert(type == prometheus::MetricType::Gauge);
       return metric.gauge.value;
@@ -33,7 +33,8 @@ std::variant<double, HistogramSample> ValueOf(const prometheus::ClientMetric& me
 
 }  // namespace
 
-std::string MetricsText(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {
+std::string FormatMetrics(
+    const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables) {
   std::string text;
   for (const auto& collectable : collectables) {
     text += prometheus::TextSerializer().Serialize(collectable->Collect());
@@ -50,7 +51,7 @@ std::vector<MetricSample> ReadMetrics(
         MetricSample& sample = samples.emplace_back();
         sample.name = family.name;
         for (const auto& label : metric.label) sample.labels.emplace_back(label.name, label.value);
-        sample.value = ValueOf(metric, family.type);
+        sample.value = ToSampleValue(metric, family.type);
       }
     }
   }

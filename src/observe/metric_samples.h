@@ -31,12 +31,13 @@ struct MetricSample {
   std::variant<double, HistogramSample> value;  // a number is a counter or a gauge
 };
 
-// What MetricsText writes as text: every metric now. A call may take as long as a scrape.
+// Reads every metric now, as FormatMetrics writes them. A call may take as long as a scrape.
 // REQUIRES: only counters, gauges and histograms.
 std::vector<MetricSample> ReadMetrics(
     const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
 
-// What a scrape reads: every metric now, in Prometheus' text format 0.0.4.
-std::string MetricsText(const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
+// Formats every metric now, as a scrape reads them: Prometheus' text format 0.0.4.
+std::string FormatMetrics(
+    const std::vector<std::shared_ptr<prometheus::Collectable>>& collectables);
 
 }  // namespace simile::observe

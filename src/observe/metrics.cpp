@@ -49,8 +49,8 @@ auto& Declare(Builder builder, const char* name, const char* what, prometheus::R
 
 constexpr double kSecondsPerMicrosecond = 1e-6;
 
-// What is counted by method. The library's own look-up makes a map of labels each time, so each is
-// looked for once.
+// The metrics of one method. The library's look-up makes a map of labels each time, so each metric
+// is looked up once.
 class MethodMetrics final : public CallMetric {
  public:
   MethodMetrics(std::string rpc_method, prometheus::Family<prometheus::Histogram>& calls,
@@ -64,7 +64,7 @@ class MethodMetrics final : public CallMetric {
   void CountQueries(std::size_t count) {
     Counted(query_counter_, queries_).Increment(static_cast<double>(count));
   }
-  // Also of 0: rate() needs the value before the first increment.
+  // Counts 0 as well: rate() needs the value before the first increment.
   void CountFailedQueries(std::size_t count) {
     Counted(failed_counter_, failed_).Increment(static_cast<double>(count));
   }
@@ -84,7 +84,7 @@ class MethodMetrics final : public CallMetric {
     return *counter;
   }
 
-  // Two threads that look for it at once find the same one.
+  // Two threads that look it up at once find the same histogram.
   prometheus::Histogram& ByCode(absl::StatusCode code) {
     auto& place = histograms_.at(static_cast<std::size_t>(code));
     prometheus::Histogram* histogram = place.load(std::memory_order_acquire);
@@ -139,8 +139,8 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Counter>& rejected =
       Declare(prometheus::BuildCounter(), "simile_rejected_total",
               "Rejected calls and connections, by reason.", *registry);
-  // By Rejection. Like those of reloads looked for once: their labels take memory, and they count
-  // what must not fail.
+  // By Rejection. Looked up once, like the counters of reloads: a look-up takes memory, and
+  // counting must not fail.
   std::array<prometheus::Counter*, kRejectionLabels.size()> rejections{};
   prometheus::Family<prometheus::Counter>& reloads =
       Declare(prometheus::BuildCounter(), "simile_reload_total",
@@ -186,7 +186,7 @@ class Metrics::Impl {
               "Searches repeated because the first one was not proven exact.", *registry)
           .Add({});
 
-  MethodMetrics& MethodOf(std::string_view rpc_method) {
+  MethodMetrics& FindOrAddMethod(std::string_view rpc_method) {
     const std::lock_guard lock(methods_mutex);
     const auto known = methods.find(rpc_method);
     if (known != methods.end()) return known->second;
@@ -204,7 +204,9 @@ class Metrics::Impl {
 Metrics::Metrics(const BuildInfo& build) : impl_(std::make_unique<Impl>(build)) {}
 Metrics::~Metrics() = default;
 
-CallMetric& Metrics::CallsOf(std::string_view rpc_method) { return impl_->MethodOf(rpc_method); }
+CallMetric& Metrics::FindOrAddCalls(std::string_view rpc_method) {
+  return impl_->FindOrAddMethod(rpc_method);
+}
 
 void Metrics::AddRequestsInFlight(int change) { impl_->in_flight.Increment(change); }
 
@@ -220,13 +222,13 @@ void Metrics::RecordBatch(std::string_view backend, std::uint32_t batch_size,
 
 void Metrics::RecordAnswer(std::string_view rpc_method, std::size_t query_count,
                            const QueryCost& cost) {
-  impl_->MethodOf(rpc_method).CountQueries(query_count);
+  impl_->FindOrAddMethod(rpc_method).CountQueries(query_count);
   impl_->rescored.Observe(static_cast<double>(cost.rows_rescored));
   impl_->rescans.Increment(static_cast<double>(cost.rescans));
 }
 
 void Metrics::CountFailedQueries(std::string_view rpc_method, std::size_t query_count) {
-  impl_->MethodOf(rpc_method).CountFailedQueries(query_count);
+  impl_->FindOrAddMethod(rpc_method).CountFailedQueries(query_count);
 }
 
 void Metrics::CountRejected(Rejection reason) {

@@ -31,7 +31,7 @@ enum class Rejection : std::uint8_t {
   kDescriptors,         // a connection without a free file descriptor
   kReplyNotTaken,       // a call whose caller did not read the reply in time
   kFrameGuard,          // a connection that was cut for what its peer sent
-  kUnfinishedBodies,    // a call whose request would be too large, or one unfinished one too many
+  kUnfinishedBodies,    // a call whose request is too large, stalls or finds no space
   kCallerLimit,         // a call beyond what its caller may have under way
 };
 
@@ -53,10 +53,10 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code} of a method, for as long
-  // as the metrics live.
+  // rpc_server_call_duration_seconds{rpc_method,rpc_response_status_code} of a method. The
+  // reference is valid as long as the metrics.
   //   rpc_method  "simile.v1.SearchService/Search": a method of the server, never a caller's text
-  CallMetric& CallsOf(std::string_view rpc_method);
+  CallMetric& FindOrAddCalls(std::string_view rpc_method);
   // simile_requests_in_flight.
   void AddRequestsInFlight(int change);
   // One batch of a backend: simile_batch_size, simile_search_duration_seconds{backend} and, for
@@ -65,7 +65,7 @@ class Metrics {
                    std::span<const std::uint64_t> queue_us);
   // A search that was answered: simile_queries_total{rpc_method}, simile_rescored_rows and
   // simile_rescans_total.
-  //   rpc_method  as of CallsOf
+  //   rpc_method  as of FindOrAddCalls
   //   cost        of all its queries together
   void RecordAnswer(std::string_view rpc_method, std::size_t query_count, const QueryCost& cost);
   // simile_failed_queries_total{rpc_method}: queries of a partial call that were not answered.

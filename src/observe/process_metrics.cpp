@@ -22,7 +22,7 @@ constexpr std::size_t kFileBytesMax = 4U << 20;  // /proc/stat has a line of all
 
 double TicksPerSecond() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
-// Empty when it cannot be read. Not by the library's streams, which throw where a read fails.
+// Empty when the file cannot be read. Not by the library's streams, which throw when a read fails.
 std::string ReadWhole(const char* path) {
   return base::ReadWholeFile(path, kFileBytesMax).value_or("");
 }
@@ -47,7 +47,7 @@ bool SkipFields(std::string_view& text, int count) {
 }
 
 // Returns when the machine started, in seconds since the epoch, from `btime` in /proc/stat.
-std::optional<std::uint64_t> BootTimeSeconds() {
+std::optional<std::uint64_t> ReadBootTimeSeconds() {
   const std::string stat = ReadWhole("/proc/stat");
   const std::size_t at = stat.find("\nbtime ");
   if (at == std::string::npos) return std::nullopt;
@@ -57,8 +57,8 @@ std::optional<std::uint64_t> BootTimeSeconds() {
   return seconds;
 }
 
-std::optional<double> OpenDescriptors() {
-  // Not by the library's iterator, which ends the process where memory runs out.
+std::optional<double> CountOpenDescriptors() {
+  // Not by the library's iterator, which ends the process when memory runs out.
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
   if (folder == nullptr) return std::nullopt;
   double count = -3;  // does not count ".", ".." and the folder's own descriptor
@@ -89,14 +89,14 @@ class ProcessCollector final : public prometheus::Collectable {
           MetricType::Gauge, static_cast<double>(stat->virtual_bytes));
       Add(families, "process_resident_memory_bytes", "Resident memory size, bytes.",
           MetricType::Gauge, static_cast<double>(ResidentBytes(*stat)));
-      if (const auto boot_seconds = BootTimeSeconds()) {
+      if (const auto boot_seconds = ReadBootTimeSeconds()) {
         Add(families, "process_start_time_seconds", "Start of the process, Unix time.",
             MetricType::Gauge,
             static_cast<double>(*boot_seconds) +
                 static_cast<double>(stat->start_ticks) / TicksPerSecond());
       }
     }
-    if (const auto count = OpenDescriptors()) {
+    if (const auto count = CountOpenDescriptors()) {
       Add(families, "process_open_fds", "Open file descriptors.", MetricType::Gauge, *count);
     }
     rlimit limit{};

@@ -22,15 +22,15 @@ struct ProcessStat {
   std::uint64_t resident_pages = 0;
 };
 
-// Parses /proc/PID/stat (proc(5)). The command name may hold spaces and brackets, so fields are
-// counted from the last ')'. Nothing if the line is malformed. Pure.
+// Parses the line of /proc/PID/stat (proc(5)). The command name may have spaces and brackets, so
+// fields are counted from the last ')'. Nothing if the line is malformed. Pure.
 std::optional<ProcessStat> ParseProcessStat(std::string_view line);
 
 // User and system time.
 std::chrono::duration<double> CpuTime(const ProcessStat& stat);
 std::uint64_t ResidentBytes(const ProcessStat& stat);
 
-// That of this process, now. Nothing where /proc cannot be read.
+// Reads the fields of this process now. Nothing when /proc cannot be read.
 std::optional<ProcessStat> ReadProcessStat();
 
 // Makes a collector of the standard process metrics, read from /proc at each scrape:

@@ -12,8 +12,8 @@
 
 namespace simile::observe {
 
-// What served an answer, why, and what it cost. Built by Executor, sent with every answer. Copies
-// no text: an answer may go out without it.
+// What served an answer, why, and what it cost. Built by Executor for every answer. Copies no text,
+// because an answer may be sent without its receipt.
 struct Receipt {
   using Names = absl::InlinedVector<std::string_view, 2>;  // most answers come from one engine
 
@@ -24,8 +24,8 @@ struct Receipt {
   std::uint32_t batch_size = 0;         // queries in its largest pass, other callers' included
   std::uint64_t queue_us = 0;           // arrival to the start of its first pass
   std::uint64_t compute_us = 0;  // all its passes in the engine, other callers' queries included
-  // Of these, those in which the device worked, by its own clock; nothing unless the call asked for
-  // it and a device answered a part.
+  // The part of compute_us in which the device worked, by its own clock. Nothing unless the call
+  // asked for it and a device answered a part.
   std::optional<std::uint64_t> device_us;
   QueryCost cost;  // summed over this call's queries
 };

@@ -8,7 +8,7 @@
 namespace simile::observe {
 namespace {
 
-prometheus::MetricFamily GaugeFamily(std::string name, std::string what) {
+prometheus::MetricFamily MakeGaugeFamily(std::string name, std::string what) {
   prometheus::MetricFamily family;
   family.name = std::move(name);
   family.help = std::move(what);
@@ -28,8 +28,8 @@ void AddDeviceMemory(const std::vector<DeviceMemory>& kinds,
                      std::vector<prometheus::MetricFamily>& families) {
   if (kinds.empty()) return;
   prometheus::MetricFamily now =
-      GaugeFamily("simile_gpu_memory_bytes", "Device memory in use, by purpose.");
-  prometheus::MetricFamily peak = GaugeFamily(
+      MakeGaugeFamily("simile_gpu_memory_bytes", "Device memory in use, by purpose.");
+  prometheus::MetricFamily peak = MakeGaugeFamily(
       "simile_gpu_memory_peak_bytes", "The most device memory in use since start, by purpose.");
   for (const DeviceMemory& memory : kinds) {
     AddGauge(now, static_cast<double>(memory.bytes), {{"kind", memory.kind}});
@@ -43,7 +43,7 @@ void AddOthers(const std::vector<ScrapedMetric>& scraped,
                std::vector<prometheus::MetricFamily>& families) {
   for (const ScrapedMetric& reading : scraped) {
     if (families.empty() || families.back().name != reading.name) {
-      families.push_back(GaugeFamily(reading.name, reading.help));
+      families.push_back(MakeGaugeFamily(reading.name, reading.help));
       if (reading.is_counter) families.back().type = prometheus::MetricType::Counter;
     }
     prometheus::ClientMetric& metric = families.back().metric.emplace_back();
@@ -59,22 +59,23 @@ class ScrapeCollector final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override {
     std::vector<prometheus::MetricFamily> families;
     if (sources_.connections_open) {
-      AddGauge(
-          families.emplace_back(GaugeFamily("simile_connections", "Client connections by state.")),
-          static_cast<double>(sources_.connections_open()), {{"state", "open"}});
+      AddGauge(families.emplace_back(
+                   MakeGaugeFamily("simile_connections", "Client connections by state.")),
+               static_cast<double>(sources_.connections_open()), {{"state", "open"}});
     }
     if (sources_.collections) {
-      prometheus::MetricFamily rows = GaugeFamily("simile_rows", "Rows of the serving snapshot.");
+      prometheus::MetricFamily rows =
+          MakeGaugeFamily("simile_rows", "Rows of the serving snapshot.");
       prometheus::MetricFamily loaded =
-          GaugeFamily("simile_snapshot_loaded_timestamp_seconds",
-                      "When the serving snapshot was loaded, Unix time.");
-      prometheus::MetricFamily successful = GaugeFamily(
+          MakeGaugeFamily("simile_snapshot_loaded_timestamp_seconds",
+                          "When the serving snapshot was loaded, Unix time.");
+      prometheus::MetricFamily successful = MakeGaugeFamily(
           "simile_last_load_successful", "1, or 0 when the last load, reload or rollback failed.");
       prometheus::MetricFamily bytes =
-          GaugeFamily("simile_collection_bytes", "Memory of the serving snapshot, by part.");
+          MakeGaugeFamily("simile_collection_bytes", "Memory of the serving snapshot, by part.");
       prometheus::MetricFamily unfit =
-          GaugeFamily("simile_unfit_values",
-                      "Values that do not fit their payload field's type and pass no filter.");
+          MakeGaugeFamily("simile_unfit_values",
+                          "Values that do not fit their payload field's type and pass no filter.");
       for (const CollectionReading& reading : sources_.collections()) {
         AddGauge(successful, reading.last_load_failed ? 0 : 1, {{"collection", reading.name}});
         if (!reading.serves) continue;

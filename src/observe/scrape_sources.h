@@ -46,7 +46,7 @@ struct ScrapeSources {
   std::function<std::uint64_t()> connections_open;              // client connections now
   std::function<std::vector<CollectionReading>()> collections;  // that serve or failed to load
   std::function<std::vector<DeviceMemory>()> device_memory;     // held on the GPU now
-  std::function<std::vector<ScrapedMetric>()> others;  // those of one name beside each other
+  std::function<std::vector<ScrapedMetric>()> others;           // metrics of one name are adjacent
 };
 
 // Makes a collector of simile_connections{state}, simile_rows{collection},

@@ -335,7 +335,7 @@ TEST_P(LargeMessageDrainTest, IsAnsweredOrItsStreamEndsWithUnavailable) {
   clock_.Release();
   EXPECT_TRUE(peer.AwaitCallEnd(1));
   EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kUnavailable);
-  const std::string data = peer.DataOf(1);
+  const std::string data = peer.JoinData(1);
   EXPECT_EQ(!data.empty(), is_whole);
   if (!data.empty()) {
     v1::SearchStreamResponse response;

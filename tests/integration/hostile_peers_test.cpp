@@ -186,7 +186,7 @@ std::string HpackBomb() {
 
 std::vector<HostilePeer> HostilePeers() {
   const std::string ping = Frame(FrameType::kPing, 0, 0, "12345678");
-  const std::string oversized = net::FrameOf(0, 0, 1, std::string(20'000, 'x'), 0xff'ffff);
+  const std::string oversized = net::Frame(0, 0, 1, std::string(20'000, 'x'), 0xff'ffff);
   return {
       {"SpeaksHttp1", Reaction::kCut, Once("GET / HTTP/1.1\r\nHost: films\r\n\r\n")},
       {"SpeaksTls", Reaction::kCut,

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include <nghttp2/nghttp2.h>
@@ -23,6 +22,8 @@
 namespace simile::integration {
 namespace {
 
+using net::ReceivedFrame;
+
 constexpr int kWaitMaxMs = 30'000;
 
 sockaddr_in AddressOf(const char* host, std::uint16_t port) {
@@ -31,12 +32,6 @@ sockaddr_in AddressOf(const char* host, std::uint16_t port) {
   address.sin_port = htons(port);
   inet_pton(AF_INET, host, &address.sin_addr);
   return address;
-}
-
-std::int64_t Number(std::string_view big_endian) {
-  std::int64_t number = 0;
-  for (const char byte : big_endian) number = (number << 8) | static_cast<std::uint8_t>(byte);
-  return number;
 }
 
 std::vector<std::pair<std::string, std::string>> HeadersIn(const std::string& block,
@@ -58,6 +53,10 @@ std::vector<std::pair<std::string, std::string>> HeadersIn(const std::string& bl
   }
   nghttp2_hd_inflate_end_headers(inflater);
   return headers;
+}
+
+bool EndsCall(const ReceivedFrame& frame, std::uint32_t stream) {
+  return frame.EndsStream(stream) || frame.Is(net::FrameType::kRstStream, stream);
 }
 
 }  // namespace
@@ -107,7 +106,7 @@ bool RawPeer::SendData(std::uint32_t stream, std::string_view bytes) {
   constexpr std::int64_t kFrameBytesMax = 16'384;
   bool goes_on = true;
   while (!bytes.empty() && goes_on) {
-    if (HasFrame([&](const ReceivedFrame& frame) { return frame.EndsCall(stream); })) return false;
+    if (HasFrame([&](const ReceivedFrame& frame) { return EndsCall(frame, stream); })) return false;
     const std::int64_t window = WindowOf(stream);
     bool writable = false;
     if (window <= 0) {
@@ -123,32 +122,17 @@ bool RawPeer::SendData(std::uint32_t stream, std::string_view bytes) {
   return goes_on;
 }
 
-bool RawPeer::ReceivedFrame::EndsCall(std::uint32_t stream) const {
-  const bool is_last = header.type == net::FrameType::kHeaders && header.Has(net::kEndStream);
-  return header.stream == stream && (is_last || header.type == net::FrameType::kRstStream);
-}
-
-bool RawPeer::ReceivedFrame::IsDataOf(std::uint32_t stream) const {
-  return header.stream == stream && header.type == net::FrameType::kData;
-}
-
 bool RawPeer::AwaitCallEnd(std::uint32_t stream) {
-  return AwaitFrame([stream](const ReceivedFrame& frame) { return frame.EndsCall(stream); });
+  return AwaitFrame([stream](const ReceivedFrame& frame) { return EndsCall(frame, stream); });
 }
 
 bool RawPeer::AwaitData(std::uint32_t stream) {
   return AwaitFrame([stream](const ReceivedFrame& frame) {
-    return frame.IsDataOf(stream) && !frame.payload.empty();
+    return frame.Is(net::FrameType::kData, stream) && !frame.payload.empty();
   });
 }
 
-std::string RawPeer::DataOf(std::uint32_t stream) const {
-  std::string data;
-  for (const ReceivedFrame& frame : frames_) {
-    if (frame.IsDataOf(stream)) data += frame.payload;
-  }
-  return data;
-}
+std::string RawPeer::JoinData(std::uint32_t stream) const { return frames_.JoinData(stream); }
 
 std::optional<absl::StatusCode> RawPeer::StatusOf(std::uint32_t stream) const {
   nghttp2_hd_inflater* made = nullptr;
@@ -156,7 +140,7 @@ std::optional<absl::StatusCode> RawPeer::StatusOf(std::uint32_t stream) const {
   const std::unique_ptr<nghttp2_hd_inflater, decltype(&nghttp2_hd_inflate_del)> inflater(
       made, &nghttp2_hd_inflate_del);
   std::optional<absl::StatusCode> status;
-  for (const ReceivedFrame& frame : frames_) {  // all of them: each may change the table
+  for (const ReceivedFrame& frame : frames_.frames()) {  // all of them: each may change the table
     if (frame.header.type != net::FrameType::kHeaders || !frame.IsWhole()) continue;
     for (const auto& [name, value] : HeadersIn(frame.payload, inflater.get())) {
       if (frame.header.stream != stream || name != "grpc-status") continue;
@@ -183,8 +167,9 @@ bool RawPeer::AwaitFrame(const Condition& condition) {
 }
 
 bool RawPeer::HasFrame(const Condition& condition) const {
-  return std::ranges::any_of(
-      frames_, [&](const ReceivedFrame& frame) { return frame.IsWhole() && condition(frame); });
+  return std::ranges::any_of(frames_.frames(), [&](const ReceivedFrame& frame) {
+    return frame.IsWhole() && condition(frame);
+  });
 }
 
 // The windows of the start and what the server has added. Settings that change them count only once
@@ -193,9 +178,9 @@ std::int64_t RawPeer::WindowOf(std::uint32_t stream) const {
   constexpr std::int64_t kAtFirst = 65'535;
   std::int64_t of_connection = kAtFirst;
   std::int64_t of_stream = kAtFirst;
-  for (const ReceivedFrame& frame : frames_) {
+  for (const ReceivedFrame& frame : frames_.frames()) {
     if (!frame.IsWhole() || frame.header.type != net::FrameType::kWindowUpdate) continue;
-    const std::int64_t more = Number(frame.payload);
+    const std::int64_t more = net::ParseBigEndian(frame.payload);
     if (frame.header.stream == 0) of_connection += more;
     if (frame.header.stream == stream) of_stream += more;
   }
@@ -215,27 +200,11 @@ bool RawPeer::Progress(bool to_write, bool& writable) {
   std::array<char, 65'536> buffer;
   const ssize_t count = recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (count > 0) {
-    AppendFrames({buffer.data(), static_cast<std::size_t>(count)});
+    frames_.Add({buffer.data(), static_cast<std::size_t>(count)});
   } else if (count == 0 || errno != EAGAIN) {
     closed_ = true;
   }
   return !closed_;
-}
-
-void RawPeer::AppendFrames(std::string_view bytes) {
-  struct {
-    std::vector<ReceivedFrame>& frames;
-    bool OnHeader(const net::FrameHeader& header) {
-      frames.push_back({header, {}});
-      return true;
-    }
-    bool OnPayload(std::span<const std::uint8_t> piece) {
-      frames.back().payload.append(piece.begin(), piece.end());
-      return true;
-    }
-  } collector{frames_};
-  reader_.Read(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-               collector);
 }
 
 }  // namespace simile::integration

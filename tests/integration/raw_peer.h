@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <absl/status/status.h>
 
@@ -40,7 +39,7 @@ class RawPeer {
   // Whether the server ends the call, by its status or a reset.
   bool AwaitCallEnd(std::uint32_t stream);
   // What has come of the call's messages, each after its prefix of five bytes.
-  std::string DataOf(std::uint32_t stream) const;
+  std::string JoinData(std::uint32_t stream) const;
   // The status that ended the call. None after a reset.
   std::optional<absl::StatusCode> StatusOf(std::uint32_t stream) const;
   // Whether the server still answers a ping.
@@ -49,26 +48,17 @@ class RawPeer {
   int fd() const { return fd_.get(); }  // of the connection, for a handshake before the frames
 
  private:
-  struct ReceivedFrame {
-    net::FrameHeader header;
-    std::string payload;
-    bool IsWhole() const { return payload.size() == header.length; }
-    bool EndsCall(std::uint32_t stream) const;
-    bool IsDataOf(std::uint32_t stream) const;
-  };
   // Waits until bytes can be read, or written when `to_write`; reads them. False once it is closed.
   bool Progress(bool to_write, bool& writable);
-  void AppendFrames(std::string_view bytes);
   // Whether a whole frame has come, or comes, of which this is true.
-  using Condition = std::function<bool(const ReceivedFrame& frame)>;
+  using Condition = std::function<bool(const net::ReceivedFrame& frame)>;
   bool HasFrame(const Condition& condition) const;
   bool AwaitFrame(const Condition& condition);
   // Bytes that the server takes of a stream now, by the frames received.
   std::int64_t WindowOf(std::uint32_t stream) const;
 
   base::FileDescriptor fd_;
-  net::FrameReader reader_;
-  std::vector<ReceivedFrame> frames_;                   // the last may not be whole
+  net::FrameCollector frames_;
   std::map<std::uint32_t, std::int64_t> sent_of_data_;  // by stream
   bool closed_ = false;
 };

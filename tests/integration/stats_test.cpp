@@ -72,7 +72,8 @@ TEST(StatsTest, AreThoseOfAScrape) {
   stats.Clear();
   ASSERT_TRUE(client.GetStats(stats).ok());
   const MetricLines read = LinesOf(stats);
-  const MetricLines scraped = observe::LinesOf(ScrapeMetrics(*server.app().metrics_port()));
+  const MetricLines scraped =
+      observe::ParseMetricLines(ScrapeMetrics(*server.app().metrics_port()));
   EXPECT_GT(scraped.size(), 100U);
   EXPECT_EQ(read.size(), scraped.size());
   for (const auto& [line, number] : scraped) {

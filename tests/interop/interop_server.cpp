@@ -53,7 +53,7 @@ bool Parse(const net::ReceivedMessage& bytes, Message& message) {
   return message.ParseFromArray(bytes.text().data(), static_cast<int>(bytes.size()));
 }
 
-net::CallEnd EndOf(absl::StatusCode code, std::string message) {
+net::CallEnd MakeCallEnd(absl::StatusCode code, std::string message) {
   net::CallEnd end;
   end.code = code;
   end.message = std::move(message);
@@ -73,15 +73,15 @@ class TestCall : public net::RpcCall, private net::EventLoop::Timer {
     if (std::exchange(has_ended_, true)) return;
     Disarm();
     for (const auto& [name, value] : head().metadata) {
-      if (name == kEchoTrailing) end.trailing.emplace_back(name, net::BinaryValue(value));
+      if (name == kEchoTrailing) end.trailing.emplace_back(name, net::EncodeBinaryValue(value));
     }
     Finish(std::move(last), std::move(end), Clock::TimePoint::max());
   }
   void Fail(std::string message) {
-    EndWith(EndOf(absl::StatusCode::kInternal, std::move(message)));
+    EndWith(MakeCallEnd(absl::StatusCode::kInternal, std::move(message)));
   }
   void EndWith(const EchoStatus& status) {
-    EndWith(EndOf(static_cast<absl::StatusCode>(status.code()), status.message()));
+    EndWith(MakeCallEnd(static_cast<absl::StatusCode>(status.code()), status.message()));
   }
 
   // Messages that are to be sent, one after the other, and then the end.
@@ -134,7 +134,7 @@ class TestCall : public net::RpcCall, private net::EventLoop::Timer {
     if (ok) Pump();
   }
   void Refused(Problem /*problem*/, std::uint32_t /*declared_bytes*/) override {
-    EndWith(EndOf(absl::StatusCode::kResourceExhausted, "the message is too large"));
+    EndWith(MakeCallEnd(absl::StatusCode::kResourceExhausted, "the message is too large"));
   }
   void Gone() override {
     ++calls_gone;
@@ -160,7 +160,8 @@ class UnaryTestCall final : public TestCall {
     SimpleRequest request;
     if (!Parse(message, request)) return Fail("not a SimpleRequest");
     if (request.expect_compressed().value()) {
-      return EndWith(EndOf(absl::StatusCode::kInvalidArgument, "expected a compressed request"));
+      return EndWith(
+          MakeCallEnd(absl::StatusCode::kInvalidArgument, "expected a compressed request"));
     }
     if (request.response_status().code() != 0) return EndWith(request.response_status());
     SimpleResponse response;
@@ -237,7 +238,8 @@ class InputTestCall final : public TestCall {
     StreamingInputCallRequest request;
     if (!Parse(message, request)) return Fail("not a StreamingInputCallRequest");
     if (request.expect_compressed().value()) {
-      return EndWith(EndOf(absl::StatusCode::kInvalidArgument, "expected a compressed request"));
+      return EndWith(
+          MakeCallEnd(absl::StatusCode::kInvalidArgument, "expected a compressed request"));
     }
     bytes_ += request.payload().body().size();
   }

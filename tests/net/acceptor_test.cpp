@@ -32,13 +32,13 @@ class AcceptorTest : public testing::Test {
     table_.emplace(options);
     acceptor_.emplace(
         *std::move(socket), Acceptor::Options(), *table_,
-        [this](Acceptor::Accepted accepted) { Keep(std::move(accepted)); }, clock_, metrics_, log_);
+        [this](AdmittedSocket admitted) { Keep(std::move(admitted)); }, clock_, metrics_, log_);
     acceptor_->Start();
   }
 
-  void Keep(Acceptor::Accepted accepted) {
+  void Keep(AdmittedSocket socket) {
     const std::lock_guard lock(mutex_);
-    handed_over_.push_back(std::move(accepted));
+    handed_over_.push_back(std::move(socket));
     changed_.notify_all();
   }
   void AwaitHandedOver(std::size_t count) {
@@ -59,7 +59,7 @@ class AcceptorTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<ConnectionTable> table_;
-  std::vector<Acceptor::Accepted> handed_over_;
+  std::vector<AdmittedSocket> handed_over_;
   std::uint16_t port_ = 0;
   std::optional<Acceptor> acceptor_;  // last: its thread uses the members above
 };
@@ -99,7 +99,7 @@ TEST_F(AcceptorTest, TellsARefusedPeerAndTheLogWhichLimitIsReached) {
                 EndsWith("\r\n\r\ntoo many connections: this server holds at most 1 from one "
                          "address (limits.connections_per_peer_max)\n"));
   }
-  EXPECT_THAT(lines_.str(), HasSubstr("a connection is refused: the server holds as many as it may "
+  EXPECT_THAT(lines_.str(), HasSubstr("a connection is refused: a limit of connections is reached "
                                       "peer=127.0.0.1 most=\"1 from one address "
                                       "(limits.connections_per_peer_max)\" more_before=0\n"));
   EXPECT_EQ(std::ranges::count(lines_.str(), '\n'), 1) << "one line in ten seconds";
@@ -128,7 +128,7 @@ TEST_F(AcceptorTest, SaysWhoseConnectionItIs) {
   Start({});
   const base::FileDescriptor first = ConnectTo(port_);
   AwaitHandedOver(1);
-  EXPECT_THAT(handed_over_.front().address, StartsWith("ipv4:127.0.0.1:"));
+  EXPECT_THAT(handed_over_.front().peer->address, StartsWith("ipv4:127.0.0.1:"));
 }
 
 TEST_F(AcceptorTest, AcceptsNewConnectionsWhenOldOnesHaveClosed) {

@@ -11,18 +11,18 @@
 namespace simile::net {
 namespace {
 
-std::span<const std::uint8_t> BytesOf(const std::string& text) {
+std::span<const std::uint8_t> AsBytes(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-std::shared_ptr<const OutgoingMessage> MessageOf(const std::string& text) {
+std::shared_ptr<const OutgoingMessage> MakeMessage(const std::string& text) {
   auto message = std::make_shared<OutgoingMessage>(text.size());
   std::memcpy(message->data(), text.data(), text.size());
   return message;
 }
 
 TEST(OutgoingMessageTest, StandsBehindItsPrefix) {
-  const auto message = MessageOf(std::string(0x1234, 'x'));
+  const auto message = MakeMessage(std::string(0x1234, 'x'));
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(message->framed()), 6),
             std::string("\0\0\0\x12\x34x", 6));
   EXPECT_EQ(message->framed_size(), 0x1234U + 5);
@@ -37,10 +37,10 @@ TEST(WriteQueueTest, GivesOutAllBytesInTheirOrderHoweverManyAreWritten) {
       std::string text(random() % (i % 5 == 0 ? 20'000 : 300), '\0');
       for (char& byte : text) byte = static_cast<char>(random());
       if (random() % 2 == 0) {
-        queue.Add(BytesOf(text));
+        queue.Add(AsBytes(text));
         expected += text;
       } else {
-        const auto message = MessageOf(text);
+        const auto message = MakeMessage(text);
         const std::size_t offset = random() % (message->framed_size() + 1);
         queue.Add(message, offset, message->framed_size() - offset);
         expected.append(reinterpret_cast<const char*>(message->framed()) + offset,
@@ -64,7 +64,7 @@ TEST(WriteQueueTest, GivesOutAllBytesInTheirOrderHoweverManyAreWritten) {
 }
 
 TEST(WriteQueueTest, KeepsALargeMessageUntilItIsWritten) {
-  auto message = MessageOf(std::string(100'000, 'x'));
+  auto message = MakeMessage(std::string(100'000, 'x'));
   const std::weak_ptr<const OutgoingMessage> watched = message;
   WriteQueue queue;
   queue.Add(message, 0, 60'000);

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace simile::net {
 
@@ -84,5 +87,57 @@ class FrameReader {
   std::size_t header_seen_ = 0;
   std::uint32_t payload_left_ = 0;
 };
+
+struct ReceivedFrame {
+  FrameHeader header;
+  std::string payload;
+
+  bool IsWhole() const { return payload.size() == header.length; }
+  bool Is(FrameType type, std::uint32_t stream) const {
+    return header.type == type && header.stream == stream;
+  }
+  bool EndsStream(std::uint32_t stream) const {
+    return Is(FrameType::kHeaders, stream) && header.Has(kEndStream);
+  }
+};
+
+// Keeps the frames of one direction of a connection. Not thread-safe.
+class FrameCollector {
+ public:
+  void Add(std::string_view bytes) {
+    reader_.Read(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+                 *this);
+  }
+  const std::vector<ReceivedFrame>& frames() const { return frames_; }  // the last may not be whole
+  // The payloads of the stream's DATA frames, joined.
+  std::string JoinData(std::uint32_t stream) const {
+    std::string data;
+    for (const ReceivedFrame& frame : frames_) {
+      if (frame.Is(FrameType::kData, stream)) data += frame.payload;
+    }
+    return data;
+  }
+
+  // For FrameReader::Read.
+  bool OnHeader(const FrameHeader& header) {
+    frames_.push_back({header, {}});
+    return true;
+  }
+  bool OnPayload(std::span<const std::uint8_t> piece) {
+    frames_.back().payload.append(piece.begin(), piece.end());
+    return true;
+  }
+
+ private:
+  FrameReader reader_;
+  std::vector<ReceivedFrame> frames_;
+};
+
+// The number that the text is, its highest byte first.
+inline std::int64_t ParseBigEndian(std::string_view text) {
+  std::int64_t number = 0;
+  for (const char byte : text) number = (number << 8) | static_cast<std::uint8_t>(byte);
+  return number;
+}
 
 }  // namespace simile::net

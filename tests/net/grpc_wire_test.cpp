@@ -11,42 +11,41 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(PercentEncodedTest, EscapesWhatAHeaderCannotCarry) {
-  EXPECT_EQ(PercentEncoded("no such film"), "no such film");
-  EXPECT_EQ(PercentEncoded(""), "");
-  EXPECT_EQ(PercentEncoded("100%"), "100%25");
-  EXPECT_EQ(PercentEncoded("a\r\n\tb\x7f"), "a%0D%0A%09b%7F");
-  EXPECT_EQ(PercentEncoded("\xc3\xa4"), "%C3%A4");
-  EXPECT_EQ(PercentEncoded(" a b "), "%20a b%20");
-  EXPECT_EQ(PercentEncoded(" "), "%20");
-  EXPECT_EQ(PercentEncoded(std::string(1, '\0')), "%00");
+TEST(PercentEncodeTest, EscapesWhatAHeaderCannotCarry) {
+  EXPECT_EQ(PercentEncode("no such film"), "no such film");
+  EXPECT_EQ(PercentEncode(""), "");
+  EXPECT_EQ(PercentEncode("100%"), "100%25");
+  EXPECT_EQ(PercentEncode("a\r\n\tb\x7f"), "a%0D%0A%09b%7F");
+  EXPECT_EQ(PercentEncode("\xc3\xa4"), "%C3%A4");
+  EXPECT_EQ(PercentEncode(" a b "), "%20a b%20");
+  EXPECT_EQ(PercentEncode(" "), "%20");
+  EXPECT_EQ(PercentEncode(std::string(1, '\0')), "%00");
 }
 
-TEST(PercentEncodedTest, CutsALongTextBetweenTwoCharacters) {
+TEST(PercentEncodeTest, CutsALongTextBetweenTwoCharacters) {
   std::string text;
   for (int i = 0; i < 3'000; ++i) text += "\xe2\x82\xac";  // a euro sign is nine bytes then
-  const std::string encoded = PercentEncoded(text);
+  const std::string encoded = PercentEncode(text);
   EXPECT_LE(encoded.size(), kStatusMessageBytesMax);
   EXPECT_EQ(encoded.size() % 9, 0U);
   EXPECT_GT(encoded.size(), kStatusMessageBytesMax - 9);
-  EXPECT_EQ(PercentEncoded(std::string(kStatusMessageBytesMax, 'x')).size(),
-            kStatusMessageBytesMax);
-  EXPECT_EQ(PercentEncoded(std::string(kStatusMessageBytesMax + 1, 'x')).size(),
+  EXPECT_EQ(PercentEncode(std::string(kStatusMessageBytesMax, 'x')).size(), kStatusMessageBytesMax);
+  EXPECT_EQ(PercentEncode(std::string(kStatusMessageBytesMax + 1, 'x')).size(),
             kStatusMessageBytesMax);
 }
 
-TEST(BinaryValueTest, CarriesAllBytesWithoutPadding) {
+TEST(EncodeBinaryValueTest, CarriesAllBytesWithoutPadding) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   for (std::size_t size = 0; size <= all.size(); ++size) {
-    const std::string text = BinaryValue(all.substr(0, size));
+    const std::string text = EncodeBinaryValue(all.substr(0, size));
     EXPECT_EQ(text.find('='), std::string::npos);
-    EXPECT_EQ(BytesOfBinaryValue(text), all.substr(0, size));
-    EXPECT_EQ(BytesOfBinaryValue(text + std::string((4 - text.size() % 4) % 4, '=')),
+    EXPECT_EQ(DecodeBinaryValue(text), all.substr(0, size));
+    EXPECT_EQ(DecodeBinaryValue(text + std::string((4 - text.size() % 4) % 4, '=')),
               all.substr(0, size));
   }
   for (const char* text : {"!", "a", "a b=", "ab.=", "====", "YQ==YQ=="}) {
-    EXPECT_EQ(BytesOfBinaryValue(text), std::nullopt) << text;
+    EXPECT_EQ(DecodeBinaryValue(text), std::nullopt) << text;
   }
 }
 

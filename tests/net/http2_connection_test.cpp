@@ -2,6 +2,7 @@
 // gRPC asks of its calls, and what bounds a peer.
 #include "net/http2_connection.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -41,86 +42,40 @@ std::string Message(const std::string& bytes) {
 }
 
 // The frames that a server sent.
-class Answer {
+class Answer : public FrameCollector {
  public:
-  struct Received {
-    FrameHeader header;
-    std::string payload;
-  };
-
-  void Add(const std::string& bytes) {
-    struct {
-      std::vector<Received>& frames;
-      bool OnHeader(const FrameHeader& header) {
-        frames.push_back({header, {}});
-        return true;
-      }
-      bool OnPayload(std::span<const std::uint8_t> piece) {
-        frames.back().payload.append(piece.begin(), piece.end());
-        return true;
-      }
-    } collector{frames_};
-    reader_.Read(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-                 collector);
-  }
-
   // The error codes of GOAWAY, and of the resets of a stream; -1 for none.
   std::int64_t goaway() const {
     constexpr auto kGoaway = static_cast<FrameType>(7);
     std::int64_t code = -1;
-    for (const Received& frame : frames_) {
-      if (frame.header.type == kGoaway) code = Number(frame.payload.substr(4, 4));
+    for (const ReceivedFrame& frame : frames()) {
+      if (frame.header.type == kGoaway) code = ParseBigEndian(frame.payload.substr(4, 4));
     }
     return code;
   }
-  std::int64_t ResetOf(std::uint32_t stream) const {
-    for (const Received& frame : frames_) {
-      if (frame.header.type == FrameType::kRstStream && frame.header.stream == stream) {
-        return Number(frame.payload);
-      }
+  std::int64_t FindReset(std::uint32_t stream) const {
+    for (const ReceivedFrame& frame : frames()) {
+      if (frame.Is(FrameType::kRstStream, stream)) return ParseBigEndian(frame.payload);
     }
     return -1;
   }
-  std::string DataOf(std::uint32_t stream) const {
-    std::string data;
-    for (const Received& frame : frames_) {
-      const bool is_data = frame.header.type == FrameType::kData && frame.header.stream == stream;
-      if (is_data) data += frame.payload;
-    }
-    return data;
-  }
   bool HasEnded(std::uint32_t stream) const {
-    for (const Received& frame : frames_) {
-      if (frame.header.stream == stream && frame.header.type == FrameType::kHeaders &&
-          frame.header.Has(kEndStream)) {
-        return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(
+        frames(), [stream](const ReceivedFrame& frame) { return frame.EndsStream(stream); });
   }
   std::string GoawayText() const {
-    for (const Received& frame : frames_) {
+    for (const ReceivedFrame& frame : frames()) {
       if (frame.header.type == static_cast<FrameType>(7)) return frame.payload.substr(8);
     }
     return {};
   }
-  int CountOf(FrameType type, std::uint8_t flags = 0) const {
+  int CountFrames(FrameType type, std::uint8_t flags = 0) const {
     int count = 0;
-    for (const Received& frame : frames_) {
+    for (const ReceivedFrame& frame : frames()) {
       count += frame.header.type == type && (frame.header.flags & flags) == flags ? 1 : 0;
     }
     return count;
   }
-
- private:
-  static std::int64_t Number(const std::string& big_endian) {
-    std::int64_t number = 0;
-    for (const char byte : big_endian) number = (number << 8) | static_cast<std::uint8_t>(byte);
-    return number;
-  }
-
-  FrameReader reader_;
-  std::vector<Received> frames_;
 };
 
 class Http2ConnectionTest : public testing::Test {
@@ -130,9 +85,9 @@ class Http2ConnectionTest : public testing::Test {
   void Open() { Send(kHttp2Preface + Settings() + Frame(FrameType::kSettings, kAck, 0)); }
   void Advance(Clock::Duration duration) { answer_.Add(server().Advance(duration)); }
   bool AnswersPing() {
-    const int before = answer_.CountOf(FrameType::kPing, kAck);
+    const int before = answer_.CountFrames(FrameType::kPing, kAck);
     Send(Frame(FrameType::kPing, 0, 0, "12345678"));
-    return answer_.CountOf(FrameType::kPing, kAck) == before + 1;
+    return answer_.CountFrames(FrameType::kPing, kAck) == before + 1;
   }
   ServedConnection& server() {
     if (server_ == nullptr) server_ = std::make_unique<ServedConnection>(limits_);
@@ -266,7 +221,7 @@ TEST_P(SpecTest, IsAnsweredAsTheRfcSays) {
   Open();
   Send(GetParam().bytes);
   if (GetParam().reset >= 0 && answer_.goaway() < 0) {
-    EXPECT_EQ(answer_.ResetOf(1), GetParam().reset);
+    EXPECT_EQ(answer_.FindReset(1), GetParam().reset);
     EXPECT_TRUE(AnswersPing());
   } else if (GetParam().goaway >= 0) {
     EXPECT_EQ(answer_.goaway(), GetParam().goaway);
@@ -286,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(Rfc9113, SpecTest, testing::ValuesIn(SpecCases()),
 TEST_F(Http2ConnectionTest, AnswersAUnaryCall) {
   Open();
   Send(Headers(1, kUnary) + Data(1, Message("hello"), kEndStream));
-  EXPECT_EQ(answer_.DataOf(1), Message("hello"));
+  EXPECT_EQ(answer_.JoinData(1), Message("hello"));
   EXPECT_TRUE(answer_.HasEnded(1));
   EXPECT_EQ(server().unary().ended, 1);
   EXPECT_TRUE(AnswersPing());
@@ -298,8 +253,8 @@ TEST_F(Http2ConnectionTest, TakesAConnectionCutAtEveryByte) {
                           Data(1, Message(""), kEndStream) + Headers(3, kUnary) +
                           Data(3, Message("second"), kEndStream);
   for (const char byte : all) Send({&byte, 1});
-  EXPECT_EQ(answer_.DataOf(1), Message("first") + Message(""));
-  EXPECT_EQ(answer_.DataOf(3), Message("second"));
+  EXPECT_EQ(answer_.JoinData(1), Message("first") + Message(""));
+  EXPECT_EQ(answer_.JoinData(3), Message("second"));
 }
 
 TEST_F(Http2ConnectionTest, TakesMessagesInFramesOfAnySizeAndPadding) {
@@ -316,7 +271,7 @@ TEST_F(Http2ConnectionTest, TakesMessagesInFramesOfAnySizeAndPadding) {
     Send(Data(1, padding + piece + std::string(static_cast<std::size_t>(padding), '\0'), kPadded));
   }
   Send(Data(1, "", kEndStream));
-  EXPECT_TRUE(answer_.DataOf(1) == body);
+  EXPECT_TRUE(answer_.JoinData(1) == body);
   EXPECT_TRUE(answer_.HasEnded(1));
 }
 
@@ -330,8 +285,8 @@ TEST_F(Http2ConnectionTest, GoesOnAfterResetsOfCallsThatNeverCame) {
                           reset(5) + reset(7) + Headers(9, kUnary) +
                           Data(9, Message("nine"), kEndStream);
   Send(all);
-  EXPECT_EQ(answer_.DataOf(1), Message("one"));
-  EXPECT_EQ(answer_.DataOf(9), Message("nine"));
+  EXPECT_EQ(answer_.JoinData(1), Message("one"));
+  EXPECT_EQ(answer_.JoinData(9), Message("nine"));
   EXPECT_TRUE(AnswersPing());
   for (const char byte : reset(11)) Send({&byte, 1});
   EXPECT_TRUE(AnswersPing());
@@ -342,7 +297,7 @@ TEST_F(Http2ConnectionTest, GoesOnAfterAResetBeforeTheFirstCall) {
   Send(Frame(FrameType::kRstStream, 0, 1, BigEndian(8, 4)));
   Advance(std::chrono::milliseconds(150));
   Send(Headers(3, kUnary) + Data(3, Message("three"), kEndStream));
-  EXPECT_EQ(answer_.DataOf(3), Message("three"));
+  EXPECT_EQ(answer_.JoinData(3), Message("three"));
   Advance(std::chrono::seconds(1));
   EXPECT_TRUE(AnswersPing());
 }
@@ -363,7 +318,7 @@ TEST_F(Http2ConnectionTest, RefusesACallOfAnotherNumberOfMessagesThanOne) {
   Send(Headers(5, kUnary) + Data(5, Message("abc").substr(0, 6), kEndStream));
   for (const std::uint32_t stream : {1U, 3U, 5U}) {
     EXPECT_TRUE(answer_.HasEnded(stream)) << stream;
-    EXPECT_EQ(answer_.DataOf(stream), "") << stream;
+    EXPECT_EQ(answer_.JoinData(stream), "") << stream;
   }
   EXPECT_EQ(server().unary().begun, 0);
 }
@@ -373,10 +328,10 @@ TEST_F(Http2ConnectionTest, TellsACallerThatItsRequestIsTooLargeWhileItIsStillSe
   Send(Headers(1, kUnary) + Data(1, MessagePrefix(limits_.receive_bytes_max + 1) + "begin"));
   EXPECT_TRUE(answer_.HasEnded(1));
   EXPECT_EQ(server().unary().ended, 1);
-  EXPECT_EQ(answer_.ResetOf(1), -1) << "a proxy would drop the answer";
+  EXPECT_EQ(answer_.FindReset(1), -1) << "a proxy would drop the answer";
   Send(Data(1, std::string(1'000, 'r')));
   Advance(std::chrono::milliseconds(1'100));
-  EXPECT_EQ(answer_.ResetOf(1), 0) << "NO_ERROR: the rest need not be sent";
+  EXPECT_EQ(answer_.FindReset(1), 0) << "NO_ERROR: the rest need not be sent";
   EXPECT_TRUE(AnswersPing());
 }
 
@@ -388,7 +343,7 @@ TEST_F(Http2ConnectionTest, EndsACallAtItsDeadlineAlsoWhenItsCallerReadsNothing)
   Send(Headers(3, kSpec, kEndHeaders, Literal("grpc-timeout", "300m")));
   EXPECT_FALSE(answer_.HasEnded(1));
   Advance(300ms + 2 * EventLoop::kTimerStep);
-  EXPECT_EQ(answer_.ResetOf(1), 8) << "CANCEL";
+  EXPECT_EQ(answer_.FindReset(1), 8) << "CANCEL";
   EXPECT_TRUE(answer_.HasEnded(3));
   EXPECT_EQ(server().unary().ended, 1);
   EXPECT_EQ(server().stream().ended, 1);
@@ -396,13 +351,13 @@ TEST_F(Http2ConnectionTest, EndsACallAtItsDeadlineAlsoWhenItsCallerReadsNothing)
 
 TEST_F(Http2ConnectionTest, RaisesTheWindowOfALargeMessageAndOfLaterCalls) {
   Open();
-  const int updates = answer_.CountOf(FrameType::kWindowUpdate);
-  const int settings = answer_.CountOf(FrameType::kSettings);
+  const int updates = answer_.CountFrames(FrameType::kWindowUpdate);
+  const int settings = answer_.CountFrames(FrameType::kSettings);
   Send(Headers(1, kUnary) + Data(1, MessagePrefix(10U << 20) + "begin"));
-  EXPECT_EQ(answer_.CountOf(FrameType::kWindowUpdate), updates + 1);
-  EXPECT_EQ(answer_.CountOf(FrameType::kSettings), settings + 1);
+  EXPECT_EQ(answer_.CountFrames(FrameType::kWindowUpdate), updates + 1);
+  EXPECT_EQ(answer_.CountFrames(FrameType::kSettings), settings + 1);
   Send(Headers(3, kUnary) + Data(3, MessagePrefix(1U << 20) + "begin"));
-  EXPECT_EQ(answer_.CountOf(FrameType::kWindowUpdate), updates + 1);
+  EXPECT_EQ(answer_.CountFrames(FrameType::kWindowUpdate), updates + 1);
 }
 
 TEST_F(Http2ConnectionTest, AnswersWhatIsNoCallOfGrpcByHttp) {
@@ -424,7 +379,7 @@ TEST_F(Http2ConnectionTest, PingsASilentPeerAndClosesWhenItDoesNotAnswer) {
   Open();
   Advance(limits_.keepalive_time);
   Advance(10ms);
-  EXPECT_EQ(answer_.CountOf(FrameType::kPing), 1);
+  EXPECT_EQ(answer_.CountFrames(FrameType::kPing), 1);
   Advance(limits_.keepalive_timeout - 1s);
   EXPECT_FALSE(server().is_closed());
   Advance(2s);
@@ -438,7 +393,7 @@ TEST_F(Http2ConnectionTest, KeepsAPeerThatAnswersItsPings) {
     Send(Frame(FrameType::kPing, kAck, 0, std::string(8, '\0')));
   }
   EXPECT_FALSE(server().is_closed());
-  EXPECT_EQ(answer_.CountOf(FrameType::kPing), 5);
+  EXPECT_EQ(answer_.CountFrames(FrameType::kPing), 5);
 }
 
 TEST_F(Http2ConnectionTest, ClosesAnIdleConnectionWithAWord) {
@@ -457,18 +412,18 @@ TEST_F(Http2ConnectionTest, TakesCallsUntilThePeerKnowsOfTheDrain) {
   answer_.Add(server().Turn());
   EXPECT_EQ(answer_.goaway(), 0);
   Send(Headers(3, kUnary) + Data(3, Message("late"), kEndStream));
-  EXPECT_EQ(answer_.DataOf(3), Message("late"));
+  EXPECT_EQ(answer_.JoinData(3), Message("late"));
   // The answer to another ping says nothing. In one piece: the calls that follow are too late.
   Send(Frame(FrameType::kPing, kAck, 0, std::string(8, '\0')) +
        Frame(FrameType::kPing, kAck, 0, "draining") + Headers(7, kUnary) +
        Data(7, Message("too late"), kEndStream));
-  EXPECT_EQ(answer_.DataOf(7), "");
+  EXPECT_EQ(answer_.JoinData(7), "");
   EXPECT_EQ(server().unary().begun, 1);
   Send(Headers(9, kUnary) + Data(9, Message("too late"), kEndStream));
-  EXPECT_EQ(answer_.DataOf(9), "") << "its client sends it elsewhere";
+  EXPECT_EQ(answer_.JoinData(9), "") << "its client sends it elsewhere";
   EXPECT_FALSE(server().is_closed());
   Send(Data(1, Message("last"), kEndStream));
-  EXPECT_EQ(answer_.DataOf(1), Message("last"));
+  EXPECT_EQ(answer_.JoinData(1), Message("last"));
   EXPECT_TRUE(server().is_closed());
 }
 

@@ -20,14 +20,14 @@ inline std::string BigEndian(std::uint64_t number, int bytes) {
 }
 
 // The header may declare another length than the payload has.
-inline std::string FrameOf(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
-                           std::string_view payload, std::uint32_t length) {
+inline std::string Frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
+                         std::string_view payload, std::uint32_t length) {
   return BigEndian(length, 3) + static_cast<char>(type) + static_cast<char>(flags) +
          BigEndian(stream, 4) + std::string(payload);
 }
 inline std::string Frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
                          std::string_view payload = {}) {
-  return FrameOf(type, flags, stream, payload, static_cast<std::uint32_t>(payload.size()));
+  return Frame(type, flags, stream, payload, static_cast<std::uint32_t>(payload.size()));
 }
 inline std::string Frame(FrameType type, std::uint8_t flags, std::uint32_t stream,
                          std::string_view payload = {}) {

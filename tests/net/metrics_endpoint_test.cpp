@@ -42,7 +42,7 @@ class LaterClock final : public Clock {
   const RealClock real_;
 };
 
-HttpPages PagesOf(std::function<std::string()> metrics) {
+HttpPages MakePages(std::function<std::string()> metrics) {
   return {.metrics = std::move(metrics),
           .unready_reason = [] { return std::string("draining"); },
           .missing = [] { return std::string(); }};
@@ -55,7 +55,7 @@ class MetricsEndpointTest : public testing::Test {
     auto socket = Listen("127.0.0.1", 0);
     ASSERT_TRUE(socket.ok()) << socket.status();
     endpoint_ = std::make_unique<MetricsEndpoint>(
-        *std::move(socket), PagesOf([this] { return text_; }), clock_, options);
+        *std::move(socket), MakePages([this] { return text_; }), clock_, options);
   }
   static MetricsEndpointOptions Patient() {
     return {.connections_max = 64, .request_timeout = hours(1), .answer_timeout = hours(1)};
@@ -195,7 +195,7 @@ TEST_F(MetricsEndpointTest, GoesOnWhenTheTextCannotBeMade) {
   auto socket = Listen("127.0.0.1", 0);
   ASSERT_TRUE(socket.ok()) << socket.status();
   std::atomic<bool> fails = true;
-  endpoint_ = std::make_unique<MetricsEndpoint>(*std::move(socket), PagesOf([&]() -> std::string {
+  endpoint_ = std::make_unique<MetricsEndpoint>(*std::move(socket), MakePages([&]() -> std::string {
     if (fails) throw std::bad_alloc();
     return "later\n";
   }),
@@ -207,9 +207,9 @@ TEST_F(MetricsEndpointTest, GoesOnWhenTheTextCannotBeMade) {
 }
 
 // Of a server that serves, unless a reason is given.
-std::string AnswerOf(std::string_view head, const std::string& unready_reason = "",
-                     const std::string& missing = "") {
-  return ScrapeAnswer(head, {.metrics = [] { return std::string("simile_rows 5\n"); },
+std::string MakeAnswer(std::string_view head, const std::string& unready_reason = "",
+                       const std::string& missing = "") {
+  return AnswerScrape(head, {.metrics = [] { return std::string("simile_rows 5\n"); },
                              .unready_reason = [&] { return unready_reason; },
                              .missing = [&] { return missing; }});
 }
@@ -221,14 +221,14 @@ std::string Refused(std::string_view head) {
     return std::string();
   };
   std::string answer =
-      ScrapeAnswer(head, {.metrics = page, .unready_reason = page, .missing = page});
+      AnswerScrape(head, {.metrics = page, .unready_reason = page, .missing = page});
   EXPECT_FALSE(asked) << head;
   EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
   return answer.substr(0, answer.find('\r'));
 }
 
-TEST(ScrapeAnswerTest, GivesTheMetrics) {
-  EXPECT_EQ(AnswerOf("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
+TEST(AnswerScrapeTest, GivesTheMetrics) {
+  EXPECT_EQ(MakeAnswer("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
             "HTTP/1.1 200 OK\r\n"
             "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
             "Content-Length: 14\r\n"
@@ -236,41 +236,41 @@ TEST(ScrapeAnswerTest, GivesTheMetrics) {
             "Connection: close\r\n"
             "\r\n"
             "simile_rows 5\n");
-  EXPECT_THAT(AnswerOf("GET /metrics?name[]=simile_rows HTTP/1.0\n\n"),
+  EXPECT_THAT(MakeAnswer("GET /metrics?name[]=simile_rows HTTP/1.0\n\n"),
               EndsWith("\r\n\r\nsimile_rows 5\n"));
 }
 
-TEST(ScrapeAnswerTest, LeavesOutTheTextForHead) {
-  const std::string answer = AnswerOf("HEAD /metrics HTTP/1.1\r\n\r\n");
+TEST(AnswerScrapeTest, LeavesOutTheTextForHead) {
+  const std::string answer = MakeAnswer("HEAD /metrics HTTP/1.1\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, HasSubstr("Content-Length: 14\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
-  EXPECT_THAT(AnswerOf("HEAD /other HTTP/1.1\r\n\r\n"), EndsWith("\r\n\r\n"));
+  EXPECT_THAT(MakeAnswer("HEAD /other HTTP/1.1\r\n\r\n"), EndsWith("\r\n\r\n"));
 }
 
-TEST(ScrapeAnswerTest, IsAliveWhateverItServes) {
-  const std::string answer = AnswerOf("GET /healthz HTTP/1.1\r\n\r\n", "draining");
+TEST(AnswerScrapeTest, IsAliveWhateverItServes) {
+  const std::string answer = MakeAnswer("GET /healthz HTTP/1.1\r\n\r\n", "draining");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nalive\n"));
 }
 
-TEST(ScrapeAnswerTest, SaysWhyItIsNotReady) {
-  std::string answer = AnswerOf("GET /readyz HTTP/1.1\r\n\r\n");
+TEST(AnswerScrapeTest, SaysWhyItIsNotReady) {
+  std::string answer = MakeAnswer("GET /readyz HTTP/1.1\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nserving\n"));
-  answer = AnswerOf("GET /readyz?verbose HTTP/1.1\r\n\r\n", "loading films, 43 %");
+  answer = MakeAnswer("GET /readyz?verbose HTTP/1.1\r\n\r\n", "loading films, 43 %");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
   EXPECT_THAT(answer, HasSubstr("\r\nContent-Length: 20\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nloading films, 43 %\n"));
-  answer = AnswerOf("GET /readyz HTTP/1.1\r\n\r\n", "", "books, users");
+  answer = MakeAnswer("GET /readyz HTTP/1.1\r\n\r\n", "", "books, users");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\nserving without books, users\n"));
-  answer = AnswerOf("HEAD /readyz HTTP/1.1\r\n\r\n", "draining");
+  answer = MakeAnswer("HEAD /readyz HTTP/1.1\r\n\r\n", "draining");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
   EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
 }
 
-TEST(ScrapeAnswerTest, RefusesOtherRequests) {
+TEST(AnswerScrapeTest, RefusesOtherRequests) {
   EXPECT_EQ(Refused("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
   EXPECT_EQ(Refused("GET /metricsandmore HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
   EXPECT_EQ(Refused("GET /healthz/ HTTP/1.1\r\n\r\n"), "HTTP/1.1 404 Not Found");
@@ -283,7 +283,7 @@ TEST(ScrapeAnswerTest, RefusesOtherRequests) {
             "HTTP/1.1 431 Request Header Fields Too Large");
 }
 
-TEST(ScrapeAnswerTest, KnowsTheEndOfAHead) {
+TEST(AnswerScrapeTest, KnowsTheEndOfAHead) {
   EXPECT_TRUE(IsWholeHead("GET / HTTP/1.1\r\n\r\n"));
   EXPECT_TRUE(IsWholeHead("GET / HTTP/1.1\n\nbody"));
   EXPECT_TRUE(IsWholeHead("GET / HTTP/1.1\n\r\n"));

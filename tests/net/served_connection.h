@@ -89,11 +89,12 @@ class ServedConnection {
     int ends[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) std::abort();
     peer_ = base::FileDescriptor(ends[1]);
-    Http2Connection::Socket socket;
+    AdmittedSocket socket;
     socket.fd = base::FileDescriptor(ends[0]);
     socket.peer = std::make_shared<Peer>();
-    socket.budget = std::make_shared<PeerBudget>(limits_, clock_);
-    (new Http2Connection(connections_, std::move(socket)))->Begin();  // owns itself
+    auto budget = std::make_shared<PeerBudget>(limits_, clock_);
+    (new Http2Connection(connections_, std::move(socket), nullptr, std::move(budget)))
+        ->Begin();  // owns itself
     loop_.TurnNow();
   }
   ~ServedConnection() {

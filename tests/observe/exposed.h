@@ -8,6 +8,6 @@
 namespace simile::observe {
 
 // The text that a scrape reads.
-inline std::string Exposed(const Metrics& metrics) { return MetricsText(metrics.Collectables()); }
+inline std::string Exposed(const Metrics& metrics) { return FormatMetrics(metrics.Collectables()); }
 
 }  // namespace simile::observe

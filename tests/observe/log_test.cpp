@@ -69,58 +69,58 @@ TEST(LoggerTest, ErasesAProgressBarOnATerminal) {
   EXPECT_THAT(text, MatchesRegex("films [^\r]*%\r\x1b\\[K[0-9-]+T[^\r]* info ready\r\n"));
 }
 
-std::string TextLine(std::string_view message, std::initializer_list<LogField> fields) {
-  return observe::TextLine(message, {fields.begin(), fields.size()});
+std::string FormatTextLine(std::string_view message, std::initializer_list<LogField> fields) {
+  return observe::FormatTextLine(message, {fields.begin(), fields.size()});
 }
-std::string JsonMembers(std::string_view message, std::initializer_list<LogField> fields) {
-  return observe::JsonMembers(message, {fields.begin(), fields.size()});
+std::string FormatJsonMembers(std::string_view message, std::initializer_list<LogField> fields) {
+  return observe::FormatJsonMembers(message, {fields.begin(), fields.size()});
 }
 
-TEST(TextLineTest, WritesPlainFieldsWithoutQuotes) {
-  EXPECT_EQ(TextLine("request failed", {{"request_id", "4f1c"}, {"duration_us", 812U}}),
+TEST(FormatTextLineTest, WritesPlainFieldsWithoutQuotes) {
+  EXPECT_EQ(FormatTextLine("request failed", {{"request_id", "4f1c"}, {"duration_us", 812U}}),
             "request failed request_id=4f1c duration_us=812");
 }
 
-TEST(TextLineTest, QuotesAmbiguousValues) {
-  EXPECT_EQ(TextLine("x", {{"a", "two words"}, {"b", ""}, {"c", "k=v"}, {"d", "say \"hi\""}}),
+TEST(FormatTextLineTest, QuotesAmbiguousValues) {
+  EXPECT_EQ(FormatTextLine("x", {{"a", "two words"}, {"b", ""}, {"c", "k=v"}, {"d", "say \"hi\""}}),
             R"(x a="two words" b="" c="k=v" d="say \"hi\"")");
 }
 
-TEST(TextLineTest, EscapesLineBreaksAndControlCharacters) {
-  const std::string line = TextLine("got\nmail", {{"id", "a\nfake warning line\x1b[31m"}});
+TEST(FormatTextLineTest, EscapesLineBreaksAndControlCharacters) {
+  const std::string line = FormatTextLine("got\nmail", {{"id", "a\nfake warning line\x1b[31m"}});
   EXPECT_EQ(line, R"(got\nmail id="a\nfake warning line\u001b[31m")");
 }
 
-TEST(TextLineTest, KeepsOtherScriptsUnescaped) {
-  EXPECT_EQ(TextLine("x", {{"title", "Бременские"}}), "x title=Бременские");
+TEST(FormatTextLineTest, KeepsOtherScriptsUnescaped) {
+  EXPECT_EQ(FormatTextLine("x", {{"title", "Бременские"}}), "x title=Бременские");
 }
 
-TEST(TextLineTest, WritesEveryKindOfValue) {
-  EXPECT_EQ(TextLine("x", {{"flag", true}, {"below", -3}, {"ratio", 0.5}, {"big", ~0ULL}}),
+TEST(FormatTextLineTest, WritesEveryKindOfValue) {
+  EXPECT_EQ(FormatTextLine("x", {{"flag", true}, {"below", -3}, {"ratio", 0.5}, {"big", ~0ULL}}),
             "x flag=true below=-3 ratio=0.5 big=18446744073709551615");
 }
 
-TEST(JsonMembersTest, WritesMessageAndFields) {
-  EXPECT_EQ(JsonMembers("request failed", {{"rpc", "Search"}, {"us", 8}, {"ok", false}}),
+TEST(FormatJsonMembersTest, WritesMessageAndFields) {
+  EXPECT_EQ(FormatJsonMembers("request failed", {{"rpc", "Search"}, {"us", 8}, {"ok", false}}),
             R"("message":"request failed","rpc":"Search","us":8,"ok":false)");
 }
 
-TEST(JsonMembersTest, EscapesQuotesBackslashesAndControlCharacters) {
-  EXPECT_EQ(JsonMembers("a\"b\\c\n\x01", {}), R"("message":"a\"b\\c\n\u0001")");
+TEST(FormatJsonMembersTest, EscapesQuotesBackslashesAndControlCharacters) {
+  EXPECT_EQ(FormatJsonMembers("a\"b\\c\n\x01", {}), R"("message":"a\"b\\c\n\u0001")");
 }
 
-TEST(JsonMembersTest, ReplacesBytesThatAreNotUtf8) {
+TEST(FormatJsonMembersTest, ReplacesBytesThatAreNotUtf8) {
   // A lone continuation byte, an overlong '/', a surrogate and a truncated sequence: each bad byte
   // becomes one U+FFFD.
-  EXPECT_EQ(JsonMembers("\x80|\xC0\xAF|\xED\xA0\x80|\xE2\x82", {}),
+  EXPECT_EQ(FormatJsonMembers("\x80|\xC0\xAF|\xED\xA0\x80|\xE2\x82", {}),
             "\"message\":\"\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD"
             "\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD\"");
-  EXPECT_EQ(JsonMembers("\xF0\x9F\x8E\xAC", {}), "\"message\":\"\xF0\x9F\x8E\xAC\"");
+  EXPECT_EQ(FormatJsonMembers("\xF0\x9F\x8E\xAC", {}), "\"message\":\"\xF0\x9F\x8E\xAC\"");
 }
 
-TEST(JsonMembersTest, WritesNonFiniteNumbersAsNull) {
-  EXPECT_EQ(JsonMembers("x", {{"a", std::numeric_limits<double>::quiet_NaN()},
-                              {"b", -std::numeric_limits<double>::infinity()}}),
+TEST(FormatJsonMembersTest, WritesNonFiniteNumbersAsNull) {
+  EXPECT_EQ(FormatJsonMembers("x", {{"a", std::numeric_limits<double>::quiet_NaN()},
+                                    {"b", -std::numeric_limits<double>::infinity()}}),
             R"("message":"x","a":null,"b":null)");
 }
 

@@ -15,7 +15,7 @@ namespace simile::observe {
 // The lines of a scrape: "simile_rows{collection=\"films\"}" and its number.
 using MetricLines = std::map<std::string, double>;
 
-inline MetricLines LinesOf(const std::string& scraped_text) {
+inline MetricLines ParseMetricLines(const std::string& scraped_text) {
   MetricLines lines;
   std::istringstream text(scraped_text);
   for (std::string line; std::getline(text, line);) {

@@ -19,7 +19,7 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::Pair;
 
-MetricLines LinesOf(const std::vector<MetricSample>& samples) {
+MetricLines ToMetricLines(const std::vector<MetricSample>& samples) {
   MetricLines lines;
   for (const MetricSample& sample : samples) {
     const SortedLabels labels(sample.labels.begin(), sample.labels.end());
@@ -37,9 +37,9 @@ MetricLines LinesOf(const std::vector<MetricSample>& samples) {
 TEST(ReadMetricsTest, SaysWhatAScrapeSays) {
   Metrics metrics(
       {.version = "0.1.0", .build = "g1", .commit = {}, .compiler = {}, .build_type = {}});
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kOk, std::chrono::microseconds(300));
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kOk, std::chrono::seconds(40));
   metrics.RecordBatch("cpu", 3, 1'500, std::vector<std::uint64_t>{10, 2'000});
   metrics.SetBackendActive("cpu");
@@ -55,8 +55,8 @@ TEST(ReadMetricsTest, SaysWhatAScrapeSays) {
           },
       .others = {},
   }));
-  const MetricLines scraped = observe::LinesOf(MetricsText(collectables));
-  const MetricLines read = LinesOf(ReadMetrics(collectables));
+  const MetricLines scraped = observe::ParseMetricLines(FormatMetrics(collectables));
+  const MetricLines read = ToMetricLines(ReadMetrics(collectables));
   EXPECT_GT(scraped.size(), 60U);
   EXPECT_EQ(read.size(), scraped.size());
   for (const auto& [name, number] : scraped) {
@@ -67,7 +67,7 @@ TEST(ReadMetricsTest, SaysWhatAScrapeSays) {
 
 TEST(ReadMetricsTest, EndsTheBucketsOfAHistogramWithAnInfiniteBound) {
   Metrics metrics({});
-  metrics.CallsOf("Search").Record(absl::StatusCode::kOk, std::chrono::seconds(40));
+  metrics.FindOrAddCalls("Search").Record(absl::StatusCode::kOk, std::chrono::seconds(40));
   for (const MetricSample& sample : ReadMetrics(metrics.Collectables())) {
     if (sample.name != "rpc_server_call_duration_seconds") continue;
     const auto& histogram = std::get<HistogramSample>(sample.value);

@@ -58,11 +58,11 @@ TEST(MetricsTest, ReportsOneActiveBackend) {
 
 TEST(MetricsTest, RecordsCallsByMethodAndStatus) {
   Metrics metrics({});
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kOk, std::chrono::microseconds(300));
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kOk, std::chrono::milliseconds(3));
-  metrics.CallsOf("simile.v1.SearchService/Search")
+  metrics.FindOrAddCalls("simile.v1.SearchService/Search")
       .Record(absl::StatusCode::kNotFound, std::chrono::microseconds(1));
   const std::string text = Exposed(metrics);
   const std::string ok =
@@ -137,7 +137,7 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
       .device_memory = {},
       .others = {},
   });
-  std::string text = MetricsText({collector});
+  std::string text = FormatMetrics({collector});
   EXPECT_THAT(text, HasSubstr("simile_connections{state=\"open\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("simile_rows{collection=\"films\"} 5000\n"));
   EXPECT_THAT(text, HasSubstr("simile_unfit_values{collection=\"films\",field=\"price\"} 3\n"));
@@ -153,17 +153,18 @@ TEST(ScrapeCollectorTest, ReadsItsSourcesAtEveryScrape) {
       text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"vectors\"} 7680000\n"));
   EXPECT_THAT(text, HasSubstr("simile_collection_bytes{collection=\"films\",part=\"device\"} 0\n"));
   connections = 0;
-  EXPECT_THAT(MetricsText({collector}), HasSubstr("simile_connections{state=\"open\"} 0\n"));
+  EXPECT_THAT(FormatMetrics({collector}), HasSubstr("simile_connections{state=\"open\"} 0\n"));
 }
 
 TEST(ScrapeCollectorTest, ReportsTheMemoryOfAGpuByKind) {
   ScrapeSources sources;
   sources.device_memory = [] { return std::vector<DeviceMemory>{{"rows-fp16", 100, 200}}; };
-  const std::string text = MetricsText({MakeScrapeCollector(std::move(sources))});
+  const std::string text = FormatMetrics({MakeScrapeCollector(std::move(sources))});
   EXPECT_THAT(text, HasSubstr("simile_gpu_memory_bytes{kind=\"rows-fp16\"} 100\n"));
   EXPECT_THAT(text, HasSubstr("simile_gpu_memory_peak_bytes{kind=\"rows-fp16\"} 200\n"));
   sources.device_memory = [] { return std::vector<DeviceMemory>(); };
-  EXPECT_THAT(MetricsText({MakeScrapeCollector(std::move(sources))}), Not(HasSubstr("simile_gpu")));
+  EXPECT_THAT(FormatMetrics({MakeScrapeCollector(std::move(sources))}),
+              Not(HasSubstr("simile_gpu")));
 }
 
 TEST(ScrapeCollectorTest, MakesOneFamilyOfMetricsThatShareAName) {
@@ -174,7 +175,7 @@ TEST(ScrapeCollectorTest, MakesOneFamilyOfMetricsThatShareAName) {
         {"simile_faults_total", "Faults.", true, {{"gpu", "0"}, {"xid", "31"}}, 2},
         {"simile_faults_total", "Faults.", true, {{"gpu", "0"}, {"xid", "79"}}, 0}};
   };
-  EXPECT_EQ(MetricsText({MakeScrapeCollector(std::move(sources))}),
+  EXPECT_EQ(FormatMetrics({MakeScrapeCollector(std::move(sources))}),
             "# HELP simile_hot Heat.\n"
             "# TYPE simile_hot gauge\n"
             "simile_hot{gpu=\"0\"} 71.5\n"
@@ -185,7 +186,7 @@ TEST(ScrapeCollectorTest, MakesOneFamilyOfMetricsThatShareAName) {
 }
 
 TEST(ScrapeCollectorTest, OmitsMetricsWithoutASource) {
-  const std::string text = MetricsText({MakeScrapeCollector({})});
+  const std::string text = FormatMetrics({MakeScrapeCollector({})});
   EXPECT_THAT(text, Not(HasSubstr("simile_")));
 }
 

@@ -22,7 +22,15 @@ constexpr std::size_t kLoggedNameBytesMax = 128;  // no collection has a longer 
 constexpr char kRetryAfterKey[] = "retry-after-ms";
 constexpr char kRetryPushbackKey[] = "grpc-retry-pushback-ms";  // read by gRPC's own retries
 
-net::CallEnd FullEnd(const absl::Status& status, const CallRecord& record) {
+// Takes no memory.
+net::CallEnd OutOfMemoryEnd() noexcept {
+  net::CallEnd end;
+  end.code = absl::StatusCode::kResourceExhausted;
+  end.message = "out of memory";  // short enough for no allocation
+  return end;
+}
+
+net::CallEnd MakeFullEnd(const absl::Status& status, const CallRecord& record) {
   net::CallEnd end;
   end.trailing.emplace_back(kRequestIdKey, record.request_id());
   if (record.replaces_request_id()) {
@@ -46,12 +54,12 @@ net::CallEnd FullEnd(const absl::Status& status, const CallRecord& record) {
 CallRecord::CallRecord(const Method& method, const net::CallHead& head)
     : method_(&method),
       arrived_at_(environment().clock.Now()),
-      sent_request_id_(net::ValueOf(head.metadata, kRequestIdKey)),
-      trace_parent_(net::ValueOf(head.metadata, kTraceParentKey)) {
+      sent_request_id_(net::FindValue(head.metadata, kRequestIdKey)),
+      trace_parent_(net::FindValue(head.metadata, kTraceParentKey)) {
   const net::Peer& peer = *head.peer;
   admission_ = environment().access.Admit(
       this->method(), method.row().role,
-      {net::ValueOf(head.metadata, kAuthorizationKey),
+      {net::FindValue(head.metadata, kAuthorizationKey),
        std::ranges::count(head.metadata, std::string_view(kAuthorizationKey),
                           &net::Metadata::value_type::first) > 1,
        [&peer] { return peer.certificate_names; }},
@@ -97,7 +105,7 @@ void CallRecord::CountAndLog(const absl::Status& status) const {
   const absl::StatusCode sent_code =
       status.ok() ? status.code() : base::InfoOf(base::ReasonOf(status)).code;
   method_->metric()->Record(sent_code, duration);
-  // As the alert takes these off the failed calls, only of the methods that it looks at.
+  // Only for the methods that the alert watches, because it subtracts these from the failed calls.
   if (!status.ok() && base::ReasonOf(status) == base::ErrorReason::kCallerLimit &&
       (method().starts_with("simile.v1.SearchService/") ||
        method().starts_with("simile.v1.LookupService/"))) {
@@ -140,16 +148,9 @@ void CallRecord::Log(const absl::Status& status, absl::StatusCode sent_code,
       "request failed", fields);
 }
 
-net::CallEnd OutOfMemoryEnd() noexcept {
-  net::CallEnd end;
-  end.code = absl::StatusCode::kResourceExhausted;
-  end.message = "out of memory";  // so short that it takes no memory
-  return end;
-}
-
-net::CallEnd EndOf(const absl::Status& status, const CallRecord& record) noexcept {
+net::CallEnd MakeCallEnd(const absl::Status& status, const CallRecord& record) noexcept {
   net::CallEnd end = status.ok() ? net::CallEnd() : OutOfMemoryEnd();
-  static_cast<void>(Guarded([&] { end = FullEnd(status, record); }));
+  static_cast<void>(Guarded([&] { end = MakeFullEnd(status, record); }));
   return end;
 }
 

@@ -14,29 +14,30 @@ namespace simile::service {
 
 class Method;
 
-// Who a call is, and what is written about it: its line in the log and its count in the metrics.
+// Who makes a call, and what is written about it: its line in the log and its count in the metrics.
 // Borrows the text of the call's metadata.
 class CallRecord {
  public:
-  // Of a call that arrives now: the caller's request id or a new one, the caller's trace, and
-  // whether it may call.
+  // Records a call that arrives now: the caller's request id or a new one, the caller's trace, and
+  // whether the caller may make the call.
   CallRecord(const Method& method, const net::CallHead& head);
-  // Of the message `number` of this stream, which arrives now: the request id gets `/number`.
+  // Makes the record of the message `number` of this stream, which arrives now: its request id gets
+  // `/number`.
   CallRecord OfMessage(std::uint64_t number) const;
 
   std::string_view method() const;
   std::string_view request_id() const {
     return own_request_id_.empty() ? sent_request_id_ : std::string_view(own_request_id_);
   }
-  // Whether the caller sent another one, which cannot be used.
+  // Whether the caller sent a request id that cannot be used.
   bool replaces_request_id() const { return replaces_request_id_; }
   Clock::TimePoint arrived_at() const { return arrived_at_; }
-  // Whom the caller shares with: by its principal, or else by its address.
+  // The key of the caller's shares, from its principal, or else from its address.
   CallerKey caller() const { return caller_; }
-  // Whether the caller may make this call; and who it is.
+  // Whether the caller may make this call, and who the caller is.
   const absl::Status& admission() const { return admission_; }
   const Caller& identity() const { return identity_; }
-  // Of methods that change something; empty for others.
+  // The caller's address, for methods that change something; empty for other methods.
   std::string_view peer() const { return may_change_ ? std::string_view(peer_) : ""; }
   // Keeps what the request asks for, for the log; see AnyCall.
   void Describe(std::string_view collection, std::size_t queries, std::uint32_t k);
@@ -56,21 +57,20 @@ class CallRecord {
   CallerKey caller_;
   Caller identity_;
   absl::Status admission_;
-  std::string peer_;         // where it is logged
-  bool may_change_ = false;  // the method, something
-  std::string collection_;   // that the request names; empty where none is logged
+  std::string peer_;         // empty where it is not logged
+  bool may_change_ = false;  // whether the method changes something
+  std::string collection_;   // named by the request; empty where it is not logged
   std::size_t queries_ = 0;
   std::uint32_t k_ = 0;
-  std::string_view sent_request_id_;  // by the caller; empty for none
-  std::string own_request_id_;        // in its place; empty when it is used as it is
+  std::string_view sent_request_id_;  // the caller's; empty when it sent none
+  std::string own_request_id_;        // made here; empty when the caller's is used
   bool replaces_request_id_ = false;
   std::string_view trace_parent_;  // as the caller sent it
 };
 
-// The end of a call as it is sent, with its trailing metadata: the request id, whether it replaces
-// the caller's, and when to try again. Without memory for an error, OutOfMemoryEnd.
-net::CallEnd EndOf(const absl::Status& status, const CallRecord& record) noexcept;
-// OUT_OF_MEMORY without its details. Takes no memory.
-net::CallEnd OutOfMemoryEnd() noexcept;
+// Makes the end of a call as it is sent, with its trailing metadata: the request id, whether it
+// replaces the caller's, and when to try again. Without memory for an error: OUT_OF_MEMORY without
+// details.
+net::CallEnd MakeCallEnd(const absl::Status& status, const CallRecord& record) noexcept;
 
 }  // namespace simile::service

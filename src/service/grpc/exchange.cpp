@@ -11,7 +11,7 @@
 namespace simile::service {
 namespace {
 
-absl::Status RefusalOf(net::RpcCall::Problem problem, std::uint32_t declared_bytes) {
+absl::Status NotReceivedError(net::RpcCall::Problem problem, std::uint32_t declared_bytes) {
   constexpr std::chrono::seconds kRetryAfter{1};
   if (problem == net::RpcCall::Problem::kTooLarge) {
     return base::Error(base::ErrorReason::kOutOfMemory,
@@ -36,39 +36,18 @@ Clock::TimePoint Exchange::TakeBy(Clock::TimePoint arrived_at) const {
                                     environment().clock.Now() + kAtLeast);
 }
 
-bool Exchange::Make() {
-  if (method_.counts_in_flight()) environment().metrics.AddRequestsInFlight(1);
-  is_made_ = true;
-  const absl::Status made = Guarded([this] { MakeCall(); });
-  has_failed_ = !made.ok();
-  if (has_failed_) Finish(nullptr, OutOfMemoryEnd(), TakeBy(environment().clock.Now()));
-  return !has_failed_;
-}
-
 void Exchange::Begin(net::ReceivedMessage request) {
-  if (!Make()) return;
   const absl::Status begun = Guarded([&] { return BeginWith(std::move(request)); });
   if (!begun.ok()) Reject(begun);
 }
 
 void Exchange::Refused(Problem problem, std::uint32_t declared_bytes) {
-  if (has_failed_ || (!is_made_ && !Make())) return;
-  Reject(Guarded([&] { return RefusalOf(problem, declared_bytes); }));
+  Reject(Guarded([&] { return NotReceivedError(problem, declared_bytes); }));
 }
 
 void Exchange::Gone() {
-  if (has_failed_) return;
   cancelled_.request_stop();
   OnCallerGone();
-}
-
-void Exchange::Stop() {
-  if (is_made_ && !has_failed_) OnStop();
-}
-
-void Exchange::Release() {
-  if (is_made_ && method_.counts_in_flight()) environment().metrics.AddRequestsInFlight(-1);
-  Destroy();
 }
 
 }  // namespace simile::service

@@ -14,19 +14,25 @@
 
 namespace simile::service {
 
-// A call of a method as the transport has it: counts it, and says why its request is not received.
+// A call of a method as the transport sees it: counts it, and says why its request is not received.
+// The constructor of a derived class makes what the handler sees.
 class Exchange : public net::RpcCall {
  public:
   std::stop_token cancelled() const { return cancelled_.get_token(); }
 
  protected:
   Exchange(Method& method, net::Http2Stream& stream, net::CallHead head)
-      : RpcCall(stream, std::move(head)), method_(method) {}
+      : RpcCall(stream, std::move(head)), method_(method) {
+    if (method_.counts_in_flight()) environment().metrics.AddRequestsInFlight(1);
+  }
+  ~Exchange() override {
+    if (method_.counts_in_flight()) environment().metrics.AddRequestsInFlight(-1);
+  }
 
   Method& method() const { return method_; }
   RpcEnvironment& environment() const { return method_.environment(); }
 
-  // On the loop: has a worker run it; counts a refusal. Errors: kQueueFull, kOutOfMemory.
+  // Has a worker run the work, and counts a refusal. On the loop. Errors: kQueueFull, kOutOfMemory.
   template <class Work>
   absl::Status Post(Work work, const WorkNeeds& needs) {
     const absl::Status posted =
@@ -34,7 +40,8 @@ class Exchange : public net::RpcCall {
     CountRefusal(environment().metrics, posted);
     return posted;
   }
-  // Has the handler read and answer a request, here or on a worker. Errors: those of Post.
+  // Runs the handler: here when the method runs on the loop and the request is small, else on a
+  // worker. Errors: those of Post.
   template <class Run>
   absl::Status Handle(Run run, CallerKey caller, std::size_t request_bytes) {
     const bool is_large = request_bytes > kParsedAtOnceBytesMax;
@@ -52,29 +59,17 @@ class Exchange : public net::RpcCall {
 
  private:
   // Exchange calls these on the loop.
-  // The call has arrived: makes what its handler sees. May throw.
-  virtual void MakeCall() = 0;
-  // Reads and handles the call; returns why not. May throw.
+  // Reads and handles the call, or returns why it cannot. May throw.
   virtual absl::Status BeginWith(net::ReceivedMessage request) = 0;
-  // Ends the call that could not begin, or go on.
+  // Ends a call that cannot begin, or cannot go on.
   virtual void Reject(const absl::Status& status) = 0;
   virtual void OnCallerGone() {}
-  // See RpcCall::Stop.
-  virtual void OnStop() {}
-  // The transport has let go of it.
-  virtual void Destroy() = 0;
 
   void Begin(net::ReceivedMessage request) final;
   void Refused(Problem problem, std::uint32_t declared_bytes) final;
   void Gone() final;
-  void Stop() final;
-  void Release() final;
-  // False when there was no memory; then the call is ended.
-  bool Make();
 
   Method& method_;
-  bool is_made_ = false;
-  bool has_failed_ = false;  // there was no memory to make it
   std::stop_source cancelled_;
 };
 

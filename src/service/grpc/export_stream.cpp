@@ -20,14 +20,15 @@
 namespace simile::service {
 namespace {
 
-// Sources of the first message. The next have twice as many while one takes less than kGrowBelow.
+// Sources of the first message. The next message has twice as many when a message takes less than
+// kGrowBelow.
 constexpr std::size_t kFirstSize = 64;
 constexpr std::chrono::milliseconds kGrowBelow{500};
 
-// What an export that is over has not reached.
+// The step that an export has not reached when its caller is gone or its deadline has passed.
 constexpr std::string_view kExportStep = "its next sources were found";
 
-// Whether a message with as many sources fails every time.
+// Whether a message with this many sources fails every time.
 bool IsTooLarge(base::ErrorReason reason) {
   // Such as limits.diversity_pairs_per_call_max, of all queries of a call.
   return reason == base::ErrorReason::kInvalidField || reason == base::ErrorReason::kReplyTooLarge;
@@ -53,14 +54,14 @@ class ExportStream final : public StreamExchange {
   class Message;
 
   absl::Status BeginWith(net::ReceivedMessage request) override;
-  void OnStop() override;
+  void Stop() override;
   void Advance() override;
   // On a worker: makes the next message and has it answered.
   void Compute();
-  // The message is there, or why not. Any thread.
+  // Takes the message, or the error that it failed with. Any thread.
   void Complete(absl::StatusOr<ReplyMessage> message, Clock::Duration duration);
 
-  // REQUIRES of these: mutex_ is held.
+  // The functions below require that mutex_ is held.
   void StartComputing();
   void FitSize(const absl::Status& status, Clock::Duration duration);
 
@@ -128,11 +129,9 @@ class ExportStream::Message final : public ServerCall<Call> {
   }
   void Finish(const absl::Status& status) override { End(status); }
   void FinishWith(const Reply& reply) override {
-    ReplyMessage message;
-    const absl::Status made = Serialize(
-        [&] { return SerializeReply(ExportReply(stream_.run_, reply), reply_limit()); }, message);
-    if (!made.ok()) return End(made);
-    record().Ended(made);
+    auto message =
+        Serialize([&] { return SerializeReply(ExportReply(stream_.run_, reply), reply_limit()); });
+    if (message.ok()) record().Ended(message.status());
     End(std::move(message));
   }
 
@@ -156,7 +155,7 @@ absl::Status ExportStream::BeginWith(net::ReceivedMessage request) {
   return absl::OkStatus();
 }
 
-void ExportStream::OnStop() {
+void ExportStream::Stop() {
   Change([&] {
     if (!finished_) EndWith(StoppingError());
   });
@@ -234,7 +233,7 @@ void ExportStream::FitSize(const absl::Status& status, Clock::Duration duration)
 
 std::unique_ptr<Method> ExportMethod(RpcEnvironment& environment, const MethodRow& row,
                                      const ExportServices& services) {
-  return std::make_unique<StreamMethodOf<ExportStream, ExportServices>>(
+  return std::make_unique<StreamMethod<ExportStream, ExportServices>>(
       environment, row, Method::Type::kServerStream, services);
 }
 

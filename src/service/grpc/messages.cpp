@@ -31,7 +31,7 @@ using wire::Type;
 
 // A request with more queries is left to the library, whose memory is bounded.
 constexpr std::size_t kQueriesMax = 16'384;
-// So is a request with more bytes in other fields and in queries that are not plain.
+// So is a request that has more bytes in other fields and in queries that are not plain.
 constexpr std::size_t kOtherBytesMax = kParsedAtOnceBytesMax;
 
 // Reads wire fields. A function returns false for bytes of another form.
@@ -43,7 +43,7 @@ class FieldReader {
   // The tag of a known field has one byte. The library reads longer forms of it, too.
   // REQUIRES: not at the end.
   std::uint32_t Tag() { return *Next(); }
-  // Of up to five bytes.
+  // Reads a varint of up to five bytes.
   bool Number(std::uint64_t& value) {
     value = 0;
     for (unsigned shift = 0; shift < 35; shift += 7) {
@@ -54,6 +54,7 @@ class FieldReader {
     }
     return false;
   }
+  // Reads a length and that many bytes.
   bool Counted(std::string_view& bytes) {
     std::uint64_t size = 0;
     if (!Number(size) || size > rest_.size()) return false;
@@ -167,7 +168,8 @@ void AppendField(std::uint32_t tag, std::string_view field, std::string& out) {
   out.append(field);
 }
 
-// False for a request that is not made of this reader's fields, or of mostly plain queries.
+// Splits a request into its queries and the rest. False when it has other fields, or too many bytes
+// that are not plain queries.
 bool Split(std::string_view bytes, SplitRequest& request) {
   using Search = v1::SearchRequest;
   FieldReader in(bytes);
@@ -216,7 +218,7 @@ absl::Status ParseSearchRequest(std::string_view bytes, const std::shared_ptr<co
                                 v1::SearchRequest& request, SentVectors& vectors) {
   SplitRequest split;
   if (!Split(bytes, split) || !IsOfKnownFields(split)) return ParseMessage(bytes, request);
-  // What the library cannot parse of a part, it cannot parse of the whole.
+  // When the library cannot parse a part, it cannot parse the whole either.
   if (!Parse(split.rest, request)) return NotParsedError(request);
   std::vector<std::string_view> data;
   data.reserve(split.queries.size());
@@ -238,7 +240,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 
-// Goes over the wire form of a message without making anything of it.
+// Reads over the wire form of a message, and keeps nothing of it but a count.
 class FieldWalk {
  public:
   FieldWalk(google::protobuf::io::ZeroCopyInputStream& bytes, std::uint64_t unknown_max)
@@ -246,10 +248,10 @@ class FieldWalk {
     in_.SetRecursionLimit(kDepthMax);
   }
 
-  // The fields up to the end of the message, or of the group of this number.
-  //   type   null: none of them is known
+  // Reads the fields up to the end of the message, or of the group of this number.
+  //   type   null: no field is known
   //   group  0 for a message
-  // False when the bytes are no fields, or more are unknown than may be.
+  // False when the bytes are no fields, or too many fields are unknown.
   bool Fields(const Descriptor* type, int group) {
     if (!in_.IncrementRecursionDepth()) return false;
     for (;;) {
@@ -352,8 +354,9 @@ absl::StatusOr<std::shared_ptr<net::OutgoingMessage>> NewMessage(std::size_t byt
   return std::make_shared<CountedMessage>(bytes, std::move(counted));
 }
 
-// Writing and sending a large response takes an estimated 2 ms a MiB. A caller would wait past the
-// deadline for one that arrives after it (tests/bench/serving/hostile.py, row `deadlines`).
+// Refuses a large response that would arrive after the deadline: its caller has given up by then.
+// Writing and sending takes an estimated 2 ms a MiB (tests/bench/serving/hostile.py, row
+// `deadlines`).
 absl::Status CheckTimeToSend(std::size_t bytes, const ReplyLimit& limit) {
   constexpr std::size_t kBytesPerMs = 512U << 10;
   if (!limit.deadline || bytes <= kBytesPerMs) return absl::OkStatus();
@@ -370,15 +373,15 @@ absl::Status CheckTimeToSend(std::size_t bytes, const ReplyLimit& limit) {
           left.count() > 0 ? fmt::format("is in {} ms", left.count()) : "has passed"));
 }
 
-int SizeOf(std::string_view bytes) { return static_cast<int>(bytes.size()); }
+int IntSize(std::string_view bytes) { return static_cast<int>(bytes.size()); }
 
-// Hands out the bytes of a message in small pieces, and before each asks how much memory what was
-// parsed of it takes by now.
+// Hands out the bytes of a message in small pieces. Before each piece it checks how much memory the
+// parsed part of the message takes.
 class BoundedReader final : public google::protobuf::io::ZeroCopyInputStream {
  public:
-  //   arena  of the message; null: not asked
+  //   arena  of the message; null: nothing is checked
   BoundedReader(std::string_view bytes, const google::protobuf::Arena* arena)
-      : in_(bytes.data(), SizeOf(bytes), kPieceBytes),
+      : in_(bytes.data(), IntSize(bytes), kPieceBytes),
         arena_(arena),
         memory_max_(ParsedBytesMax(bytes.size())) {}
 
@@ -409,10 +412,11 @@ absl::Status TakesTooMuchError(std::size_t bytes, std::uint64_t memory_max) {
                   base::Grouped(bytes), base::Grouped(memory_max)));
 }
 
-// Whether a large message may be parsed. The memory of unknown fields is counted nowhere, and in a
-// small message they take no more than known fields may. Errors: kRequestNotParsed
+// Whether a large message has few enough unknown fields. Their memory is counted nowhere. In a
+// small message they take no more memory than known fields may.
+// Errors: kRequestNotParsed.
 absl::Status CheckUnknownFields(std::string_view bytes, const google::protobuf::Message& message) {
-  google::protobuf::io::ArrayInputStream reader(bytes.data(), SizeOf(bytes));
+  google::protobuf::io::ArrayInputStream reader(bytes.data(), IntSize(bytes));
   const UnknownFields unknown =
       CountUnknownFields(reader, *message.GetDescriptor(), kUnknownFieldsMax);
   if (unknown.count > kUnknownFieldsMax) {

@@ -23,20 +23,21 @@ namespace simile::service {
 inline constexpr std::size_t kParsedAtOnceBytesMax = 64U << 10;
 
 struct UnknownFields {
-  // The bytes are fields up to their end; otherwise counting ended where they are not.
+  // Whether the bytes are fields up to their end. Otherwise counting ended at the first byte that
+  // is not.
   bool is_wire_form = false;
   std::uint64_t count = 0;
 };
 
-// How many fields of a message its type does not know, those in its messages and groups included.
-// The protobuf library keeps each of them in memory of its own, which no arena counts. Reads the
-// whole message, and takes no memory.
-//   count_max  counting ends beyond it
+// Counts the fields of a message that its type does not know, the fields of nested messages and
+// groups included. The protobuf library keeps each unknown field in memory that no arena counts.
+// Reads the whole message, and takes no memory.
+//   count_max  counting ends when there are more
 UnknownFields CountUnknownFields(google::protobuf::io::ZeroCopyInputStream& bytes,
                                  const google::protobuf::Descriptor& type, std::uint64_t count_max);
 
-// How many fields that the server does not know a larger request may have: newer clients send a
-// few. Each takes memory that is counted nowhere.
+// How many unknown fields a request of more than kParsedAtOnceBytesMax may have. Newer clients send
+// a few. Each takes memory that is counted nowhere.
 inline constexpr std::uint64_t kUnknownFieldsMax = 10'000;
 
 // What a message may take on its arena. A request of large vectors takes about its own size. A
@@ -44,7 +45,7 @@ inline constexpr std::uint64_t kUnknownFieldsMax = 10'000;
 // of empty messages would take 60 times its size.
 std::uint64_t ParsedBytesMax(std::size_t message_bytes);
 
-// Reads a message.
+// Parses a message.
 // Errors: kRequestNotParsed, naming the type, for bytes that are not a message of it;
 //         the same for a large one with more than kUnknownFieldsMax unknown fields;
 //         kOutOfMemory for one that takes more than ParsedBytesMax of its arena.
@@ -62,7 +63,7 @@ absl::Status NotParsedError(const google::protobuf::Message& message);
 absl::Status ParseRequest(std::string_view bytes, const std::shared_ptr<const void>& owner,
                           google::protobuf::Message& request, SentVectors& vectors);
 
-// What a response may have at most; see AnyCall::SetReplyLimit.
+// The limits of a response; see AnyCall::SetReplyLimit.
 struct ReplyLimit {
   std::uint64_t bytes_max = 0;
   std::string_view remedy = "ask for less";
@@ -73,18 +74,18 @@ struct ReplyLimit {
   const Clock* clock = nullptr;  // REQUIRES: not null with a deadline
 };
 
-// A response of no more bytes counts nowhere, so that health checks and short errors are sent in
-// any case: what else its call keeps takes more.
+// A response of at most this size counts nowhere, so that health checks and short errors are always
+// sent. The other memory of its call is larger.
 inline constexpr std::size_t kUncountedReplyBytes = 512;
 
 // Counts memory among the replies of the caller that wait to be read.
-// Errors: kQueueFull when those leave none for it.
+// Errors: kQueueFull when these replies leave no memory for it.
 absl::Status CountUnsent(std::uint64_t bytes, const ReplyLimit& limit, UnsentReplies::Part& part);
 
-// A response that is written. Counted among its caller's until it is sent.
+// A serialized response. Counted among the unread replies of its caller until it is sent.
 using ReplyMessage = std::shared_ptr<const net::OutgoingMessage>;
 
-// The bytes of a response.
+// Serializes a response.
 // Errors: kReplyTooLarge when it has more than the limit; kDeadlineExceeded when there is no time
 //         left to send it; those of CountUnsent.
 absl::StatusOr<ReplyMessage> SerializeReply(const Reply& reply, const ReplyLimit& limit);

@@ -51,7 +51,7 @@ enum class Runs : std::uint8_t {
 // A row of the table of methods.
 struct MethodRow {
   const char* path;          // "/simile.v1.SearchService/Search"; static storage
-  Role role = Role::kAdmin;  // that its callers need
+  Role role = Role::kAdmin;  // that a caller needs
   Runs runs = Runs::kOnWorker;
   bool is_recorded = true;  // in metrics and log
 };
@@ -64,7 +64,7 @@ class Method : public net::RpcMethod {
   Method(RpcEnvironment& environment, const MethodRow& row, Type type)
       : environment_(environment),
         row_(row),
-        metric_(row.is_recorded ? &environment.metrics.CallsOf(name()) : nullptr),
+        metric_(row.is_recorded ? &environment.metrics.FindOrAddCalls(name()) : nullptr),
         type_(type) {}
   Method(const Method&) = delete;
   Method& operator=(const Method&) = delete;
@@ -78,7 +78,7 @@ class Method : public net::RpcMethod {
   std::string_view name() const { return row_.path + 1; }
   // Null for health checks, which are neither timed nor logged.
   observe::CallMetric* metric() const { return metric_; }
-  // Of a stream its messages count instead.
+  // False for a stream of requests, whose messages count instead.
   bool counts_in_flight() const { return row_.is_recorded && type_ != Type::kBidiStream; }
 
  private:
@@ -93,14 +93,14 @@ class Method : public net::RpcMethod {
 std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const MethodRow& row,
                                            const SearchPipeline& pipeline);
 
-// What an Export is answered with. Borrowed.
+// What an Export is answered from. Borrowed.
 struct ExportServices {
   const ServedSnapshots& snapshots;
   const SearchPipeline& pipeline;
 };
 
 // The row of Export in the table: computes the next message while one is being sent, and holds no
-// more than these two. A message that takes too long or becomes too large is made again of fewer
+// more than these two. A message that takes too long or becomes too large is made again from fewer
 // sources.
 std::unique_ptr<Method> ExportMethod(RpcEnvironment& environment, const MethodRow& row,
                                      const ExportServices& services);

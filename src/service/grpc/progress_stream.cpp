@@ -11,7 +11,7 @@
 namespace simile::service {
 namespace {
 
-// Such requests name a collection and a folder.
+// The requests of these methods only name a collection and a folder.
 absl::Status TooLongError(std::size_t bytes) {
   return base::Error(
       base::ErrorReason::kRequestNotParsed,

@@ -15,17 +15,18 @@
 
 namespace simile::service {
 
-// The ProgressCalls of all methods that stream their progress as the transport sees them: holds at
-// most one message that waits behind the one being sent. Owns itself.
+// A ProgressCall of any method as the transport sees it. Holds at most one message behind the
+// message that is being sent. Owns itself.
 class ProgressExchange : public Exchange {
  public:
   // Reads the request. Errors: kRequestNotParsed
   absl::Status ParseRequest(google::protobuf::Message& request);
-  // Sends the message, in place of one that still waits, or keeps why there is none. Not after End.
+  // Sends the message; it replaces a message that still waits. Keeps the error when there is no
+  // message. Not after End.
   void Write(absl::StatusOr<ReplyMessage> message);
   // Whether the last message could be made.
   absl::Status LastWrite();
-  // Ends the call, after the message that waits unless it ends with an error.
+  // Ends the call, after the message that waits. An error drops that message.
   void End(net::CallEnd end);
 
  protected:
@@ -38,7 +39,7 @@ class ProgressExchange : public Exchange {
   // See ServerCall.
   virtual absl::Status Admit(std::uint64_t request_bytes) = 0;
   absl::Status BeginWith(net::ReceivedMessage request) override;
-  void Destroy() override { delete this; }
+  void Release() override { delete this; }
 
   void Sent(bool ok) override;
   // Sends the message that waits, or the end, unless a message is being sent.
@@ -56,9 +57,9 @@ class ProgressExchange : public Exchange {
 
 // A row of the table: a method that answers a request by messages, `handle(call, request)`.
 template <class Request, class Message, class HandleCall>
-class ProgressMethodOf final : public Method {
+class ProgressMethod final : public Method {
  public:
-  ProgressMethodOf(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
+  ProgressMethod(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
       : Method(environment, row, Type::kServerStream), handle_(std::move(handle)) {}
 
  private:
@@ -94,7 +95,7 @@ class ProgressMethodOf final : public Method {
     void Finish(const absl::Status& status) override {
       const absl::Status end = status.ok() ? exchange_.LastWrite() : status;
       this->record().Ended(end);
-      exchange_.End(EndOf(end, this->record()));
+      exchange_.End(MakeCallEnd(end, this->record()));
     }
 
    private:
@@ -104,18 +105,19 @@ class ProgressMethodOf final : public Method {
 
   class CallExchange final : public ProgressExchange {
    public:
-    CallExchange(ProgressMethodOf& method, net::Http2Stream& stream, net::CallHead head)
-        : ProgressExchange(method, stream, std::move(head)), method_(method) {}
+    CallExchange(ProgressMethod& method, net::Http2Stream& stream, net::CallHead head)
+        : ProgressExchange(method, stream, std::move(head)),
+          method_(method),
+          call_(method, *this) {}
 
    private:
-    void MakeCall() override { call_.emplace(method_, *this); }
-    void RunHandler() override { call_->Run(method_.handle_); }
-    void Reject(const absl::Status& status) override { call_->Finish(status); }
-    CallerKey caller() const override { return call_->caller(); }
-    absl::Status Admit(std::uint64_t request_bytes) override { return call_->Admit(request_bytes); }
+    void RunHandler() override { call_.Run(method_.handle_); }
+    void Reject(const absl::Status& status) override { call_.Finish(status); }
+    CallerKey caller() const override { return call_.caller(); }
+    absl::Status Admit(std::uint64_t request_bytes) override { return call_.Admit(request_bytes); }
 
-    ProgressMethodOf& method_;
-    std::optional<Arrived> call_;
+    ProgressMethod& method_;
+    Arrived call_;
   };
 
   HandleCall handle_;
@@ -124,8 +126,8 @@ class ProgressMethodOf final : public Method {
 template <class Request, class Message, class HandleCall>
 std::unique_ptr<Method> Progress(RpcEnvironment& environment, const MethodRow& row,
                                  HandleCall handle) {
-  return std::make_unique<ProgressMethodOf<Request, Message, HandleCall>>(environment, row,
-                                                                          std::move(handle));
+  return std::make_unique<ProgressMethod<Request, Message, HandleCall>>(environment, row,
+                                                                        std::move(handle));
 }
 
 }  // namespace simile::service

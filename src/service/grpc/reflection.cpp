@@ -36,7 +36,7 @@ constexpr std::chrono::seconds kTakeTime{10};
 using Names = std::set<std::string, std::less<>>;
 
 // "simile.v1.SearchService" of "/simile.v1.SearchService/Search"
-std::string_view ServiceOf(std::string_view path) {
+std::string_view ParseService(std::string_view path) {
   path.remove_prefix(1);
   return path.substr(0, path.find('/'));
 }
@@ -79,8 +79,8 @@ void AnswerExtensionNumbers(const std::string& type,
   }
 }
 
-reflection::ServerReflectionResponse AnswerOf(const reflection::ServerReflectionRequest& request,
-                                              const Names& services) {
+reflection::ServerReflectionResponse MakeAnswer(const reflection::ServerReflectionRequest& request,
+                                                const Names& services) {
   using Request = reflection::ServerReflectionRequest;
   const DescriptorPool& pool = *DescriptorPool::generated_pool();
   reflection::ServerReflectionResponse response;
@@ -138,7 +138,7 @@ class ReflectionCall final : public net::RpcCall {
       if (!request.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
         return absl::InvalidArgumentError("could not be parsed as a ServerReflectionRequest");
       }
-      const reflection::ServerReflectionResponse answer = AnswerOf(request, services_);
+      const reflection::ServerReflectionResponse answer = MakeAnswer(request, services_);
       auto bytes = std::make_shared<net::OutgoingMessage>(answer.ByteSizeLong());
       answer.SerializeWithCachedSizesToArray(bytes->data());
       Send(std::move(bytes), TakeBy());
@@ -159,7 +159,7 @@ class ReflectionCall final : public net::RpcCall {
     is_sending_ = false;
     ok&& end_.code == absl::StatusCode::kOk ? WantMessage() : End(std::move(end_));
   }
-  // A call under way would keep the server from its end.
+  // An open call would keep the server from ending.
   void Stop() override { Cut(); }
   void Release() override { delete this; }
 
@@ -194,8 +194,9 @@ std::vector<std::unique_ptr<net::RpcMethod>> ReflectionMethods(
   // Has the linker keep the file that describes the older version.
   grpc::reflection::v1alpha::ServerReflectionRequest::descriptor();
   auto services = std::make_shared<Names>();
-  for (const net::RpcMethod* const method : methods) services->emplace(ServiceOf(method->path()));
-  for (const std::string_view path : kPaths) services->emplace(ServiceOf(path));
+  for (const net::RpcMethod* const method : methods)
+    services->emplace(ParseService(method->path()));
+  for (const std::string_view path : kPaths) services->emplace(ParseService(path));
   std::vector<std::unique_ptr<net::RpcMethod>> made;
   for (const std::string_view path : kPaths) {
     made.push_back(std::make_unique<ReflectionMethod>(path, services));

@@ -30,7 +30,7 @@ namespace {
 // number of calls the stream takes no further request, however busy it is.
 constexpr int kStopsMax = 10;
 
-// A reply as the answer of a message of the stream: its tag and its field around the same bytes.
+// The answer of a message of the stream: a reply within its field, after the tag of the message.
 class TaggedReply final : public Reply {
  public:
   //   field  of SearchStreamResponse
@@ -61,7 +61,7 @@ class TaggedReply final : public Reply {
   WireSizes sizes_;
 };
 
-// Makes an error so small that its reply counts in no budget.
+// Makes an error small enough that its reply counts in no budget.
 void Shorten(google::rpc::Status& error) {
   constexpr std::size_t kMessageBytesMax = kUncountedReplyBytes - 64;
   error.clear_details();
@@ -85,33 +85,34 @@ class SearchStream final : public StreamExchange {
   absl::Status BeginWith(net::ReceivedMessage request) override;
   void Received(std::optional<net::ReceivedMessage> message) override;
   // The server stops. Takes no further request when the caller has sent none since the last call of
-  // OnStop, or after kStopsMax calls. Ends after the answers of the requests that were taken.
-  void OnStop() override;
+  // Stop, or after kStopsMax calls. Ends after the answers of the requests that were taken.
+  void Stop() override;
 
-  // Takes what was read, unless nothing was: the caller sends no more.
+  // Takes the message that was read.
+  //   received  false: there is none, and the caller sends no more
   void TakeRead(bool received);
   //   status   why the stream ends now, unless OK
-  //   request  that was read; null for none
+  //   request  the one that was read; null for none
   void EndReading(const absl::Status& status, bool reads_ended = false,
                   std::unique_ptr<Request> request = nullptr);
-  // Parses what was read. Its errors are the stream's.
+  // Parses the message that was read. Its errors end the stream.
   absl::Status ParseRequest(std::unique_ptr<Request>& request);
   // The answer, or error, of a request that was taken. Any thread.
   void Complete(std::uint64_t number, ReplyMessage answer);
   // Starts the request that waits, if it may be taken now, before it asks the transport.
   void Advance() override;
   void AskTransport();
-  // Answers a request that was taken, here or on a worker.
+  // Answers a request that was taken: here, or on a worker when it is large and this is a loop.
   void AnswerRequest(std::unique_ptr<Request> request);
 
-  // REQUIRES of these: mutex_ is held.
+  // The functions below require that mutex_ is held.
   void OnSent() override;
   std::unique_ptr<Request> TakeWaiting();
   void DropAnswers();
 
   const SearchPipeline& pipeline_;
 
-  // Each is used by one reaction at a time.
+  // Used only by the thread that reads or parses a message, one at a time.
   net::ReceivedMessage incoming_;
   StreamOrder order_;
   std::uint64_t messages_read_ = 0;
@@ -123,7 +124,7 @@ class SearchStream final : public StreamExchange {
   bool reading_ = false;                           // a message, or parsing it
   bool parsing_ = false;              // a worker parses a large message that has arrived
   int stops_ = 0;                     // how often the server asked for the end
-  std::uint64_t number_at_stop_ = 1;  // of the next request then; at first that of the first one
+  std::uint64_t number_at_stop_ = 1;  // next_number() at the last Stop; 1 at first
   bool reads_ended_ = false;          // the caller sends no more
 };
 
@@ -153,7 +154,7 @@ class SearchStream::Request final : public ServerCall<Call> {
       return CountUnsent(large_bytes_, reply_limit(), counted_);
     });
   }
-  // Checks what the message says of itself and of the stream.
+  // Checks the caller's access, and the message's order and timeout.
   void Check(StreamOrder& order) {
     refusal_ = Admit(bytes_);
     if (refusal_.ok()) refusal_ = order.Agree(*message_);
@@ -161,7 +162,7 @@ class SearchStream::Request final : public ServerCall<Call> {
     if (timeout.ok()) SetDeadline(arrived_at() + *timeout);
     if (refusal_.ok()) refusal_ = timeout.status();
   }
-  // What a large message takes; 0 for others.
+  // The memory that a large message takes; 0 for other messages.
   std::uint64_t large_bytes() const { return large_bytes_; }
   void SetRefusal(const absl::Status& refusal) { refusal_ = refusal; }
   std::uint64_t number() const { return number_; }
@@ -170,7 +171,7 @@ class SearchStream::Request final : public ServerCall<Call> {
   // Answers the request, now or later. `request` is gone after that.
   static void Run(std::unique_ptr<Request> request) {
     Request& call = *request.release();
-    call.counted_ = {};  // from now on by those who work on it
+    call.counted_ = {};  // from now on the workers count it
     if (!call.refusal_.ok()) return call.Finish(call.refusal_);
     const SearchPipeline& pipeline = call.stream_.pipeline_;
     switch (call.message_->request_case()) {
@@ -192,11 +193,9 @@ class SearchStream::Request final : public ServerCall<Call> {
   void Finish(const absl::Status& status) override { End(status, SerializeError(status)); }
   std::uint64_t BytesWith(const Reply& reply) const override { return Tagged(reply).bytes(); }
   void FinishWith(const Reply& reply) override {
-    ReplyMessage message;
-    const absl::Status end =
-        Serialize([&] { return SerializeReply(Tagged(reply), reply_limit()); }, message);
-    if (!end.ok()) return Finish(end);
-    End(end, std::move(message));
+    auto message = Serialize([&] { return SerializeReply(Tagged(reply), reply_limit()); });
+    if (!message.ok()) return Finish(message.status());
+    End(absl::OkStatus(), *std::move(message));
   }
 
  private:
@@ -302,7 +301,7 @@ void SearchStream::OnSent() {
   environment().metrics.AddRequestsInFlight(-1);
 }
 
-void SearchStream::OnStop() {
+void SearchStream::Stop() {
   Change([&] {
     // A caller that has sent all its messages still gets its answers. One that is still sending
     // them may finish: gRPC's clients repeat a call on another server by themselves only before
@@ -328,7 +327,8 @@ void SearchStream::Complete(std::uint64_t number, ReplyMessage answer) {
     answers_.find(number)->second = std::move(answer);
     window_.Complete(number);
   }
-  // Takes no request, which would nest calls of requests that complete at once.
+  // Not Advance: it would take a request, and requests that complete at once would nest their
+  // calls.
   AskTransport();
 }
 
@@ -357,7 +357,7 @@ void SearchStream::Advance() {
 void SearchStream::AnswerRequest(std::unique_ptr<Request> request) {
   const std::uint64_t bytes = request->large_bytes();
   if (bytes == 0 || !net::OnLoopThread()) return Request::Run(std::move(request));
-  // It waited until an answer was sent. The stream is there until it finishes.
+  // The request waited until an answer was sent. The stream lives until the request has finished.
   Request* const call = request.release();
   const absl::Status posted =
       Post([call] { Request::Run(std::unique_ptr<Request>(call)); }, {call->caller(), 0, bytes});
@@ -401,7 +401,7 @@ void SearchStream::DropAnswers() {
 
 std::unique_ptr<Method> SearchStreamMethod(RpcEnvironment& environment, const MethodRow& row,
                                            const SearchPipeline& pipeline) {
-  return std::make_unique<StreamMethodOf<SearchStream, const SearchPipeline&>>(
+  return std::make_unique<StreamMethod<SearchStream, const SearchPipeline&>>(
       environment, row, Method::Type::kBidiStream, pipeline);
 }
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
@@ -42,12 +41,12 @@ class ServerCall : public Interface {
   std::string_view peer() const override { return record_.peer(); }
   std::optional<Clock::TimePoint> deadline() const override { return reply_limit_.deadline; }
   std::stop_token cancelled() const override { return cancelled_; }
-  // Whether the caller may make the call, and send so much.
+  // Whether the caller may make the call, and send this many bytes.
   // Errors: UNAUTHENTICATED, PERMISSION_DENIED, CALLER_LIMIT.
   absl::Status Admit(std::uint64_t request_bytes) {
     absl::Status admitted =
         record_.admission().ok() ? access_.HoldBytes(request_bytes) : record_.admission();
-    // A change, or something else that few may do.
+    // The peer is known for methods that change something: their refusals are audited.
     if (!admitted.ok() && !record_.peer().empty())
       AuditRefusal(environment_.audit, *this, admitted);
     return admitted;
@@ -64,16 +63,17 @@ class ServerCall : public Interface {
   RpcEnvironment& environment() const { return environment_; }
   const CallRecord& record() const { return record_; }
   const ReplyLimit& reply_limit() const { return reply_limit_; }
-  // The response's bytes, unless the caller is gone. Counts a refusal.
-  absl::Status Serialize(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> make,
-                         ReplyMessage& message) const {
-    return Guarded([&]() -> absl::Status {
+  // The bytes of the response that `make` returns, unless the caller is gone. Counts a refusal.
+  template <class Make>
+  absl::StatusOr<ReplyMessage> Serialize(const Make& make) const {
+    absl::StatusOr<ReplyMessage> made;
+    const absl::Status status = Guarded([&]() -> absl::Status {
       if (cancelled_.stop_requested()) return CallerGoneError();
-      auto made = make();
-      if (made.ok()) message = *std::move(made);
+      made = make();
       CountRefusal(environment_.metrics, made.status());
       return made.status();
     });
+    return status.ok() ? std::move(made) : status;
   }
   void SetDeadline(std::optional<Clock::TimePoint> deadline) { reply_limit_.deadline = deadline; }
 

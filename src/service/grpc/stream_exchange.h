@@ -13,17 +13,17 @@ namespace simile::service {
 
 // A call that is answered by any number of messages. Its handlers change the state while mutex_ is
 // held; Advance then asks the transport for what the state allows. The transport answers later, and
-// never within Advance. Holds itself until the transport has let go of it; what
-// works for it on other threads holds it, too.
+// never within Advance. Holds itself until the transport has released it. Work for it on other
+// threads holds it, too.
 class StreamExchange : public Exchange, public std::enable_shared_from_this<StreamExchange> {
- public:
  protected:
-  using Exchange::Exchange;
+  StreamExchange(Method& method, net::Http2Stream& stream, net::CallHead head)
+      : Exchange(method, stream, std::move(head)), record_(method, this->head()) {}
 
-  const CallRecord& record() const { return *record_; }
+  const CallRecord& record() const { return record_; }
 
-  // REQUIRES of these: mutex_ is held.
-  // Why the stream ends before all is answered. The first reason is the one that the caller gets.
+  // The next four functions require that mutex_ is held.
+  // Sets why the stream ends before all is answered. The caller gets the first reason.
   void EndWith(const absl::Status& status) {
     if (!end_ && !ended_) end_ = status;
   }
@@ -33,15 +33,16 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
     writing_ = true;
     Send(std::move(message), TakeBy(environment().clock.Now()));
   }
-  // REQUIRES: !writing_. Nothing may be asked of the transport after it.
+  // REQUIRES: !writing_. Nothing may be asked of the transport afterwards.
   void FinishNow() {
     ended_ = true;
     const absl::Status end = end_.value_or(absl::OkStatus());
-    if (!end.ok()) record_->Ended(end);
-    Finish(nullptr, EndOf(end, *record_), TakeBy(environment().clock.Now()));
+    if (!end.ok()) record_.Ended(end);
+    Finish(nullptr, MakeCallEnd(end, record_), TakeBy(environment().clock.Now()));
   }
 
-  // Changes the state, and goes on. REQUIRES: mutex_ is not held, and the stream is.
+  // Changes the state with mutex_ held, then advances. REQUIRES: mutex_ is not held; a shared_ptr
+  // keeps the stream alive.
   template <class Step>
   void Change(const Step& step) {
     {
@@ -58,14 +59,13 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
 
  private:
   template <class Stream, class Services>
-  friend class StreamMethodOf;
+  friend class StreamMethod;
 
-  // Any thread. The stream must be held meanwhile.
+  // Any thread. REQUIRES: a shared_ptr keeps the stream alive.
   virtual void Advance() = 0;
   // A message was sent, or dropped. mutex_ is held.
   virtual void OnSent() {}
 
-  void MakeCall() final { record_.emplace(method(), head()); }
   void Reject(const absl::Status& status) final {
     Change([&] { EndWith(status); });
   }
@@ -79,11 +79,11 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
       OnSent();
     });
   }
-  void Destroy() final {
-    const std::shared_ptr<StreamExchange> self = std::move(self_);  // perhaps the last of it
+  void Release() final {
+    const std::shared_ptr<StreamExchange> self = std::move(self_);  // perhaps the last owner
   }
 
-  std::optional<CallRecord> record_;  // set when the stream has arrived
+  const CallRecord record_;
   std::shared_ptr<StreamExchange> self_;
   std::optional<absl::Status> end_;  // guarded by mutex_; is not written once ended_
 };
@@ -91,10 +91,10 @@ class StreamExchange : public Exchange, public std::enable_shared_from_this<Stre
 // A row of the table: a method that Stream(method, services, stream, head) answers.
 //   Services  may be a reference
 template <class Stream, class Services>
-class StreamMethodOf final : public Method {
+class StreamMethod final : public Method {
  public:
-  StreamMethodOf(RpcEnvironment& environment, const MethodRow& row, Type type,
-                 const Services& services)
+  StreamMethod(RpcEnvironment& environment, const MethodRow& row, Type type,
+               const Services& services)
       : Method(environment, row, type), services_(services) {}
 
  private:

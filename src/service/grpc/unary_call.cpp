@@ -1,10 +1,11 @@
 #include "service/grpc/unary_call.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstdint>
 #include <new>
+
+#include <absl/container/inlined_vector.h>
 
 #include "net/event_loop.h"
 #include "service/call.h"
@@ -13,26 +14,15 @@
 namespace simile::service {
 namespace {
 
-// Memory of exchanges that have ended, of one thread.
-class FreeBlocks {
- public:
-  FreeBlocks() = default;
-  FreeBlocks(const FreeBlocks&) = delete;
-  FreeBlocks& operator=(const FreeBlocks&) = delete;
+// Memory of ended exchanges, kept by one thread.
+struct FreeBlocks {
+  static constexpr std::size_t kMax = 64;
+
   ~FreeBlocks() {
-    while (count_ > 0) ::operator delete(Pop());
+    for (void* const block : blocks) ::operator delete(block);
   }
 
-  void* Pop() { return count_ == 0 ? nullptr : blocks_[--count_]; }
-  bool Keep(void* block) {
-    if (count_ == blocks_.size()) return false;
-    blocks_[count_++] = block;
-    return true;
-  }
-
- private:
-  std::array<void*, 64> blocks_{};
-  std::size_t count_ = 0;
+  absl::InlinedVector<void*, kMax> blocks;  // never more: adding one takes no memory
 };
 
 thread_local FreeBlocks free_blocks;
@@ -40,12 +30,16 @@ thread_local FreeBlocks free_blocks;
 }  // namespace
 
 void* UnaryExchange::operator new(std::size_t bytes) {
-  void* const kept = free_blocks.Pop();
-  return kept != nullptr ? kept : ::operator new(bytes);
+  auto& blocks = free_blocks.blocks;
+  if (blocks.empty()) return ::operator new(bytes);
+  void* const kept = blocks.back();
+  blocks.pop_back();
+  return kept;
 }
 
 void UnaryExchange::operator delete(void* memory) {
-  if (!free_blocks.Keep(memory)) ::operator delete(memory);
+  auto& blocks = free_blocks.blocks;
+  blocks.size() < FreeBlocks::kMax ? blocks.push_back(memory) : ::operator delete(memory);
 }
 
 net::RpcCall& UnaryMethod::NewCall(net::Http2Stream& stream, net::CallHead head) {
@@ -103,24 +97,19 @@ absl::Status UnaryExchange::Arrived::CheckWanted() const {
 }
 
 void UnaryExchange::Arrived::Finish(const absl::Status& status) {
-  if (!status.ok()) return End(status, nullptr);
+  if (!status.ok()) return End(status);
   assert(messages_.response != nullptr);
-  EndWith([this] { return SerializeMessage(*messages_.response, reply_limit()); });
+  End(Serialize([this] { return SerializeMessage(*messages_.response, reply_limit()); }));
 }
 
 void UnaryExchange::Arrived::FinishWith(const Reply& reply) {
-  EndWith([&] { return SerializeReply(reply, reply_limit()); });
+  End(Serialize([&] { return SerializeReply(reply, reply_limit()); }));
 }
 
-void UnaryExchange::Arrived::EndWith(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> serialize) {
-  ReplyMessage response;
-  const absl::Status end = Serialize(serialize, response);
-  End(end, std::move(response));
-}
-
-void UnaryExchange::Arrived::End(const absl::Status& status, ReplyMessage response) {
+void UnaryExchange::Arrived::End(absl::StatusOr<ReplyMessage> response) {
+  const absl::Status status = response.status();
   record().Ended(status);
-  exchange_.End(std::move(response), EndOf(status, record()));
+  exchange_.End(std::move(response).value_or(nullptr), MakeCallEnd(status, record()));
 }
 
 }  // namespace simile::service

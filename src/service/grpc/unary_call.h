@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <absl/functional/function_ref.h>
 #include <absl/status/statusor.h>
 #include <google/protobuf/arena.h>
 
@@ -38,24 +37,26 @@ class UnaryMethod : public Method {
   net::RpcCall& NewCall(net::Http2Stream& stream, net::CallHead head) override;
 };
 
-// The Calls of a unary method as the transport sees them: reads the request, sends the response or
-// error, counts and logs it. Each loop's thread keeps the memory of some ended ones for the next.
+// A call of a unary method as the transport sees it: reads the request, sends the response or
+// error, counts and logs the call. Each loop's thread keeps the memory of up to 64 ended calls for
+// the next calls.
 class UnaryExchange final : public Exchange {
  public:
   UnaryExchange(UnaryMethod& method, net::Http2Stream& stream, net::CallHead head)
-      : Exchange(method, stream, std::move(head)), method_(method) {}
+      : Exchange(method, stream, std::move(head)), method_(method) {
+    call_.emplace(*this);
+  }
 
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory);
 
  private:
-  void MakeCall() override { call_.emplace(*this); }
   absl::Status BeginWith(net::ReceivedMessage request) override;
   void Reject(const absl::Status& status) override { call_->Finish(status); }
-  void Destroy() override { delete this; }
+  void Release() override { delete this; }
 
-  // Sends the end of the call, whose memory is freed first: a reply may wait long. Any thread;
-  // once.
+  // Frees the memory of the call, because a reply may wait long, and sends the end of the call. Any
+  // thread; once.
   void End(ReplyMessage response, net::CallEnd end);
 
   UnaryMethod& method_;
@@ -79,11 +80,9 @@ class UnaryExchange final : public Exchange {
     void FinishWith(const Reply& reply) override;
 
    private:
-    // Errors: the caller is gone, or its deadline has passed, after the wait for a worker.
+    // Errors: while the call waited for a worker, the caller has gone or its deadline has passed.
     absl::Status CheckWanted() const;
-    // Ends the call with what `serialize` returns, unless its caller is gone.
-    void EndWith(absl::FunctionRef<absl::StatusOr<ReplyMessage>()> serialize);
-    void End(const absl::Status& status, ReplyMessage response);
+    void End(absl::StatusOr<ReplyMessage> response);
 
     // Most requests, and what is built of their answers, need no other memory.
     static constexpr std::size_t kFirstBlockBytes = 4'096;
@@ -100,9 +99,9 @@ class UnaryExchange final : public Exchange {
 // A row of the table: `handle(call, request)`, which finishes with a Reply, or, with a Response,
 // `handle(call, request, response)`, which fills it.
 template <class Request, class Response, class HandleCall>
-class UnaryMethodOf final : public UnaryMethod {
+class TypedUnaryMethod final : public UnaryMethod {
  public:
-  UnaryMethodOf(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
+  TypedUnaryMethod(RpcEnvironment& environment, const MethodRow& row, HandleCall handle)
       : UnaryMethod(environment, row), handle_(std::move(handle)) {}
 
   Messages NewMessages(google::protobuf::Arena& arena) const override {
@@ -132,8 +131,8 @@ class UnaryMethodOf final : public UnaryMethod {
 template <class Request, class Response = void, class HandleCall>
 std::unique_ptr<Method> Unary(RpcEnvironment& environment, const MethodRow& row,
                               HandleCall handle) {
-  return std::make_unique<UnaryMethodOf<Request, Response, HandleCall>>(environment, row,
-                                                                        std::move(handle));
+  return std::make_unique<TypedUnaryMethod<Request, Response, HandleCall>>(environment, row,
+                                                                           std::move(handle));
 }
 
 }  // namespace simile::service

@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, GpuFilterTest,
                                            ForcedStrategy::kRowScan, ForcedStrategy::kGemm,
                                            ForcedStrategy::kGather, ForcedStrategy::kCanonical));
 
-std::size_t CallsOf(const std::string& name, std::size_t from = 0) {
+std::size_t FindOrAddCalls(const std::string& name, std::size_t from = 0) {
   const std::vector<std::string> calls = emulated_cuda::CallLog();
   return static_cast<std::size_t>(
       std::count_if(calls.begin() + static_cast<std::ptrdiff_t>(from), calls.end(),
@@ -210,9 +210,9 @@ TEST(GpuEngineTest, ExchangesOneQueryThroughMappedMemoryOrCopies) {
       bench.Expect({queries->view().Slice(query, 1), specs}, "query by query");
     }
     // The first one runs without a graph, the second is captured.
-    EXPECT_EQ(CallsOf("TakeQueriesKernel", before), mapped_queries_max == 0 ? 0U : 2U);
-    EXPECT_EQ(CallsOf("cudaMemcpyAsync", before), mapped_queries_max == 0 ? 4U : 0U);
-    EXPECT_EQ(CallsOf("cudaGraphLaunch", before), 5U);
+    EXPECT_EQ(FindOrAddCalls("TakeQueriesKernel", before), mapped_queries_max == 0 ? 0U : 2U);
+    EXPECT_EQ(FindOrAddCalls("cudaMemcpyAsync", before), mapped_queries_max == 0 ? 4U : 0U);
+    EXPECT_EQ(FindOrAddCalls("cudaGraphLaunch", before), 5U);
   }
 }
 
@@ -259,7 +259,7 @@ TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
   specs[0].mask = &mask;
   const SearchBatch batch{queries->view(), specs};
   const Row best = bench.Expect(batch, "new").Hits(0)[0].row;
-  EXPECT_EQ(CallsOf("OrderMaskKernel"), 1U);
+  EXPECT_EQ(FindOrAddCalls("OrderMaskKernel"), 1U);
   bench.Expect(batch, "known");
   const RowMask same = mask;
   RowMask equal(kRows);
@@ -268,11 +268,11 @@ TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
   bench.Expect(batch, "a copy");
   specs[0].mask = &equal;
   bench.Expect(batch, "another mask of the same rows");
-  EXPECT_EQ(CallsOf("OrderMaskKernel"), 1U);
+  EXPECT_EQ(FindOrAddCalls("OrderMaskKernel"), 1U);
   specs[0].mask = &mask;
   mask.Forbid(best);
   EXPECT_NE(bench.Expect(batch, "without its best row").Hits(0)[0].row, best);
-  EXPECT_EQ(CallsOf("OrderMaskKernel"), 2U);
+  EXPECT_EQ(FindOrAddCalls("OrderMaskKernel"), 2U);
 }
 
 TEST(GpuEngineTest, AnswersForDotProductsOfUnequalLengths) {
