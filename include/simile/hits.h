@@ -23,7 +23,7 @@ struct Hit {
   friend bool operator==(const Hit&, const Hit&) = default;
 };
 
-inline RankKey KeyOf(const Hit& hit) { return {hit.score, hit.row}; }
+inline RankKey ToRankKey(const Hit& hit) { return {hit.score, hit.row}; }
 
 // What one query cost. Goes into the receipt.
 struct QueryCost {

@@ -66,8 +66,8 @@ struct Causes {
 };
 
 //   may_lack_rows  false: all rows or groups that pass otherwise were found, whatever they score
-Causes CausesOf(const query::QueryRequest& query, const ResultPage& page, UnfilteredRows& all,
-                bool may_lack_rows) {
+Causes FindCauses(const query::QueryRequest& query, const ResultPage& page, UnfilteredRows& all,
+                  bool may_lack_rows) {
   Causes causes;
   causes.threshold =
       may_lack_rows && std::isfinite(query.score_threshold) && !page.cold_start.has_value();
@@ -105,7 +105,7 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
 // one at all is not told: of a caller who does not see all rows it is not known.
 std::string GroupShortageText(const query::QueryRequest& query, const ResultPage& page,
                               UnfilteredRows& all) {
-  const std::string condition = ConditionText(query, CausesOf(query, page, all, true));
+  const std::string condition = ConditionText(query, FindCauses(query, page, all, true));
   if (page.groups.empty() && page.found_count > 0) {
     return fmt::format("offset {} skips every group with a row that {}",
                        base::Grouped(query.offset), condition);
@@ -118,7 +118,7 @@ std::string GroupShortageText(const query::QueryRequest& query, const ResultPage
 std::string HitShortageText(const query::QueryRequest& query, const ResultPage& page,
                             UnfilteredRows& all) {
   const bool lacks_rows = page.found_count < RowsMax(page, all);
-  Causes causes = CausesOf(query, page, all, lacks_rows);
+  Causes causes = FindCauses(query, page, all, lacks_rows);
   if (page.hits.empty() && page.found_count > 0) {
     if (!causes.list && !causes.filter && !causes.threshold)
       causes.excluded = 0;  // they cannot be returned
@@ -153,7 +153,7 @@ void AddGroupSizeNote(const query::QueryRequest& query, UnfilteredRows& all, Res
       fmt::format("{} of {} {} fewer than the {} hits of group_size: no other row of {} {}",
                   base::Grouped(small), base::Counted(page.groups.size(), "group"),
                   small == 1 ? "has" : "have", base::Grouped(wanted), small == 1 ? "it" : "theirs",
-                  ConditionText(query, CausesOf(query, page, all, true))));
+                  ConditionText(query, FindCauses(query, page, all, true))));
 }
 
 // Says which hits of a cold start are in no order.

@@ -53,7 +53,7 @@ class SentVectors {
       : data_(std::move(data)), owner_(std::move(owner)), held_(held) {}
 
   // Empty when the message has the data of the query.
-  std::string_view Of(std::size_t query) const {
+  std::string_view Data(std::size_t query) const {
     return query < data_.size() ? data_[query] : std::string_view();
   }
   bool empty() const { return data_.empty(); }

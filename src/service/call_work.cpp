@@ -10,8 +10,8 @@
 
 namespace simile::service {
 
-base::LongWork WorkOf(const AnyCall& call, Clock::TimePoint deadline, const Clock& clock,
-                      std::string_view step) {
+base::LongWork MakeLongWork(const AnyCall& call, Clock::TimePoint deadline, const Clock& clock,
+                            std::string_view step) {
   const engine::CallContext context(call.cancelled(), deadline, clock);
   return base::LongWork([context, step] {
     ResolveWorkers::LetOthersRun();
@@ -19,8 +19,8 @@ base::LongWork WorkOf(const AnyCall& call, Clock::TimePoint deadline, const Cloc
   });
 }
 
-base::LongWork WorkOf(const AnyCall& call, const Clock& clock, std::string_view step) {
-  return WorkOf(call, call.deadline().value_or(Clock::TimePoint::max()), clock, step);
+base::LongWork MakeLongWork(const AnyCall& call, const Clock& clock, std::string_view step) {
+  return MakeLongWork(call, call.deadline().value_or(Clock::TimePoint::max()), clock, step);
 }
 
 absl::Status PostToWorkers(ResolveWorkers& workers, std::function<void()> work,

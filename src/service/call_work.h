@@ -18,10 +18,10 @@ namespace simile::service {
 // caller is gone or its deadline has passed. Borrows the clock.
 //   step  what the call has not reached then, for the message; static storage
 // Errors of the work: CANCELLED, DEADLINE_EXCEEDED.
-base::LongWork WorkOf(const AnyCall& call, Clock::TimePoint deadline, const Clock& clock,
-                      std::string_view step);
+base::LongWork MakeLongWork(const AnyCall& call, Clock::TimePoint deadline, const Clock& clock,
+                            std::string_view step);
 // The same until the caller's deadline, if it has one.
-base::LongWork WorkOf(const AnyCall& call, const Clock& clock, std::string_view step);
+base::LongWork MakeLongWork(const AnyCall& call, const Clock& clock, std::string_view step);
 
 // Has a worker run a part of a call. Errors: kQueueFull.
 absl::Status PostToWorkers(ResolveWorkers& workers, std::function<void()> work,

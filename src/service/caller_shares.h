@@ -18,9 +18,9 @@ namespace simile::service {
 using CallerKey = std::uint8_t;
 inline constexpr std::size_t kCallerKeys = std::size_t{std::numeric_limits<CallerKey>::max()} + 1;
 
-CallerKey CallerKeyOf(const net::PeerKey& peer);
+CallerKey HashPeer(const net::PeerKey& peer);
 //   name  of a principal, which shares with nobody because of its address
-CallerKey CallerKeyOfName(std::string_view name);
+CallerKey HashPrincipalName(std::string_view name);
 
 // An amount of something that is there for all callers. What one of them holds is never more than
 // what it leaves free: alone it gets half, two that want all get a third each. So there is always

@@ -147,7 +147,7 @@ bool ChangesUnderWay::Has(const std::string& collection) const {
   return changes_.contains(collection);
 }
 
-void ChangesUnderWay::AwaitEndOf(const std::string& collection) const {
+void ChangesUnderWay::AwaitEnd(const std::string& collection) const {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [&] { return stopped_ || !changes_.contains(collection); });
 }

@@ -78,7 +78,7 @@ class ChangesUnderWay {
 
   bool Has(const std::string& collection) const;
   // Waits until no change of the collection is under way, or Stop.
-  void AwaitEndOf(const std::string& collection) const;
+  void AwaitEnd(const std::string& collection) const;
   bool empty() const;
 
   // Answers every caller with STOPPING and refuses changes from now on. The changes themselves go

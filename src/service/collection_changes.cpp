@@ -163,7 +163,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::ReloadServed(const std::string& n
   request.logs_failure = false;
   for (;;) {
     // A reload under way may have read the files before they changed.
-    under_way_.AwaitEndOf(name);
+    under_way_.AwaitEnd(name);
     if (before != nullptr) {
       auto served = parts_.store.Pin(name);
       if (!served.ok()) return served;
@@ -187,7 +187,7 @@ absl::Status CollectionChanges::Unload(const std::string& name,
   return MakeHere(request).status();
 }
 
-CollectionChanges::Origin CollectionChanges::OriginOf(const engine::Snapshot& snapshot) const {
+CollectionChanges::Origin CollectionChanges::FindOrigin(const engine::Snapshot& snapshot) const {
   const std::lock_guard lock(mutex_);
   const auto place = histories_.find(snapshot.collection);
   if (place == histories_.end()) return {};
@@ -220,7 +220,7 @@ absl::Status CollectionChanges::CheckAllowed(const std::string& name) const {
 std::optional<CollectionChanges::Result> CollectionChanges::AnswerAtOnce(
     const ChangeRequest& request) const {
   if (request.kind == ChangeKind::kLoad || under_way_.Has(request.collection)) return std::nullopt;
-  const auto history = HistoryOf(request.collection);
+  const auto history = FindHistory(request.collection);
   if (!history && request.kind != ChangeKind::kRollback && RetryFolder(request.collection)) {
     return std::nullopt;
   }
@@ -284,7 +284,7 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
 CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<FoundFolder>& folder,
                                                       const ChangeRequest& request) {
   if (!folder.ok()) return folder.status();
-  if (const auto history = HistoryOf(request.collection)) {
+  if (const auto history = FindHistory(request.collection)) {
     if (ServedFiles(*folder, *history)) return parts_.store.Pin(request.collection);
     return base::Error(ErrorReason::kCollectionExists,
                        fmt::format("collection \"{}\" is served already, from another folder or "
@@ -296,7 +296,7 @@ CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<Found
   Generation generation;
   generation.loaded_from = {folder->asked, folder->found, {}};
   auto entry = Entry(request.collection, {std::move(generation), {}, false, false});
-  auto loaded = parts_.publisher.Create(ChangeOf(request, *folder));
+  auto loaded = parts_.publisher.Create(MakeChange(request, *folder));
   if (loaded.ok()) {
     Generation& served = entry.mapped().served;
     served.loaded_from.fingerprint = std::move(loaded->fingerprint);
@@ -309,13 +309,14 @@ CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<Found
 
 CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request) {
   const Result served = parts_.store.Pin(request.collection);
-  std::optional<History> history = HistoryOf(request.collection);
+  std::optional<History> history = FindHistory(request.collection);
   if (const auto known = RetryFolder(request.collection); known && !history) {
     if (!request.expected_snapshot_id.empty()) return served;  // no content is served
-    return LoadFrom(FolderOf(request, *known), request);
+    return LoadFrom(FindReloadFolder(request, *known), request);
   }
   if (!served.ok() || !history) return served;
-  const absl::StatusOr<FoundFolder> folder = FolderOf(request, history->served.next().asked);
+  const absl::StatusOr<FoundFolder> folder =
+      FindReloadFolder(request, history->served.next().asked);
   if (!folder.ok() && request.folder.path.empty()) {
     return Record("reload", request, folder.status());  // no mistake of the caller
   }
@@ -332,7 +333,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
 
   auto entry = Entry(request.collection, *std::move(history));
   Source source{folder->asked, folder->found, {}};
-  auto loaded = parts_.publisher.Replace(ChangeOf(request, *folder));
+  auto loaded = parts_.publisher.Replace(MakeChange(request, *folder));
   if (loaded.ok()) {
     History& now = entry.mapped();
     source.fingerprint = std::move(loaded->fingerprint);
@@ -351,7 +352,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
 
 CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& request) {
   const Result served = parts_.store.Pin(request.collection);
-  std::optional<History> history = HistoryOf(request.collection);
+  std::optional<History> history = FindHistory(request.collection);
   if (!served.ok() || !history) return served;
   if (!history->earlier) {
     return history->rolled_back ? served : NothingToRollBack(request.collection);
@@ -403,7 +404,7 @@ absl::StatusOr<engine::Publisher::Loaded> CollectionChanges::LoadEarlier(
   if (now.ok() && (history.served.Has(*now) || CertainlyDiffer(*now, source.fingerprint))) {
     return EarlierFolderChanged(request.collection);
   }
-  engine::Publisher::Change change = ChangeOf(request, *folder);
+  engine::Publisher::Change change = MakeChange(request, *folder);
   change.required_id = history.earlier->snapshot_id;
   change.required_types = history.earlier->field_types;
   auto loaded = parts_.publisher.Replace(change);
@@ -428,8 +429,8 @@ CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request
   return removed;
 }
 
-absl::StatusOr<FoundFolder> CollectionChanges::FolderOf(const ChangeRequest& request,
-                                                        const FolderName& known) const {
+absl::StatusOr<FoundFolder> CollectionChanges::FindReloadFolder(const ChangeRequest& request,
+                                                                const FolderName& known) const {
   if (!request.folder.path.empty()) return ResolveFolder(options_.data_root, request.folder);
   absl::StatusOr<FoundFolder> served = ResolveFolder(options_.data_root, known);
   if (!served.ok() || request.folder.within.empty()) return served;
@@ -446,8 +447,8 @@ std::optional<data::FolderFingerprint> CollectionChanges::ServedFiles(
   return *std::move(now);
 }
 
-engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& request,
-                                                      const FoundFolder& folder) {
+engine::Publisher::Change CollectionChanges::MakeChange(const ChangeRequest& request,
+                                                        const FoundFolder& folder) {
   return {.collection = request.collection,
           .folder = folder.path,
           .links_within = folder.links_within,
@@ -459,7 +460,7 @@ engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& reque
           }};
 }
 
-std::optional<CollectionChanges::History> CollectionChanges::HistoryOf(
+std::optional<CollectionChanges::History> CollectionChanges::FindHistory(
     const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto place = histories_.find(name);
@@ -504,7 +505,7 @@ void CollectionChanges::Remember(Histories::node_type entry) {
 void CollectionChanges::LogUnchanged(const char* change, const std::string& name) const {
   std::string folder, next;
   static_cast<void>(Guarded([&] {
-    const auto history = HistoryOf(name);
+    const auto history = FindHistory(name);
     if (!history) return;  // unloaded meanwhile
     folder = history->served.loaded_from.found.path;
     next = history->served.next().asked.path;
@@ -517,7 +518,7 @@ void CollectionChanges::LogUnchanged(const char* change, const std::string& name
 void CollectionChanges::LogPublished(const char* change, const engine::Snapshot& published) const {
   std::string folder, overlap, unfit;
   static_cast<void>(Guarded([&] {
-    const auto history = HistoryOf(published.collection);
+    const auto history = FindHistory(published.collection);
     if (history) folder = history->served.loaded_from.found.path;
     overlap = OverlapText(published);
     unfit = data::UnfitText(published.dataset->payload);

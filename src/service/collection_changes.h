@@ -87,7 +87,7 @@ class CollectionChanges {
     std::string loaded_from;           // with every link followed
     std::string rollback_snapshot_id;  // empty for nothing
   };
-  Origin OriginOf(const engine::Snapshot& snapshot) const;
+  Origin FindOrigin(const engine::Snapshot& snapshot) const;
   // Whether the last load, reload or rollback of a collection that is served failed.
   bool LastLoadFailed(const std::string& name) const;
 
@@ -156,13 +156,14 @@ class CollectionChanges {
   Result Remove(const ChangeRequest& request);
 
   // The folder that a reload reads: the request's, or the one that is known.
-  absl::StatusOr<FoundFolder> FolderOf(const ChangeRequest& request, const FolderName& known) const;
+  absl::StatusOr<FoundFolder> FindReloadFolder(const ChangeRequest& request,
+                                               const FolderName& known) const;
   // The files of the folder, when their fingerprint tells that they have the content that is
   // served.
   std::optional<data::FolderFingerprint> ServedFiles(const FoundFolder& folder,
                                                      const History& history) const;
-  engine::Publisher::Change ChangeOf(const ChangeRequest& request, const FoundFolder& folder);
-  std::optional<History> HistoryOf(const std::string& name) const;
+  engine::Publisher::Change MakeChange(const ChangeRequest& request, const FoundFolder& folder);
+  std::optional<History> FindHistory(const std::string& name) const;
   // The folder to try again of a collection that the server started without, or is to load.
   std::optional<FolderName> RetryFolder(const std::string& name) const;
   // Keeps the name, with the error of its last change, while such a collection is not served.

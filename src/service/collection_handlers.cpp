@@ -31,7 +31,7 @@ absl::Status Describe(const CollectionParts& parts, const PermittedStatus& statu
 
 // How a call takes part in a change: it gets the progress, and then the collection.
 template <class Response>
-PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call) {
+PermittedChangeCaller MakeChangeCaller(const CollectionParts& parts, ProgressCall<Response>& call) {
   PermittedChangeCaller caller;
   caller.progress = [&call](const engine::ChangeProgress& progress) {
     // Without memory this caller misses a progress message; the change goes on.
@@ -45,7 +45,7 @@ PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Respon
     if (!served.ok()) return call.Finish(served.status());
     call.Finish(Guarded([&] {
       Response response;
-      base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+      base::LongWork work = MakeLongWork(call, parts.clock, kCollectionsStep);
       absl::Status filled = Describe(parts, *served, work, *response.mutable_collection());
       if (filled.ok()) call.Send(std::move(response));
       return filled;
@@ -67,7 +67,7 @@ void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
   absl::Status status = Guarded([&] {
     change = request();
     audit = std::make_shared<const ChangeAudit>(parts.audit, call, change.collection);
-    caller = CallerOf(parts, call);
+    caller = MakeChangeCaller(parts, call);
     collection = call.access().Permit(change.collection);
     return collection.status();
   });
@@ -81,7 +81,7 @@ void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
 
 // A reload or a rollback.
 template <class Request>
-ChangeRequest ReplacementOf(ChangeKind kind, const Request& request) {
+ChangeRequest MakeReplacement(ChangeKind kind, const Request& request) {
   ChangeRequest change;
   change.kind = kind;
   change.collection = request.collection();
@@ -90,8 +90,8 @@ ChangeRequest ReplacementOf(ChangeKind kind, const Request& request) {
   return change;
 }
 
-absl::StatusOr<std::uint32_t> PageSizeOf(const v1::ListCollectionsRequest& request,
-                                         const Limits& limits) {
+absl::StatusOr<std::uint32_t> ValidatePageSize(const v1::ListCollectionsRequest& request,
+                                               const Limits& limits) {
   const std::uint32_t size = request.page_size();
   if (size > limits.collections_page_max) {
     return Refuse(FieldPath{"page_size"}, "{}; give 1 to {}, or 0 for {}", base::Grouped(size),
@@ -104,12 +104,12 @@ absl::StatusOr<std::uint32_t> PageSizeOf(const v1::ListCollectionsRequest& reque
 absl::Status FillPage(const CollectionParts& parts, Call& call,
                       const v1::ListCollectionsRequest& request,
                       v1::ListCollectionsResponse& response) {
-  const absl::StatusOr<std::uint32_t> page_size = PageSizeOf(request, parts.limits);
+  const absl::StatusOr<std::uint32_t> page_size = ValidatePageSize(request, parts.limits);
   if (!page_size.ok()) return page_size.status();
   const absl::StatusOr<std::string> after = ReadCollectionPageToken(request.page_token());
   if (!after.ok()) return after.status();
   FillBackend(parts.backend, call.access(), *response.mutable_backend());
-  base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+  base::LongWork work = MakeLongWork(call, parts.clock, kCollectionsStep);
   absl::Status filled;
   // The bytes of a token and of the lengths around each message.
   std::uint64_t bytes = response.ByteSizeLong() + 2 * parts.limits.collection_name_bytes_max;
@@ -163,7 +163,7 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
   }
   const auto permitted = SnapshotToDescribe(parts, call, request);
   if (!permitted.ok()) return permitted.status();
-  base::LongWork work = WorkOf(call, parts.clock, "the fields were described");
+  base::LongWork work = MakeLongWork(call, parts.clock, "the fields were described");
   const auto own = permitted->Own(work);
   if (!own.ok()) return own.status();
   std::uint64_t bytes = 0;
@@ -182,7 +182,7 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
         base::ErrorReason::kUnknownPayloadField,
         filter::UnknownField(request.collection(), request.field(), own->rows.fields()), "field");
   }
-  response.set_rows(RowCountOf(*own));
+  response.set_rows(CountRows(*own));
   response.set_snapshot_id(permitted->id());
   response.set_snapshot_version(permitted->version());
   return absl::OkStatus();
@@ -207,7 +207,7 @@ void HandleGetCollection(const CollectionParts& parts, Call& call,
     const auto status = parts.collections.Status(*collection);
     if (!status.ok()) return status.status();
     FillBackend(parts.backend, call.access(), *response.mutable_backend());
-    base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+    base::LongWork work = MakeLongWork(call, parts.clock, kCollectionsStep);
     return Describe(parts, *status, work, *response.mutable_collection());
   }));
 }
@@ -233,7 +233,7 @@ void HandleLoad(const CollectionParts& parts, ProgressCall<v1::LoadCollectionRes
 void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectionResponse>& call,
                   const v1::ReloadCollectionRequest& request) {
   StartChange(parts, call, [&] {
-    ChangeRequest change = ReplacementOf(ChangeKind::kReload, request);
+    ChangeRequest change = MakeReplacement(ChangeKind::kReload, request);
     change.folder.path = request.folder();
     if (request.has_min_overlap()) change.min_overlap = request.min_overlap();
     return change;
@@ -243,7 +243,7 @@ void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectio
 void HandleRollback(const CollectionParts& parts,
                     ProgressCall<v1::RollbackCollectionResponse>& call,
                     const v1::RollbackCollectionRequest& request) {
-  StartChange(parts, call, [&] { return ReplacementOf(ChangeKind::kRollback, request); });
+  StartChange(parts, call, [&] { return MakeReplacement(ChangeKind::kRollback, request); });
 }
 
 void HandleUnload(const CollectionParts& parts, Call& call,

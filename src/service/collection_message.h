@@ -48,11 +48,11 @@ absl::Status FillDescription(const PermittedSnapshot::OwnRows& own, const filter
                              v1::FieldDescription& message);
 
 // The fields that LookupService.Lookup searches and that exist for the caller.
-std::vector<std::string> LookupFieldsOf(const engine::Snapshot& snapshot,
-                                        const filter::PayloadView& fields);
+std::vector<std::string> FindLookupFields(const engine::Snapshot& snapshot,
+                                          const filter::PayloadView& fields);
 
 // How many rows exist for the caller.
-std::uint64_t RowCountOf(const PermittedSnapshot::OwnRows& own);
+std::uint64_t CountRows(const PermittedSnapshot::OwnRows& own);
 
 // What answers now and, for a caller for whom everything exists, why, and the memory on the
 // backend's device.

@@ -96,7 +96,7 @@ void Health::Check(Call& call, const Request& request, Response& response) const
                       base::Quoted(request.service())),
           "service");
     }
-    response = Of(request.service());
+    response = MakeResponse(request.service());
     return absl::OkStatus();
   }));
 }
@@ -124,7 +124,7 @@ absl::Status Health::Add(const std::shared_ptr<Watcher>& watcher) {
                        fmt::format("too many calls watch: {}; end some, or ask with Check",
                                    places_.Shortage(caller, 1)));
   }
-  Response now = Of(watcher->name);
+  Response now = MakeResponse(watcher->name);
   watchers_.push_back(watcher);
   places_.Add(caller, 1);
   watcher->call.Send(std::move(now));
@@ -149,11 +149,11 @@ void Health::Set(const std::string& name, bool serving) {
   const auto [known, is_new] = is_serving_.try_emplace(name, serving);
   if (!is_new && std::exchange(known->second, serving) == serving) return;
   for (const std::shared_ptr<Watcher>& watcher : watchers_) {
-    if (watcher->name == name) watcher->call.Send(Of(name));
+    if (watcher->name == name) watcher->call.Send(MakeResponse(name));
   }
 }
 
-Health::Response Health::Of(const std::string& name) const {
+Health::Response Health::MakeResponse(const std::string& name) const {
   Response response;
   const auto known = is_serving_.find(name);
   response.set_status(known == is_serving_.end() ? Response::SERVICE_UNKNOWN

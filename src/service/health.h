@@ -65,7 +65,7 @@ class Health {
   void Leave(const Watcher* watcher);
   // REQUIRES of both: mutex_ is held.
   void Set(const std::string& name, bool serving);
-  Response Of(const std::string& name) const;
+  Response MakeResponse(const std::string& name) const;
 
   mutable std::mutex mutex_;                // guards the members below
   std::map<std::string, bool> is_serving_;  // by name, liveness included

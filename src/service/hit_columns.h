@@ -113,10 +113,10 @@ class HitColumns {
   void AddPage(const ResultPage& page);
   void AddHits(std::span<const Hit> hits);
   // The row's place among the items.
-  std::uint32_t ItemOf(Row row);
+  std::uint32_t FindOrAddItem(Row row);
   void AddItem(Row row);
   void AddPayload(std::size_t item, Row row);
-  PayloadColumn& ColumnOf(std::uint32_t field_number);
+  PayloadColumn& FindOrAddColumn(std::uint32_t field_number);
   template <class Sink>
   void EncodeTo(Sink& out) const;
 

@@ -52,8 +52,9 @@ struct Source {
 
 // Errors: PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH,
 // UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; work's.
-absl::StatusOr<Source> SourceOf(const LookupParts& parts, Call& call, const std::string& collection,
-                                const AnswerOptions& options, base::LongWork& work) {
+absl::StatusOr<Source> OpenSource(const LookupParts& parts, Call& call,
+                                  const std::string& collection, const AnswerOptions& options,
+                                  base::LongWork& work) {
   const auto permitted = call.access().Permit(collection);
   if (!permitted.ok()) return permitted.status();
   const auto pinned = parts.snapshots.Pin(*permitted);
@@ -150,8 +151,8 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
   const auto options = ValidateFetch(request, parts.limits);
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kFetchRemedy);
-  base::LongWork work = WorkOf(call, parts.clock, kFetchStep);
-  auto source = SourceOf(parts, call, request.collection(), *options, work);
+  base::LongWork work = MakeLongWork(call, parts.clock, kFetchStep);
+  auto source = OpenSource(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
   auto items = FindItems(*source, call, request, parts.limits, work);
   if (!items.ok()) return items.status();
@@ -169,7 +170,7 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
 absl::StatusOr<std::vector<std::string>> FieldsToSearch(const Source& source,
                                                         const std::string& wanted) {
   const engine::Snapshot& snapshot = *source.snapshot;
-  std::vector<std::string> fields = LookupFieldsOf(snapshot, source.items.fields());
+  std::vector<std::string> fields = FindLookupFields(snapshot, source.items.fields());
   if (fields.empty()) {
     return base::Error(base::ErrorReason::kInvalidField,
                        fmt::format("{} has no field of texts to search; its collection.json may "
@@ -191,8 +192,8 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   const auto options = ValidateLookup(request, parts.limits);
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kLookupRemedy);
-  base::LongWork work = WorkOf(call, parts.clock, kLookupStep);
-  auto source = SourceOf(parts, call, request.collection(), *options, work);
+  base::LongWork work = MakeLongWork(call, parts.clock, kLookupStep);
+  auto source = OpenSource(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
   const auto fields = FieldsToSearch(*source, request.field());
   if (!fields.ok()) return fields.status();

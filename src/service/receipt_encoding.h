@@ -26,7 +26,7 @@ struct ReceiptParts {
   std::uint64_t total_us = 0;  // since the call arrived
 };
 
-inline v1::BackendKind KindOf(const BackendInfo& backend) {
+inline v1::BackendKind ToBackendKind(const BackendInfo& backend) {
   if (backend.name == "cpu") return v1::BACKEND_KIND_CPU;
   if (backend.name == "gpu") return v1::BACKEND_KIND_GPU;
   return v1::BACKEND_KIND_UNSPECIFIED;
@@ -41,7 +41,7 @@ class ReceiptEncoder {
   void Encode() {
     using Receipt = v1::Receipt;
     out_.Number(Receipt::kBackendFieldNumber,
-                static_cast<std::uint64_t>(KindOf(parts_.receipt.served_by->info)));
+                static_cast<std::uint64_t>(ToBackendKind(parts_.receipt.served_by->info)));
     out_.Text(Receipt::kSnapshotIdFieldNumber, parts_.snapshot.id);
     out_.Number(Receipt::kExactFieldNumber, 1);
     out_.Number(Receipt::kTotalUsFieldNumber, parts_.total_us);

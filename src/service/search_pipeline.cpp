@@ -43,12 +43,12 @@ std::string ReplyRemedy(const Limits& limits) {
 constexpr std::string_view kExplainRemedy = "explain fewer ids, or raise options.reply_bytes_max";
 
 // The request's repeated field, for messages.
-std::string_view PathOf(SearchPipeline::Method method) {
+std::string_view RepeatedFieldName(SearchPipeline::Method method) {
   return method == SearchPipeline::Method::kSearch ? "queries" : "user_ids";
 }
 
 // What the scores of a query's hits are.
-v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
+v1::ScoreKind ToScoreKind(const engine::ResolvedQuery& query, Metric metric) {
   if (query.order) return v1::SCORE_KIND_NONE;
   switch (query.scoring) {
     case engine::Scoring::kBestScore:
@@ -65,7 +65,7 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
 // share their masks and often their exclusions. Borrows the queries.
 class ExclusionCounts {
  public:
-  std::uint64_t Of(const engine::ResolvedQuery& query) {
+  std::uint64_t Count(const engine::ResolvedQuery& query) {
     const RowMask* const mask = query.mask.get();
     if (mask == nullptr) return query.excluded().size();
     if (query.shared_excluded_rows == nullptr) return mask->AllowedCount(query.excluded());
@@ -98,11 +98,11 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
       continue;
     }
     const engine::ResolvedQuery& query = queries[answered++];
-    pages[i].excluded_count = exclusions.Of(query);
+    pages[i].excluded_count = exclusions.Count(query);
     pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;
     pages[i].filtered = !requests[i].filter.empty();
-    pages[i].score_kind = ScoreKindOf(query, snapshot.dataset->metric);
+    pages[i].score_kind = ToScoreKind(query, snapshot.dataset->metric);
     if (query.order) {
       pages[i].cold_start = {.order = requests[i].cold_start->order, .field = query.order->field()};
     }
@@ -246,7 +246,7 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
     const auto resolve = [this, &call, pending] {
       const absl::Status again = Guarded([&] {
         // It may have waited long.
-        absl::Status wanted = WorkOf(call, Deadline(call), parts_.clock, kStep).Ask();
+        absl::Status wanted = MakeLongWork(call, Deadline(call), parts_.clock, kStep).Ask();
         return wanted.ok() ? Submit(call, pending).status() : wanted;
       });
       if (!again.ok()) Refuse(call, again);
@@ -282,12 +282,16 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->priority = search.priority;
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
-  const query::CallOptions options{PathOf(pending->method), search.exclude_ids, search.allow_ids,
-                                   filtered.filters,        *std::move(others), search.partial,
+  const query::CallOptions options{RepeatedFieldName(pending->method),
+                                   search.exclude_ids,
+                                   search.allow_ids,
+                                   filtered.filters,
+                                   *std::move(others),
+                                   search.partial,
                                    search.query_index};
   query::CallReport report = search.report;  // a worker may have to begin anew
-  base::LongWork work =
-      on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
+  base::LongWork work = on_io_thread ? base::LongWork::Brief()
+                                     : MakeLongWork(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = ShapeRows(work, *pending);
   if (resolved.ok()) {
     resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task, report);
@@ -448,8 +452,8 @@ void SearchPipeline::FillPages(const engine::SearchAnswer& answer, Pending& pend
                  pending.pages, pending.notes);
 }
 
-ReceiptParts SearchPipeline::ReceiptOf(const Call& call, const engine::SearchAnswer& answer,
-                                       const Pending& pending) const {
+ReceiptParts SearchPipeline::MakeReceiptParts(const Call& call, const engine::SearchAnswer& answer,
+                                              const Pending& pending) const {
   return {.snapshot = *pending.snapshot,
           .receipt = answer.receipt,
           .item_snapshots = pending.item_snapshots,
@@ -474,7 +478,7 @@ absl::StatusOr<ExplainReply> SearchPipeline::BuildExplanation(const Call& call,
                       .criteria = pending.explained->criteria,
                       .score_kind = page.score_kind,
                       .score_needed = pending.explained->criteria.ScoreNeeded(result.places),
-                      .receipt = ReceiptOf(call, answer, pending),
+                      .receipt = MakeReceiptParts(call, answer, pending),
                       .notes = pending.notes},
                      parts_.limits.reply_bytes_max);
   absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, kExplainRemedy);
@@ -500,7 +504,7 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                                   {.shape = pending.shape,
                                    .pages = pending.pages,
                                    .columns = pending.columns.get(),
-                                   .receipt = ReceiptOf(call, answer, pending),
+                                   .receipt = MakeReceiptParts(call, answer, pending),
                                    .next_page_token = pending.next_page_token,
                                    .notes = pending.notes},
                                   pending);

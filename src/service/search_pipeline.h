@@ -75,8 +75,8 @@ class SearchPipeline {
   void Refuse(Call& call, const absl::Status& status) const;
   // Fills the pages from the answer, and adds the notes that need the answer.
   void FillPages(const engine::SearchAnswer& answer, Pending& pending) const;
-  ReceiptParts ReceiptOf(const Call& call, const engine::SearchAnswer& answer,
-                         const Pending& pending) const;
+  ReceiptParts MakeReceiptParts(const Call& call, const engine::SearchAnswer& answer,
+                                const Pending& pending) const;
   // Errors: those of ExplainItems; REPLY_TOO_LARGE.
   absl::StatusOr<ExplainReply> BuildExplanation(const Call& call,
                                                 const engine::SearchAnswer& answer,

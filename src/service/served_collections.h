@@ -67,11 +67,11 @@ class ServedCollections {
                       const std::string& expected_snapshot_id, const ChangeAudit& audit) const;
 
  private:
-  PermittedStatus StatusOf(const PermittedCollection& collection,
-                           engine::CollectionStatus status) const;
-  ChangeCaller CallerOf(const PermittedCollection& collection,
-                        const std::shared_ptr<const ChangeAudit>& audit,
-                        PermittedChangeCaller caller) const;
+  PermittedStatus MakeStatus(const PermittedCollection& collection,
+                             engine::CollectionStatus status) const;
+  ChangeCaller MakeChangeCaller(const PermittedCollection& collection,
+                                const std::shared_ptr<const ChangeAudit>& audit,
+                                PermittedChangeCaller caller) const;
 
   engine::SnapshotStore& store_;
   CollectionChanges& changes_;

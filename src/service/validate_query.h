@@ -26,9 +26,10 @@ namespace simile::service {
 //   dim_max  numbers allowed
 // Errors: INVALID_FIELD for a format that is not set or not known, for no bytes, for a size that is
 //         no multiple of a number's, and for too many numbers.
-absl::StatusOr<query::VectorBytes> VectorBytesOf(const FieldPath& field,
-                                                 const v1::PackedVector& packed,
-                                                 std::string_view data, std::uint32_t dim_max);
+absl::StatusOr<query::VectorBytes> ValidateVectorBytes(const FieldPath& field,
+                                                       const v1::PackedVector& packed,
+                                                       std::string_view data,
+                                                       std::uint32_t dim_max);
 
 // Sets the query's target: vector, item, user, examples or blend.
 //   path          "queries[3]"

@@ -223,14 +223,14 @@ absl::Status RefuseToken() {
 }
 
 // The hash covers the vectors, too, so their data is put back into a copy of the message.
-std::uint64_t HashOf(const v1::RecommendRequest& request, const SentVectors& /*none*/) {
+std::uint64_t HashWhole(const v1::RecommendRequest& request, const SentVectors& /*none*/) {
   return HashRequest(request);
 }
-std::uint64_t HashOf(const v1::SearchRequest& request, const SentVectors& vectors) {
+std::uint64_t HashWhole(const v1::SearchRequest& request, const SentVectors& vectors) {
   if (vectors.empty()) return HashRequest(request);
   v1::SearchRequest whole = request;
   for (int index = 0; index < whole.queries_size(); ++index) {
-    const std::string_view data = vectors.Of(static_cast<std::size_t>(index));
+    const std::string_view data = vectors.Data(static_cast<std::size_t>(index));
     if (data.empty()) continue;
     whole.mutable_queries(index)->mutable_packed_vector()->set_data(data.data(), data.size());
   }
@@ -240,12 +240,12 @@ std::uint64_t HashOf(const v1::SearchRequest& request, const SentVectors& vector
 // What the options say about pages.
 //   request  SearchRequest or RecommendRequest
 template <class Request>
-absl::StatusOr<Paging> PagingOf(const Request& request, const SentVectors& vectors) {
+absl::StatusOr<Paging> ValidatePaging(const Request& request, const SentVectors& vectors) {
   const v1::SearchOptions& options = request.options();
   Paging paging;
   paging.wanted = options.paged() || !options.page_token().empty();
   if (!paging.wanted) return paging;
-  paging.request_hash = HashOf(request, vectors);
+  paging.request_hash = HashWhole(request, vectors);
   if (options.page_token().empty()) return paging;
   absl::StatusOr<PageToken> token = ReadPageToken(options.page_token());
   if (!token.ok()) return token.status();
@@ -285,7 +285,7 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
 // Of a request in memory: of its arena, and of its texts outside of that. Without a walk over the
 // message by reflection, which takes longer than a small search.
 template <class Request>
-std::uint64_t MemoryOf(const Request& request) {
+std::uint64_t MeasureMemory(const Request& request) {
   const google::protobuf::Arena* const arena = request.GetArena();
   return arena == nullptr ? request.SpaceUsedLong() : arena->SpaceUsed() + request.ByteSizeLong();
 }
@@ -316,7 +316,7 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   if (!priority.ok()) return priority.status();
   const auto as_columns = WantsColumns(options);
   if (!as_columns.ok()) return as_columns.status();
-  absl::StatusOr<Paging> paging = PagingOf(request, vectors);
+  absl::StatusOr<Paging> paging = ValidatePaging(request, vectors);
   if (!paging.ok()) return paging.status();
   ValidSearch valid;
   valid.exclude_ids = {options.exclude_ids().begin(), options.exclude_ids().end()};
@@ -330,7 +330,7 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   valid.priority = *priority;
   valid.paging = *std::move(paging);
   valid.partial = options.partial();
-  valid.request_bytes = MemoryOf(request) + vectors.held_bytes();
+  valid.request_bytes = MeasureMemory(request) + vectors.held_bytes();
   valid.queries.reserve(query_count);
   valid.report.queries.resize(query_count);
   return valid;
@@ -339,7 +339,7 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
 // Where a query is in the request, as its errors name it. Those of a partial call are worded as if
 // the query were alone.
 //   list  "queries" or "user_ids"
-FieldPath PathOf(std::string_view list, int index, bool partial) {
+FieldPath MakePath(std::string_view list, int index, bool partial) {
   return {list, nullptr, partial ? 0 : index};
 }
 
@@ -451,10 +451,10 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   if (!defaults.ok()) return defaults.status();
   std::set<std::string_view> filters;  // of valid->queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
-    const FieldPath path = PathOf("queries", index, valid->partial);
+    const FieldPath path = MakePath("queries", index, valid->partial);
     absl::Status past_reach;
     auto query =
-        ValidateQuery(path, request.queries(index), vectors.Of(static_cast<std::size_t>(index)),
+        ValidateQuery(path, request.queries(index), vectors.Data(static_cast<std::size_t>(index)),
                       request, *defaults, valid->paging, limits, past_reach);
     if (query.ok() && !past_reach.ok()) {
       if (!valid->partial) return past_reach;
@@ -499,7 +499,7 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   if (status.ok()) status = SetOffset(kOptions, valid->paging, limits, *query, past_reach);
   status.Update(past_reach);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
-    const FieldPath path = PathOf("user_ids", index, valid->partial);
+    const FieldPath path = MakePath("user_ids", index, valid->partial);
     status = CheckId(path, request.user_ids(index), limits);
     if (status.ok()) {
       query->target = query::ByUser{request.user_ids(index), options.exclude_seen(), {}};

@@ -47,11 +47,11 @@ enum class Type : std::uint32_t { kVarint = 0, kFixed64 = 1, kCounted = 2, kFixe
 constexpr int kKeyFieldNumber = 1;
 constexpr int kValueFieldNumber = 2;
 
-constexpr std::uint32_t TagOf(int field, Type type) {
+constexpr std::uint32_t MakeTag(int field, Type type) {
   return static_cast<std::uint32_t>(field) << 3 | static_cast<std::uint32_t>(type);
 }
 inline std::size_t CountedBytes(int field, std::uint64_t size) {
-  return CodedOutputStream::VarintSize32(TagOf(field, Type::kCounted)) +
+  return CodedOutputStream::VarintSize32(MakeTag(field, Type::kCounted)) +
          CodedOutputStream::VarintSize64(size) + size;
 }
 // The content of an entry, without its own tag and length.
@@ -79,8 +79,9 @@ class ByteCounter {
   }
   // Of an optional field: also when it is 0.
   void PresentNumber(int field, std::uint64_t value) {
-    sizes_.bytes += wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kVarint)) +
-                    wire::CodedOutputStream::VarintSize64(value);
+    sizes_.bytes +=
+        wire::CodedOutputStream::VarintSize32(wire::MakeTag(field, wire::Type::kVarint)) +
+        wire::CodedOutputStream::VarintSize64(value);
   }
   void Float(int field, float value) {
     if (!wire::IsZero(value)) PresentFloat(field, value);
@@ -88,13 +89,13 @@ class ByteCounter {
   // Of an optional field: also when it is 0.
   void PresentFloat(int field, float value) {
     sizes_.bytes +=
-        wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kFixed32)) +
+        wire::CodedOutputStream::VarintSize32(wire::MakeTag(field, wire::Type::kFixed32)) +
         sizeof value;
   }
   void Double(int field, double value) {
     if (wire::IsZero(value)) return;
     sizes_.bytes +=
-        wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kFixed64)) +
+        wire::CodedOutputStream::VarintSize32(wire::MakeTag(field, wire::Type::kFixed64)) +
         sizeof value;
   }
   // A repeated field, packed.
@@ -210,7 +211,7 @@ class WireWriter {
 
  private:
   void Tag(int field, wire::Type type) {
-    out_ = wire::CodedOutputStream::WriteTagToArray(wire::TagOf(field, type), out_);
+    out_ = wire::CodedOutputStream::WriteTagToArray(wire::MakeTag(field, type), out_);
   }
   void Header(int field, std::uint64_t size) {
     Tag(field, wire::Type::kCounted);

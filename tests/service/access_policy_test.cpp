@@ -29,7 +29,7 @@ extern "C" int CRYPTO_memcmp(const void* left, const void* right, std::size_t si
 namespace simile::service {
 namespace {
 
-AccessPolicy PolicyOf(const std::vector<std::string>& tokens) {
+AccessPolicy MakePolicy(const std::vector<std::string>& tokens) {
   std::vector<Principal> principals;
   for (const std::string& token : tokens) {
     Principal principal;
@@ -41,7 +41,7 @@ AccessPolicy PolicyOf(const std::vector<std::string>& tokens) {
 }
 
 TEST(AccessPolicyTest, FindsWhoseATokenIs) {
-  const AccessPolicy policy = PolicyOf({"first", "second", "third"});
+  const AccessPolicy policy = MakePolicy({"first", "second", "third"});
   EXPECT_EQ(policy.FindToken(HashToken("first"))->name, "of first");
   EXPECT_EQ(policy.FindToken(HashToken("third"))->name, "of third");
   EXPECT_EQ(policy.FindToken(HashToken("fourth")), nullptr);
@@ -51,7 +51,7 @@ TEST(AccessPolicyTest, FindsWhoseATokenIs) {
 // So the time that a look takes says neither which principals there are nor how near a guess is:
 // the same comparisons of whole hashes for the first, the last, a near and a far token.
 TEST(AccessPolicyTest, ComparesEveryHashWhateverTheToken) {
-  const AccessPolicy policy = PolicyOf({"first-token", "second-token", "third-token"});
+  const AccessPolicy policy = MakePolicy({"first-token", "second-token", "third-token"});
   const std::string known = "first-token";
   std::vector<std::string> guesses = {known, "third-token", "x", std::string(4'096, 'x')};
   for (std::size_t size = 0; size < known.size(); ++size) {

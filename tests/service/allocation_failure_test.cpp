@@ -66,7 +66,7 @@ constexpr std::size_t kDim = 8;
 constexpr std::size_t kRows = 20;
 constexpr std::size_t kUsers = 3;
 
-std::string IdOf(std::size_t row) { return fmt::format("a-film-with-a-long-id-{}", row); }
+std::string FormatId(std::size_t row) { return fmt::format("a-film-with-a-long-id-{}", row); }
 
 // Writes a collection with all that one may have. Others for another edition.
 void WriteCatalogue(const std::filesystem::path& folder, std::size_t edition) {
@@ -87,7 +87,7 @@ void WriteCatalogue(const std::filesystem::path& folder, std::size_t edition) {
   std::string payload;
   std::string interactions;
   for (std::size_t row = 0; row < kRows; ++row) {
-    const std::string id = IdOf(row);
+    const std::string id = FormatId(row);
     std::string others;  // so many names that they are looked for in a table
     for (int i = 0; row == 0 && i < 20; ++i) others += fmt::format(R"(,"field-{}":{})", i, i);
     payload += fmt::format(
@@ -158,7 +158,7 @@ class RecordedCall final : public Call {
 };
 
 // Equal messages have equal bytes.
-std::string BytesOf(const google::protobuf::Message& message) {
+std::string Serialize(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
@@ -292,7 +292,7 @@ class AllocationFailureTest : public testing::Test {
     EXPECT_EQ(call.ends(), 1);
     end.reply = call.reply();
     if constexpr (!std::is_void_v<Response>) {
-      if (!end.reason) end.reply = BytesOf(*response);  // an error sends none of it
+      if (!end.reason) end.reply = Serialize(*response);  // an error sends none of it
     }
     return end;
   }
@@ -343,13 +343,13 @@ class AllocationFailureTest : public testing::Test {
 
 using Edit = std::function<void(v1::SearchRequest& request, v1::Query& query)>;
 
-std::string TextOf(const Edit& edit) {
+std::string SerializeEdited(const Edit& edit) {
   v1::SearchRequest request;
   request.set_collection("films");
   request.mutable_options()->set_receipt_detail(v1::RECEIPT_DETAIL_BRIEF);
   request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
   v1::Query& query = *request.add_queries();
-  query.set_id(IdOf(3));
+  query.set_id(FormatId(3));
   query.set_k(5);
   edit(request, query);
   return request.SerializeAsString();
@@ -365,9 +365,9 @@ void AddExamples(v1::Query& query, v1::Examples::Strategy strategy) {
   v1::Examples& examples = *query.mutable_examples();
   examples.set_strategy(strategy);
   for (const std::size_t row : {1, 5, 9}) {
-    examples.add_positive()->set_id(IdOf(row));
+    examples.add_positive()->set_id(FormatId(row));
   }
-  examples.add_negative()->set_id(IdOf(15));
+  examples.add_negative()->set_id(FormatId(15));
 }
 
 // Every kind of query, and every option that makes another path of it.
@@ -394,7 +394,7 @@ std::vector<std::pair<std::string, Edit>> Searches() {
        [](auto&, auto& query) { AddExamples(query, v1::Examples::STRATEGY_SUM_SCORES); }},
       {"blend",
        [](auto&, auto& query) {
-         query.mutable_blend()->set_id(IdOf(4));
+         query.mutable_blend()->set_id(FormatId(4));
          query.mutable_blend()->set_user_id("user-2");
        }},
       {"filter", [](auto&, auto& query) { query.set_filter("year >= 1982 AND genres:\"drama\""); }},
@@ -406,8 +406,8 @@ std::vector<std::pair<std::string, Edit>> Searches() {
       {"exclusions",
        [](auto& request, auto& query) {
          for (std::size_t row = 10; row < 30; ++row) {
-           query.add_exclude_ids(IdOf(row));
-           request.mutable_options()->add_exclude_ids(IdOf(row + 5));
+           query.add_exclude_ids(FormatId(row));
+           request.mutable_options()->add_exclude_ids(FormatId(row + 5));
          }
        }},
       {"groups",
@@ -434,7 +434,7 @@ std::vector<std::pair<std::string, Edit>> Searches() {
          request.mutable_options()->set_priority(v1::PRIORITY_BULK);
          for (std::size_t row = 0; row < 20; ++row) {
            v1::Query& query = *request.add_queries();
-           query.set_id(IdOf(row));
+           query.set_id(FormatId(row));
            query.set_filter(fmt::format("year >= {}", 1980 + row % 4));
          }
        }},
@@ -447,7 +447,7 @@ TEST_F(AllocationFailureTest, AnswersEverySearchOnceOrRefusesItForLackOfMemory) 
   };
   for (const auto& [what, edit] : Searches()) {
     CallWithFailures<v1::SearchRequest>(
-        what, [text = TextOf(edit)] { return text; }, handle);
+        what, [text = SerializeEdited(edit)] { return text; }, handle);
   }
 }
 
@@ -456,7 +456,7 @@ TEST_F(AllocationFailureTest, AnswersSearchesWhoseFilterIsNotCached) {
   CallWithFailures<v1::SearchRequest>(
       "another filter each time",
       [&] {
-        return TextOf([&](auto&, auto& query) {
+        return SerializeEdited([&](auto&, auto& query) {
           query.set_filter(fmt::format("year > 1982 OR year = {}", 5'000 + ++calls));
         });
       },
@@ -483,7 +483,7 @@ TEST_F(AllocationFailureTest, AnswersFetchesAndLookups) {
   fetch.set_collection("films");
   fetch.set_with_vectors(true);
   fetch.set_required_filter("year < 1986");
-  for (const std::size_t row : {1, 2, 9}) fetch.add_ids(IdOf(row));
+  for (const std::size_t row : {1, 2, 9}) fetch.add_ids(FormatId(row));
   CallWithFailures<v1::FetchRequest>(
       "Fetch", [&] { return fetch.SerializeAsString(); },
       [this](Call& call, const v1::FetchRequest& asked, auto) {
@@ -557,11 +557,11 @@ TEST_F(AllocationFailureTest, ReplacesACollectionOrServesTheFormerGeneration) {
   for (const Of of : {Of::kThisThread, Of::kOtherThreads}) {
     ForEachAllocation(Allocations::kSome, [&](std::size_t number, bool& failed) {
       const engine::SnapshotPtr before = store_.Pin("films").value();
-      const std::string served = changes_.OriginOf(*before).folder;
+      const std::string served = changes_.FindOrigin(*before).folder;
       const std::string other = served == "one" ? "two" : "one";
       const absl::Status end = ChangeWithout(of, number, ChangeKind::kReload, other, failed);
       ExpectServed(before, end);
-      ASSERT_EQ(changes_.OriginOf(**store_.Pin("films")).folder, end.ok() ? other : served);
+      ASSERT_EQ(changes_.FindOrigin(**store_.Pin("films")).folder, end.ok() ? other : served);
       failures += end.ok() ? 0 : 1;
     });
     ForEachAllocation(Allocations::kSome, [&](std::size_t number, bool& failed) {
@@ -569,7 +569,7 @@ TEST_F(AllocationFailureTest, ReplacesACollectionOrServesTheFormerGeneration) {
       const absl::Status end = ChangeWithout(of, number, ChangeKind::kRollback, "", failed);
       ExpectServed(before, end);
       if (!end.ok()) return;
-      const std::string served = changes_.OriginOf(**store_.Pin("films")).folder;
+      const std::string served = changes_.FindOrigin(**store_.Pin("films")).folder;
       ASSERT_TRUE(Change(ChangeKind::kReload, served == "one" ? "two" : "one").ok());
     });
   }

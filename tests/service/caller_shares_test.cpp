@@ -90,13 +90,13 @@ net::PeerKey V4(const char* text, in_port_t port) {
 }
 
 TEST(CallerKeyTest, IsOfTheAddressWithoutThePort) {
-  EXPECT_EQ(CallerKeyOf(V4("10.0.0.7", 51'234)), CallerKeyOf(V4("10.0.0.7", 51'235)));
-  EXPECT_NE(CallerKeyOf(V4("10.0.0.7", 51'234)), CallerKeyOf(V4("10.0.0.8", 51'234)));
+  EXPECT_EQ(HashPeer(V4("10.0.0.7", 51'234)), HashPeer(V4("10.0.0.7", 51'235)));
+  EXPECT_NE(HashPeer(V4("10.0.0.7", 51'234)), HashPeer(V4("10.0.0.8", 51'234)));
 }
 
 TEST(CallerKeyTest, IsOfTheNameOfAPrincipal) {
-  EXPECT_EQ(CallerKeyOfName("ranker"), CallerKeyOfName("ranker"));
-  EXPECT_NE(CallerKeyOfName("ranker"), CallerKeyOfName("admin"));
+  EXPECT_EQ(HashPrincipalName("ranker"), HashPrincipalName("ranker"));
+  EXPECT_NE(HashPrincipalName("ranker"), HashPrincipalName("admin"));
 }
 
 }  // namespace

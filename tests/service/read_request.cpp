@@ -22,7 +22,7 @@ ReadOutcome ReadRequest(std::string_view bytes) {
     return result;
   }
   for (int index = 0; index < request.queries_size(); ++index) {
-    const std::string_view data = vectors.Of(static_cast<std::size_t>(index));
+    const std::string_view data = vectors.Data(static_cast<std::size_t>(index));
     if (data.empty()) continue;
     ++result.vectors_in_place;
     v1::PackedVector& vector = *request.mutable_queries(index)->mutable_packed_vector();

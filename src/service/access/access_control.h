@@ -91,7 +91,7 @@ class AccessControl {
   void RecordLineEnd(const AccessPolicy& policy, std::string_view token);
   absl::Status CheckPrincipal(std::string_view method, Role needed, PrincipalPtr principal,
                               Caller& caller);
-  std::shared_ptr<PrincipalUse> UseOf(const std::string& name);
+  std::shared_ptr<PrincipalUse> FindOrAddUse(const std::string& name);
 
   const Clock& clock_;
   mutable std::mutex mutex_;                                   // guards the members below
