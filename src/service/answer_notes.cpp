@@ -15,7 +15,7 @@
 namespace simile::service {
 namespace {
 
-// Of cosines, their rounding and the length of vectors marked as stored included.
+// The greatest cosine, with rounding, and with the length that vectors marked as stored may have.
 constexpr float kScoreMax = 1.0001F;
 
 std::size_t FoundIn(const ResultPage& page) {
@@ -56,16 +56,17 @@ std::uint64_t RowsMax(const ResultPage& page, UnfilteredRows& all) {
   return PassingRows(page, all) - page.excluded_count;
 }
 
-// What can have taken the rows that an answer lacks.
+// Why an answer may have fewer rows than were asked for.
 struct Causes {
   bool list = false;           // some rows are not in allow_ids
   bool filter = false;         // some rows do not pass it
   bool threshold = false;      // some rows may score less
   bool unreachable = false;    // no row can score as much as the threshold
-  std::uint64_t excluded = 0;  // rows that pass the filter
+  std::uint64_t excluded = 0;  // excluded rows that pass the filter
 };
 
-//   may_lack_rows  false: all rows or groups that pass otherwise were found, whatever they score
+//   may_lack_rows  false: every row or group that passes otherwise was found, so the threshold took
+//                  none
 Causes FindCauses(const query::QueryRequest& query, const ResultPage& page, UnfilteredRows& all,
                   bool may_lack_rows) {
   Causes causes;
@@ -89,7 +90,7 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
   if (causes.threshold) parts.push_back(fmt::format("scores {} or more", query.score_threshold));
   std::string text = fmt::format("{}", fmt::join(parts, " and "));
   if (causes.unreachable) text += "; such scores are at most 1";
-  // Of groups it is not known whether the excluded rows had one more.
+  // For groups it is not known whether the excluded rows would form another group.
   if (text.empty() && causes.excluded > 0 && !query.group_by) {
     return fmt::format("can be returned: {} {} excluded", base::Counted(causes.excluded, "row"),
                        causes.excluded == 1 ? "is" : "are");
@@ -101,8 +102,9 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
   return text;
 }
 
-// Why there are fewer groups than the query asked for: what no other group has. Whether there is
-// one at all is not told: of a caller who does not see all rows it is not known.
+// Why there are fewer groups than the query asked for: the condition that no row of another group
+// meets. Whether another group exists is not said: for a caller who does not see all rows it is not
+// known.
 std::string GroupShortageText(const query::QueryRequest& query, const ResultPage& page,
                               UnfilteredRows& all) {
   const std::string condition = ConditionText(query, FindCauses(query, page, all, true));
@@ -121,7 +123,7 @@ std::string HitShortageText(const query::QueryRequest& query, const ResultPage& 
   Causes causes = FindCauses(query, page, all, lacks_rows);
   if (page.hits.empty() && page.found_count > 0) {
     if (!causes.list && !causes.filter && !causes.threshold)
-      causes.excluded = 0;  // they cannot be returned
+      causes.excluded = 0;  // excluded rows cannot be returned
     return fmt::format("offset {} skips every row that {}", base::Grouped(query.offset),
                        ConditionText(query, causes));
   }
@@ -156,7 +158,7 @@ void AddGroupSizeNote(const query::QueryRequest& query, UnfilteredRows& all, Res
                   ConditionText(query, FindCauses(query, page, all, true))));
 }
 
-// Says which hits of a cold start are in no order.
+// Says how many hits of a cold start have no value to be ordered by.
 std::string UnlistedText(const ResultPage& page) {
   const bool one = page.unlisted_count == 1;
   const std::string what =
@@ -196,8 +198,9 @@ bool CanGoOn(const query::QueryRequest& query, const Limits& limits) {
   return CheckReach({}, LastRank(query), query, limits).ok();
 }
 
-// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. How many groups
-// follow is not known: a row can be in several, and of some the caller may see no row.
+// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. The number of
+// groups that follow is not known: a row can be in several groups, and the caller may see no row of
+// some groups.
 std::string RestText(const query::QueryRequest& query, const ResultPage& page,
                      UnfilteredRows& all) {
   if (query.group_by) return "more groups may follow";

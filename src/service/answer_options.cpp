@@ -51,7 +51,7 @@ absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, con
   absl::Status status = CheckCollectionName({"collection"}, request.collection(), limits);
   status.Update(
       CheckCount({"ids"}, static_cast<std::uint64_t>(request.ids_size()), limits.fetch_ids_max));
-  // With partial a wrong id is refused where it would be found.
+  // With partial an invalid id gets its error where it is looked up.
   for (int index = 0; status.ok() && !request.partial() && index < request.ids_size(); ++index) {
     status = CheckId({"ids", nullptr, index}, request.ids(index), limits);
   }

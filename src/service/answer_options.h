@@ -18,7 +18,7 @@ class PayloadSelector;
 
 namespace simile::service {
 
-// What Search, Recommend, Fetch and Lookup all can be told: which content and rows they answer
+// The options that Search, Recommend, Fetch and Lookup share: which content and rows they answer
 // from, what each row of the answer has, and how large the answer may be. Views of the request.
 struct AnswerOptions {
   std::string_view expected_snapshot_id;  // empty for any
@@ -29,8 +29,8 @@ struct AnswerOptions {
   std::uint64_t reply_bytes_max = 0;
 };
 
-// Errors: INVALID_FIELD. Pure.
-//   parent   of the fields: "options"; null when they are the request's own
+// Validates the options of a message. Errors: INVALID_FIELD. Pure.
+//   parent   the field that has the options: "options"; null when the request has them itself
 //   Message  SearchOptions, FetchRequest or LookupRequest
 template <class Message>
 absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath* parent, const Message& message,
@@ -43,7 +43,8 @@ absl::StatusOr<AnswerOptions> ValidateAnswerOptions(const FieldPath* parent, con
 absl::Status CheckSnapshotId(const FieldPath& field, std::string_view expected,
                              std::string_view collection, const std::string& id);
 
-// Whole requests of LookupService, except what needs the collection.
+// Validate whole requests of LookupService, except what needs the collection. Errors:
+// INVALID_FIELD. Pure.
 absl::StatusOr<AnswerOptions> ValidateFetch(const v1::FetchRequest& request, const Limits& limits);
 absl::StatusOr<AnswerOptions> ValidateLookup(const v1::LookupRequest& request,
                                              const Limits& limits);

@@ -43,8 +43,8 @@ absl::Status EarlierFolderChanged(const std::string& collection, std::string_vie
       "collection");
 }
 
-// An error of reading the earlier generation's folder: files that are invalid now are others than
-// those it was loaded from.
+// The error of a rollback that could not read the earlier generation's folder. Files that are
+// invalid now have changed since that generation was loaded.
 absl::Status RollbackError(const std::string& collection, const absl::Status& error) {
   switch (base::ReasonOf(error)) {
     case ErrorReason::kNothingToRollBack:
@@ -58,8 +58,8 @@ absl::Status RollbackError(const std::string& collection, const absl::Status& er
   }
 }
 
-// The answer to a caller that waits for it. Shared, because Stop may answer on another thread,
-// which is then still inside set_value.
+// The answer to a blocked caller. Shared, because Stop may answer on another thread, which is then
+// still inside set_value.
 using Answer = std::promise<absl::StatusOr<SnapshotPtr>>;
 
 ChangeCaller WaitingFor(const std::shared_ptr<Answer>& answer) {
@@ -129,7 +129,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
 
 absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller) {
   if (absl::Status allowed = CheckAllowed(request.collection); !allowed.ok()) return allowed;
-  // NaN is neither.
+  // This form also refuses NaN.
   if (request.min_overlap && !(*request.min_overlap >= 0 && *request.min_overlap <= 1)) {
     return Refuse(FieldPath{"min_overlap"}, "{}; give a share of the answers, 0 to 1",
                   *request.min_overlap);
@@ -318,7 +318,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
   const absl::StatusOr<FoundFolder> folder =
       FindReloadFolder(request, history->served.next().asked);
   if (!folder.ok() && request.folder.path.empty()) {
-    return Record("reload", request, folder.status());  // no mistake of the caller
+    return Record("reload", request, folder.status());  // not a mistake of the caller
   }
   if (!folder.ok()) return folder.status();
   if (auto files = ServedFiles(*folder, *history)) {
@@ -397,10 +397,10 @@ absl::StatusOr<engine::Publisher::Loaded> CollectionChanges::LoadEarlier(
     const ChangeRequest& request, const History& history, Source& source) {
   const absl::StatusOr<FoundFolder> folder = ResolveFolder(options_.data_root, source.found);
   if (!folder.ok() && absl::IsResourceExhausted(folder.status())) return folder.status();
-  // Its error names a field that this request does not have.
+  // ResolveFolder's error names a field that a rollback request does not have.
   if (!folder.ok()) return EarlierFolderChanged(request.collection);
   const auto now = data::TakeFingerprint(folder->path, parts_.limits, folder->links_within);
-  // The usual case of other content: the folder was written over, and then reloaded.
+  // The usual reason for other content: the folder was overwritten, and then reloaded.
   if (now.ok() && (history.served.Has(*now) || CertainlyDiffer(*now, source.fingerprint))) {
     return EarlierFolderChanged(request.collection);
   }
@@ -434,7 +434,8 @@ absl::StatusOr<FoundFolder> CollectionChanges::FindReloadFolder(const ChangeRequ
   if (!request.folder.path.empty()) return ResolveFolder(options_.data_root, request.folder);
   absl::StatusOr<FoundFolder> served = ResolveFolder(options_.data_root, known);
   if (!served.ok() || request.folder.within.empty()) return served;
-  // Without a folder of its own in the data root the caller may follow links in the served one.
+  // A caller without a folder of its own in the data root may follow links only within the served
+  // folder.
   const auto within = ResolveInDataRoot(options_.data_root, request.folder.within);
   served->links_within = within.ok() ? *within : served->path;
   return served;
@@ -500,7 +501,8 @@ void CollectionChanges::Remember(Histories::node_type entry) {
   if (!former.inserted) former.position->second = std::move(former.node.mapped());
 }
 
-// Of both: the change is made, so a log that finds no memory for a text writes the line without it.
+// For both functions: the change is made already. If a text finds no memory, the line is written
+// without the text.
 
 void CollectionChanges::LogUnchanged(const char* change, const std::string& name) const {
   std::string folder, next;
@@ -562,7 +564,7 @@ CollectionChanges::Result CollectionChanges::Record(
   const engine::Snapshot& published = *loaded->snapshot;
   parts_.metrics.CountReload(true);
   LogPublished(change, published);
-  if (request.kind != ChangeKind::kLoad) {  // a first load's are shown by who asked for it
+  if (request.kind != ChangeKind::kLoad) {  // the caller of a first load shows its notes
     for (const std::string& note : published.dataset->notes) {
       parts_.log.Info("note on a collection", {{"collection", name}, {"note", note}});
     }

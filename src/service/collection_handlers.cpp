@@ -20,16 +20,16 @@ constexpr std::uint32_t kFieldValuesDefault = 5;
 constexpr std::uint32_t kCollectionsPageDefault = 100;
 constexpr std::string_view kFewerValues = "lower values_max";
 
-// What a call that is over has not reached.
+// The step that a call has not reached when it ends, for the message.
 constexpr std::string_view kCollectionsStep = "the collections were described";
 
-// Errors: work's.
+// Errors: those of `work`.
 absl::Status Describe(const CollectionParts& parts, const PermittedStatus& status,
                       base::LongWork& work, v1::Collection& message) {
   return FillCollection(status, parts.backend, parts.executor, work, message);
 }
 
-// How a call takes part in a change: it gets the progress, and then the collection.
+// Makes the caller of a change from a call: the call gets the progress, and then the collection.
 template <class Response>
 PermittedChangeCaller MakeChangeCaller(const CollectionParts& parts, ProgressCall<Response>& call) {
   PermittedChangeCaller caller;
@@ -111,7 +111,7 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
   FillBackend(parts.backend, call.access(), *response.mutable_backend());
   base::LongWork work = MakeLongWork(call, parts.clock, kCollectionsStep);
   absl::Status filled;
-  // The bytes of a token and of the lengths around each message.
+  // The bytes of the response without collections, with space for the page token.
   std::uint64_t bytes = response.ByteSizeLong() + 2 * parts.limits.collection_name_bytes_max;
   parts.collections.ForEach(call.access(), *after, [&](const PermittedStatus& status) {
     const int count = response.collections_size();
@@ -134,7 +134,7 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
   return filled;
 }
 
-// The snapshot that fields are described of.
+// The snapshot whose fields are described.
 // Errors: INVALID_FIELD; PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH.
 absl::StatusOr<PermittedSnapshot> SnapshotToDescribe(const CollectionParts& parts, Call& call,
                                                      const v1::DescribeFieldsRequest& request) {

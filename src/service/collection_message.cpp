@@ -135,8 +135,7 @@ void FillIdentity(const PermittedSnapshot& snapshot, v1::Collection& message) {
                                                           : v1::Collection::METRIC_DOT);
 }
 
-//   rows  how many rows of the caller have the field
-// A field with its type, and how many rows of the caller have it.
+// Sets a field with its type, and how many of the caller's rows have it.
 void FillField(const filter::Field& field, const query::ExistingItems& rows,
                v1::PayloadField& message) {
   const auto count = [&](const filter::RowSet& set) {
@@ -149,9 +148,9 @@ void FillField(const filter::Field& field, const query::ExistingItems& rows,
   if (rows.mask() == nullptr) message.set_first_unfit_row(field.first_unfit_row);
 }
 
-// The users that exist for the caller. What these have seen is of other rows, too, unless all rows
-// exist for the caller.
-// Errors: work's.
+// Sets how many users exist for the caller. Interactions are set only when all rows exist for the
+// caller: the users may have seen rows that do not.
+// Errors: those of `work`.
 absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& work,
                        v1::Collection& message) {
   const engine::Snapshot& snapshot = own.snapshot;
@@ -162,7 +161,7 @@ absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& wo
   return absl::OkStatus();
 }
 
-// What a caller for whom all rows and users exist sees besides.
+// Sets what only a caller sees for whom all rows and users exist.
 void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
   FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
@@ -174,7 +173,7 @@ void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   message.set_index_problem(engine::IndexStateOf(snapshot).problem);
 }
 
-// The same for a caller for whom some rows or users exist: what can be told of these alone.
+// The same for a caller for whom only some rows or users exist: only what concerns these.
 //   rows  null for all
 void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
                     v1::Collection& message) {
@@ -190,7 +189,7 @@ void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
   }
 }
 
-// The fields, whichever rows exist for the caller.
+// Sets the fields that exist for the caller.
 void FillFields(const PermittedSnapshot::OwnRows& own, v1::Collection& message) {
   for (const filter::Field& field : own.rows.fields().fields()) {
     FillField(field, own.rows, *message.add_fields());
@@ -201,7 +200,7 @@ void FillFields(const PermittedSnapshot::OwnRows& own, v1::Collection& message) 
   message.set_index_built(static_cast<float>(engine::IndexStateOf(own.snapshot).built));
 }
 
-// What answers for the collection.
+// Sets the backend that answers for the collection.
 void FillCollectionBackend(const engine::Snapshot& snapshot, const ServingBackend& backend,
                            v1::BackendStatus& message) {
   const FallbackBackend fallback = engine::FallbackOf(snapshot);
@@ -302,7 +301,7 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
   if (!status.snapshot) {
     message.set_load_error(status.load_error);
     FillServedBy(backend.Now(), *message.mutable_backend());
-    message.mutable_backend()->clear_reason();  // the response has it for those who may see it
+    message.mutable_backend()->clear_reason();  // the response has the reason, if it may be seen
     return absl::OkStatus();
   }
   FillIdentity(*status.snapshot, message);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kServerName[] = "";
 
-// Each change is sent to all of its watchers at once.
+// Bounded, because a change is sent to all watchers of the name at once.
 constexpr std::size_t kWatchersMax = 1'024;
 
 absl::Status CheckName(const std::string& name) {
@@ -80,8 +80,8 @@ void Health::EndWatches() {
     watches_ended_ = true;
     ended.swap(watchers_);
   }
-  // Not with an error: gRPC's clients drop what they have not read yet of a call that ends with
-  // one, and that may be the NOT_SERVING they watch for.
+  // The calls end without an error. When a call ends with an error, clients of gRPC drop the
+  // messages that they have not read yet, and one may be the NOT_SERVING that they watch for.
   for (const std::shared_ptr<Watcher>& watcher : ended) watcher->call.Finish(absl::OkStatus());
 }
 
@@ -108,7 +108,7 @@ void Health::Watch(WatchCall& call, const Request& request) {
     const auto watcher = std::make_shared<Watcher>(call, request.service());
     absl::Status added = Add(watcher);
     // Calls Leave at once when the caller has left already, so the mutex must be free. The watch
-    // may have ended meanwhile; its call is not used here any more.
+    // may have ended meanwhile, so its call must not be used after this line.
     if (added.ok()) watcher->on_leave.emplace(left, [this, id = watcher.get()] { Leave(id); });
     return added;
   });

@@ -18,7 +18,7 @@ std::string_view AsBytes(const std::vector<Number>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)};
 }
 
-// The value as an integer; 12.0 is 12.
+// The value as an integer: 12.0 is 12. Nothing for other values.
 std::optional<std::int64_t> ToInteger(const EncodedValue& value) {
   if (const auto* const integer = std::get_if<std::int64_t>(&value)) return *integer;
   if (const auto* const number = std::get_if<double>(&value)) {
@@ -276,7 +276,7 @@ void HitColumns::AddItem(Row row) {
   if (!shape_.payload.none) AddPayload(item, row);
 }
 
-// After each item every column has all items, so that bytes_ counts the items without a field, too.
+// Fills up every column after each item, so that bytes_ also counts the items without a field.
 void HitColumns::AddPayload(std::size_t item, Row row) {
   const data::PayloadTable& payload = snapshot_.dataset->payload;
   const auto change = [this](PayloadColumn& column, auto change_column) {

@@ -38,7 +38,7 @@ constexpr std::string_view kLookupRemedy =
     "lower limit, give a longer text, select the payload fields you need or none, leave out "
     "with_vectors, or raise reply_bytes_max";
 
-// What a call that is over has not reached.
+// The step that a call has not reached when it ends, for the message.
 constexpr std::string_view kFetchStep = "the items were found";
 constexpr std::string_view kLookupStep = "the text was found";
 
@@ -51,7 +51,7 @@ struct Source {
 };
 
 // Errors: PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH,
-// UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; work's.
+// UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; those of `work`.
 absl::StatusOr<Source> OpenSource(const LookupParts& parts, Call& call,
                                   const std::string& collection, const AnswerOptions& options,
                                   base::LongWork& work) {
@@ -79,10 +79,10 @@ absl::StatusOr<Source> OpenSource(const LookupParts& parts, Call& call,
                 std::move(notes)};
 }
 
-// Why an id finds nothing. With partial, as a request for it alone would be told.
-//   may_offer  the nearest known id
+// Finds why an id has no row. With partial the error reads as if the request had this id alone.
+//   may_offer  whether the error may name the nearest known id
 //   error      written
-// Errors: work's.
+// Errors: those of `work`.
 absl::Status ExplainUnknown(const Source& source, const v1::FetchRequest& request, int index,
                             bool may_offer, const Limits& limits, base::LongWork& work,
                             absl::Status& error) {
@@ -101,7 +101,7 @@ absl::Status ExplainUnknown(const Source& source, const v1::FetchRequest& reques
   return absl::OkStatus();
 }
 
-// The ids that do not exist, by their places in the request.
+// Finds the rows of the ids. Returns the places of the unknown ids in the request.
 std::vector<int> UnknownPlaces(const Source& source, const v1::FetchRequest& request,
                                std::vector<FetchedItem>& items) {
   std::vector<int> unknown;
@@ -123,8 +123,9 @@ absl::Status NameAll(const absl::Status& first, const Source& source,
   return base::WithMessage(first, unknown.Text(source.snapshot->collection));
 }
 
-// Rows of the ids, in their order; with partial, errors in the places of the unknown ids.
-// Errors: ITEM_NOT_FOUND that names the unknown ids; work's.
+// The rows of the ids, in the order of the request. With partial, an unknown id has an error in its
+// place.
+// Errors: ITEM_NOT_FOUND that names the unknown ids; those of `work`.
 absl::StatusOr<std::vector<FetchedItem>> FindItems(const Source& source, Call& call,
                                                    const v1::FetchRequest& request,
                                                    const Limits& limits, base::LongWork& work) {

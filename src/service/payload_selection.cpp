@@ -16,7 +16,7 @@ namespace {
 
 using v1::PayloadSelector;
 
-// How many fields an error lists; of more it says how many.
+// How many fields an error lists. It gives only the number of the rest.
 constexpr std::size_t kFieldsListedMax = 20;
 
 absl::Status UnknownField(const FieldPath& field, std::string_view collection,

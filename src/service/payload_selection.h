@@ -22,7 +22,7 @@ namespace simile::service {
 // The payload fields of an answer, as field numbers of one snapshot's table.
 struct PayloadSelection {
   bool none = false;
-  bool all = false;                          // of the rows: objects as a whole
+  bool all = false;                          // objects as a whole
   std::vector<std::uint32_t> field_numbers;  // ascending, distinct; used when neither all nor none
 
   bool Has(std::uint32_t field_number) const {
@@ -30,7 +30,7 @@ struct PayloadSelection {
   }
 };
 
-// Checks what of a selector needs no collection.
+// Checks of a selector what can be checked without the collection.
 // Errors: INVALID_FIELD for an unknown selection, for fields named beside one, and for too many.
 absl::Status CheckPayloadSelector(const FieldPath& field, const v1::PayloadSelector& selector,
                                   const Limits& limits);

@@ -17,7 +17,8 @@ namespace simile::service {
 struct ReceiptParts {
   const engine::Snapshot& snapshot;
   const observe::Receipt& receipt;
-  // Of other collections whose items the queries name; nothing where one has no content.
+  // The snapshots of the other collections whose items the queries name; nothing for a collection
+  // without content.
   std::span<const std::optional<PermittedSnapshot>> item_snapshots = {};
   bool is_brief = false;
   bool sees_all_rows = true;         // else the receipt has no figure that grows with all rows
@@ -80,7 +81,8 @@ class ReceiptEncoder {
     out_.Number(Receipt::kDeviceMemoryPeakBytesFieldNumber, receipt.device_bytes_peak);
   }
 
-  // What grows with the rows of the collection, and with the calls of others.
+  // Encodes the figures that grow with all rows of the collection, or with the calls of other
+  // callers.
   void EncodeCost() {
     using Receipt = v1::Receipt;
     const observe::Receipt& receipt = parts_.receipt;

@@ -13,7 +13,7 @@
 namespace simile::service {
 namespace {
 
-// One encoding for both methods.
+// Search and Recommend share one encoding.
 static_assert(int{v1::SearchResponse::kResultsFieldNumber} ==
               int{v1::RecommendResponse::kResultsFieldNumber});
 static_assert(int{v1::SearchResponse::kReceiptFieldNumber} ==
@@ -220,7 +220,7 @@ class ExplanationEncoder {
   Sink& out_;
 };
 
-// Whether the hits or groups behind the offset have the row.
+// Whether the hits or groups after the offset have the row.
 bool Returns(const engine::QueryResult& result, std::uint32_t offset, Row row) {
   const auto has = [row](std::span<const Hit> hits) {
     return std::ranges::find(hits, row, &Hit::row) != hits.end();
@@ -231,7 +231,7 @@ bool Returns(const engine::QueryResult& result, std::uint32_t offset, Row row) {
   return std::ranges::any_of(groups, [&](const auto& group) { return has(group.hits); });
 }
 
-// The place of a row; null for one that was not compared.
+// The place of a row; null for a row that was not compared.
 const engine::RowPlace* FindPlace(const engine::RowPlaces& places, std::optional<Row> row) {
   if (!row) return nullptr;
   const auto found = std::ranges::lower_bound(places.rows, *row, {}, &engine::RowPlace::row);

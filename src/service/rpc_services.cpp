@@ -149,10 +149,12 @@ Methods HealthMethods(RpcEnvironment& environment, Health& health) {
                        [&](auto& call, const auto& request) { health.Watch(call, request); }));
 }
 
-// The library passes no context to its callback, so it is global; null when there is no server.
+// The library passes no context to its callback, so the logger is global. Null when there is no
+// server.
 std::atomic<const observe::Logger*> current_log = nullptr;
 
-// protobuf only logs messages that it cannot parse. Those are a caller's error, and the call fails.
+// protobuf only logs messages that it cannot parse. Such a message is its caller's error, and the
+// call fails.
 void LogProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, int /*line*/,
                  const std::string& message) {
   const observe::Logger* const log = current_log.load();

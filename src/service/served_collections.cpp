@@ -12,8 +12,8 @@ namespace {
 
 using base::ErrorReason;
 
-// Whether the text of an error of a change is made of what its caller sent and may see, and of
-// nothing that was read from files.
+// Whether the text of a change's error has only what its caller sent or may see, and nothing that
+// was read from files.
 bool IsOfTheRequestAlone(ErrorReason reason) {
   switch (reason) {
     case ErrorReason::kInvalidField:
@@ -34,7 +34,7 @@ bool IsOfTheRequestAlone(ErrorReason reason) {
   }
 }
 
-// Whether the caller of a change that failed so gets no text of the error.
+// Whether the error's text is kept from the caller of the change.
 bool HidesText(const PermittedCollection& collection, const absl::Status& status) {
   return !status.ok() && !collection.sees_all_rows_and_users() &&
          !IsOfTheRequestAlone(base::ReasonOf(status));
@@ -51,7 +51,8 @@ absl::Status ChangeError(const PermittedCollection& collection, const absl::Stat
   });
 }
 
-// Tells the audit how a change ended, and returns what its caller may read of that.
+// Writes the line of the audit about the end of a change. Returns what the caller may read of the
+// status.
 absl::Status AuditEnd(const PermittedCollection& collection, const ChangeAudit& audit,
                       const absl::Status& status) {
   audit.Ended(status, HidesText(collection, status) ? ChangeAudit::Text::kWritten

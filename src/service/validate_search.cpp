@@ -88,7 +88,8 @@ absl::StatusOr<bool> WantsColumns(const v1::SearchOptions& options) {
   return options.layout() == v1::LAYOUT_COLUMNS;
 }
 
-// What the options say for every query, but for the excluded ids. Offset and k are checked together
+// The values that the options set for every query, without the excluded ids. Offset and k are
+// checked together for each query, since either may come from the options.
 // for each query, since either may come from the options.
 absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
                                                   const Limits& limits) {
@@ -222,7 +223,8 @@ absl::Status RefuseToken() {
                    "token added");
 }
 
-// The hash covers the vectors, too, so their data is put back into a copy of the message.
+// Hashes the request with its vectors. Vector data that the message lacks is put into a copy of the
+// message.
 std::uint64_t HashWhole(const v1::RecommendRequest& request, const SentVectors& /*none*/) {
   return HashRequest(request);
 }
@@ -282,15 +284,16 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
   return query;
 }
 
-// Of a request in memory: of its arena, and of its texts outside of that. Without a walk over the
-// message by reflection, which takes longer than a small search.
+// Estimates the memory of a request, bytes: its arena, and its texts outside of the arena. Does not
+// walk the message by reflection, which takes longer than a small search.
 template <class Request>
-std::uint64_t MeasureMemory(const Request& request) {
+std::uint64_t EstimateMemory(const Request& request) {
   const google::protobuf::Arena* const arena = request.GetArena();
   return arena == nullptr ? request.SpaceUsedLong() : arena->SpaceUsed() + request.ByteSizeLong();
 }
 
-// Checks what both requests have, all but the queries themselves, and reserves space for those.
+// Validates what Search and Recommend requests share, which is all but the queries, and reserves
+// space for the queries.
 //   field           the request's queries or user_ids
 //   own_exclusions  ids that single queries exclude
 template <class Request>
@@ -330,14 +333,14 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   valid.priority = *priority;
   valid.paging = *std::move(paging);
   valid.partial = options.partial();
-  valid.request_bytes = MeasureMemory(request) + vectors.held_bytes();
+  valid.request_bytes = EstimateMemory(request) + vectors.held_bytes();
   valid.queries.reserve(query_count);
   valid.report.queries.resize(query_count);
   return valid;
 }
 
-// Where a query is in the request, as its errors name it. Those of a partial call are worded as if
-// the query were alone.
+// The path of a query, as its errors name it. The errors of a partial call are worded as if the
+// query were alone.
 //   list  "queries" or "user_ids"
 FieldPath MakePath(std::string_view list, int index, bool partial) {
   return {list, nullptr, partial ? 0 : index};
@@ -356,8 +359,9 @@ absl::Status WithOwnField(absl::Status error, const FieldPath& path, int index) 
   return base::WithField(std::move(error), fmt::format("{}{}", own, rest));
 }
 
-// Refuses one query of a partial call: adds an empty one with the error, whose field is the query's
-// own. The same error comes back where the call fails of it, as of any error of the options.
+// Refuses one query. A partial call gets an empty query with the error, whose field is the query's
+// own. Returns the error if it fails the call: if the call is not partial, or the options are
+// wrong.
 absl::Status RefuseQuery(absl::Status error, const FieldPath& path, int index, ValidSearch& valid) {
   if (!valid.partial || !IsOfQuery(error, path)) return error;
   valid.report.queries[valid.queries.size()].status = WithOwnField(std::move(error), path, index);
@@ -414,7 +418,7 @@ constexpr std::array kSharedOptions{
 
 bool IsOfAUser(const v1::Query& query) { return query.has_user_id() || query.has_blend(); }
 
-// Says which options no query takes.
+// Adds notes on the options that no query takes.
 void NoteUnusedOptions(const v1::SearchRequest& request, std::vector<std::string>& notes) {
   const v1::SearchOptions& options = request.options();
   const auto& queries = request.queries();
@@ -458,8 +462,8 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
                       request, *defaults, valid->paging, limits, past_reach);
     if (query.ok() && !past_reach.ok()) {
       if (!valid->partial) return past_reach;
-      // The pages of a query that is answered end before this one. So this query has another error,
-      // which is the same on every page.
+      // If this query could be answered, the pages would have ended before this one. So the query
+      // has another error, which is the same on every page.
       valid->report.queries[valid->queries.size()].past_reach =
           WithOwnField(std::move(past_reach), path, index);
     }

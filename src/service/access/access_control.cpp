@@ -51,7 +51,7 @@ absl::Status Hold(std::atomic<std::uint64_t>& sum, std::uint64_t amount, std::ui
 
 constexpr std::string_view kBearer = "bearer ";
 
-// The token of an entry `Bearer TOKEN`, whose first word is written in any case.
+// The token of an entry `Bearer TOKEN`; upper and lower case of Bearer are equal.
 std::optional<std::string_view> TokenIn(std::string_view authorization) {
   if (authorization.size() <= kBearer.size()) return std::nullopt;
   const bool is_bearer = std::ranges::equal(
@@ -66,14 +66,14 @@ absl::Status Unauthenticated(std::string_view text) {
   return base::Error(base::ErrorReason::kUnauthenticated, text);
 }
 
-// The principal of what identifies the caller; null when there is none.
+// The principal with the caller's token or certificate; null when there is none.
 PrincipalPtr FindPrincipal(const AccessPolicy& policy, const Caller& caller) {
   return caller.token_hash ? policy.FindToken(*caller.token_hash)
                            : policy.FindCertificate(caller.certificate_names);
 }
 
 // Sets what identifies the caller, and finds the principal.
-// Errors: UNAUTHENTICATED, which says what is missing and nothing of the tokens there are.
+// Errors: UNAUTHENTICATED; the message says what is missing and nothing about existing tokens.
 absl::Status Find(const AccessPolicy& policy, const Credentials& credentials, Caller& caller,
                   PrincipalPtr& principal) {
   if (credentials.is_repeated) {

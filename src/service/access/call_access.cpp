@@ -20,9 +20,10 @@ absl::StatusOr<PermittedCollection> CallAccess::Permit(std::string_view collecti
 
 absl::StatusOr<PermittedServer> CallAccess::PermitServer() const {
   if (sees_all()) return PermittedServer();
-  return base::Error(base::ErrorReason::kPermissionDenied,
-                     fmt::format("this tells of all collections and rows, of which {} sees some",
-                                 principal()->name));
+  return base::Error(
+      base::ErrorReason::kPermissionDenied,
+      fmt::format("this reports on all collections and rows, and {} may see only some of them",
+                  principal()->name));
 }
 
 absl::Status CallAccess::HoldBytes(std::uint64_t bytes) {

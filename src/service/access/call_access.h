@@ -11,8 +11,8 @@
 
 namespace simile::service {
 
-// What one call may do, and what it holds of its caller's allowance until it ends. By default
-// anyone may do all. Belongs to the call.
+// What one call may do, and how much of its caller's allowance it holds until it ends. A
+// default-constructed one permits everything. Belongs to the call.
 class CallAccess {
  public:
   CallAccess() = default;
@@ -26,11 +26,11 @@ class CallAccess {
   // Null when anyone may call.
   const Principal* principal() const { return caller_.principal.get(); }
 
-  // The key to a collection, whether or not there is one of this name.
+  // The key to a collection, whether or not a collection of this name exists.
   // Errors: PERMISSION_DENIED.
   absl::StatusOr<PermittedCollection> Permit(std::string_view collection) const;
-  // The key to what tells of all collections and all their rows.
-  // Errors: PERMISSION_DENIED when only some exist for the caller.
+  // The key to what reports on all collections and all their rows.
+  // Errors: PERMISSION_DENIED when some collections, rows or users do not exist for the caller.
   absl::StatusOr<PermittedServer> PermitServer() const;
   // Whether every collection, every row and every user exists for the caller.
   bool sees_all() const {
@@ -38,7 +38,8 @@ class CallAccess {
            (principal()->collections.empty() && principal()->required_filter.empty() &&
             principal()->users.is_all());
   }
-  // Errors: CALLER_LIMIT. To be called once each.
+  // Count the bytes and the queries of the request as in flight until the call ends. Call each at
+  // most once. Errors: CALLER_LIMIT.
   absl::Status HoldBytes(std::uint64_t bytes);
   absl::Status HoldQueries(std::uint64_t queries);
 

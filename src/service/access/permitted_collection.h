@@ -20,8 +20,8 @@ class PermittedCollection {
   const std::string& name() const { return name_; }
   // Whether every row exists for the caller.
   bool sees_all_rows() const { return required_filter().empty(); }
-  // Rows that do not pass do not exist for the caller; empty: all rows exist. Lives as long as
-  // this.
+  // A row that does not pass does not exist for the caller; empty: all rows exist. Lives as long as
+  // this object.
   std::string_view required_filter() const;
   // The users that exist for the caller.
   data::UserScope users() const;
@@ -30,16 +30,17 @@ class PermittedCollection {
   // Whether every collection exists for the caller: its access is not bound to some by name.
   bool sees_all_collections() const;
 
-  // Whether the caller's role may load, reload, roll back and unload.
+  // Checks that the caller's role may load, reload, roll back and unload.
   // Errors: PERMISSION_DENIED.
   absl::Status CheckMayChange() const;
-  // Whether the collection may be loaded from this folder of the data root; empty: from where it
-  // was loaded before. A caller that is bound to collections has for each the folder of its name
-  // and those inside, because the others may hold collections that it may not use.
+  // Checks that the collection may be loaded from this folder of the data root; empty: from where
+  // it was loaded before. A caller that is bound to collections may load each from the folder of
+  // its name and from folders inside. Other folders may hold collections that the caller may not
+  // use.
   // Errors: PERMISSION_DENIED.
   absl::Status CheckFolder(std::string_view folder) const;
 
-  // The same error, without the names of collections that do not exist for the caller.
+  // The error without the names of collections that do not exist for the caller.
   absl::Status WithoutOtherNames(const absl::Status& status) const;
 
  private:
@@ -51,8 +52,8 @@ class PermittedCollection {
   PrincipalPtr principal_;
 };
 
-// Says that its call may see every row and every collection. Only CallAccess makes one: what tells
-// of all collections at once, such as the metrics, takes it.
+// Proves that a call may see every row and every collection. Only CallAccess makes one. What
+// reports on all collections at once, such as the metrics, requires it.
 class PermittedServer {
  private:
   friend class CallAccess;
