@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "filter/suggestions.h"
 #include "service/validate_query.h"
 
 namespace simile::service {
@@ -257,6 +260,28 @@ void AddAnswerNotes(const AnswerFacts& facts, std::vector<ResultPage>& pages,
     if (!paging.wanted || facts.has_next_page) continue;
     AddEndNote(facts, pages, query, all, page);
   }
+}
+
+absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
+                           const engine::Snapshot& snapshot, base::LongWork& work,
+                           std::vector<ResultPage>& pages) {
+  constexpr std::size_t kFiltersMax = 4;
+  std::map<std::string_view, std::vector<std::string>> told;  // by filter
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!pages[i].filtered || pages[i].rows_passing != 0) continue;
+    if (told.size() == kFiltersMax && !told.contains(requests[i].filter)) continue;
+    const auto [sentences, is_new] = told.try_emplace(requests[i].filter);
+    if (is_new) {
+      const filter::PayloadView payload(snapshot.filters->payload());
+      const auto prepared = snapshot.filters->Prepare(requests[i].filter, payload, work);
+      if (!prepared.ok()) return prepared.status();
+      auto near = filter::NearValues(prepared->expression, payload, work);
+      if (!near.ok()) return near.status();
+      sentences->second = *std::move(near);
+    }
+    std::ranges::copy(sentences->second, std::back_inserter(pages[i].notes));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace simile::service

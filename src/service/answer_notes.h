@@ -5,6 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/status/status.h>
+
+#include "base/long_work.h"
+#include "engine/snapshots/snapshot.h"
+#include "query/query_request.h"
 #include "service/replies.h"
 #include "service/validate_search.h"
 #include "simile/limits.h"
@@ -32,5 +37,12 @@ struct AnswerFacts {
 // call gets notes on options that had no effect.
 void AddAnswerNotes(const AnswerFacts& facts, std::vector<ResultPage>& pages,
                     std::vector<std::string>& notes);
+
+// Adds hints to the notes of each page whose filter no row passes: which values of the filter may
+// be misspelt.
+// Errors: those of `work`, when the hints take too long. The pages are complete without hints.
+absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
+                           const engine::Snapshot& snapshot, base::LongWork& work,
+                           std::vector<ResultPage>& pages);
 
 }  // namespace simile::service

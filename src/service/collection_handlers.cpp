@@ -7,7 +7,6 @@
 #include "filter/suggestions.h"
 #include "service/answer_options.h"
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/change_audit.h"
 #include "service/page_token.h"
 #include "service/request_fields.h"

@@ -19,7 +19,6 @@
 #include "service/answer_notes.h"
 #include "service/answer_options.h"
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/collection_message.h"
 #include "service/error_encoding.h"
 #include "service/replies.h"

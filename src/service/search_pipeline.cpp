@@ -15,12 +15,10 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "filter/suggestions.h"
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
 #include "service/answer_notes.h"
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/error_encoding.h"
 #include "service/hit_columns.h"
 #include "service/page_token.h"
@@ -113,31 +111,6 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
     pages[i].rows_passing = count->second;
   }
   return pages;
-}
-
-// Adds hints to the notes of each page whose filter no row passes: which values of the filter may
-// be misspelt.
-// Errors: those of `work`, when the hints take too long. The pages are complete without hints.
-absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
-                           const engine::Snapshot& snapshot, base::LongWork& work,
-                           std::vector<ResultPage>& pages) {
-  constexpr std::size_t kFiltersMax = 4;
-  std::map<std::string_view, std::vector<std::string>> told;  // by filter
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!pages[i].filtered || pages[i].rows_passing != 0) continue;
-    if (told.size() == kFiltersMax && !told.contains(requests[i].filter)) continue;
-    const auto [sentences, is_new] = told.try_emplace(requests[i].filter);
-    if (is_new) {
-      const filter::PayloadView payload(snapshot.filters->payload());
-      const auto prepared = snapshot.filters->Prepare(requests[i].filter, payload, work);
-      if (!prepared.ok()) return prepared.status();
-      auto near = filter::NearValues(prepared->expression, payload, work);
-      if (!near.ok()) return near.status();
-      sentences->second = *std::move(near);
-    }
-    std::ranges::copy(sentences->second, std::back_inserter(pages[i].notes));
-  }
-  return absl::OkStatus();
 }
 
 // Sets the user of each page of Recommend, and how many items the user has seen.

@@ -12,7 +12,6 @@
 
 #include "engine/snapshots/snapshot_store.h"
 #include "service/access/call_access.h"
-#include "service/access/permitted_collection.h"
 #include "service/caller_shares.h"
 #include "service/change_audit.h"
 #include "service/collection_changes.h"

@@ -12,7 +12,7 @@
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "query/existing_items.h"
-#include "service/access/permitted_collection.h"
+#include "service/access/call_access.h"
 #include "simile/clock.h"
 
 namespace simile::service {

@@ -16,7 +16,7 @@
 #include "engine/sample_data.h"
 #include "google/rpc/status.pb.h"
 #include "service/access/call_access.h"
-#include "service/call_work.h"
+#include "service/call.h"
 #include "service/random_answer.h"
 #include "service/receipt_encoding.h"
 #include "service/reference_reply.h"

@@ -1,4 +1,4 @@
-#include "service/payload_selection.h"
+#include "service/answer_options.h"
 
 #include <memory>
 #include <string>
