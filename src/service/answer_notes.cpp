@@ -154,11 +154,11 @@ void AddGroupSizeNote(const query::QueryRequest& query, UnfilteredRows& all, Res
   const auto small = static_cast<std::uint64_t>(std::ranges::count_if(
       page.groups, [&](const engine::HitGroup& group) { return group.hits.size() < wanted; }));
   if (small == 0) return;
-  page.notes.push_back(
-      fmt::format("{} of {} {} fewer than the {} hits of group_size: no other row of {} {}",
-                  base::Grouped(small), base::Counted(page.groups.size(), "group"),
-                  small == 1 ? "has" : "have", base::Grouped(wanted), small == 1 ? "it" : "theirs",
-                  ConditionText(query, FindCauses(query, page, all, true))));
+  page.notes.push_back(fmt::format(
+      "{} of {} {} fewer than the {} hits of group_size: no other row of {} {}",
+      base::Grouped(small), base::Counted(page.groups.size(), "group"), small == 1 ? "has" : "have",
+      base::Grouped(wanted), small == 1 ? "this group" : "these groups",
+      ConditionText(query, FindCauses(query, page, all, true))));
 }
 
 // Says how many hits of a cold start have no value to be ordered by.
@@ -225,10 +225,10 @@ void AddEndNote(const AnswerFacts& facts, const std::vector<ResultPage>& pages,
   }
   std::size_t other = 0;
   while (!pages[other].error.empty() || CanGoOn(facts.search.queries[other], facts.limits)) ++other;
-  page.notes.push_back(
-      fmt::format("the pages end at {} {}, since those of queries[{}] do, and {}: ask for this "
-                  "query in a call of its own",
-                  query.group_by ? "group" : "rank", base::Grouped(LastRank(query)), other, rest));
+  page.notes.push_back(fmt::format(
+      "the pages end at {} {}, since the pages of queries[{}] end, and {}: ask for this query in "
+      "a call of its own",
+      query.group_by ? "group" : "rank", base::Grouped(LastRank(query)), other, rest));
 }
 
 void AddCallNotes(const AnswerFacts& facts, std::vector<std::string>& notes) {

@@ -185,7 +185,8 @@ void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
         "notes of the load are left out: they may name rows or users that do not exist here");
   }
   if (!engine::IndexStateOf(snapshot).problem.empty()) {
-    message.set_index_problem("the server shows why to callers for whom all rows and users exist");
+    message.set_index_problem(
+        "the server shows the reason only to callers for whom all rows and users exist");
   }
 }
 

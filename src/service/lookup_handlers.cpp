@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<std::string>> FieldsToSearch(const Source& source,
   if (fields.empty()) {
     return base::Error(base::ErrorReason::kInvalidField,
                        fmt::format("{} has no field of texts to search; its collection.json may "
-                                   "name some as lookup_fields",
+                                   "name text fields as lookup_fields",
                                    snapshot.collection),
                        "field");
   }

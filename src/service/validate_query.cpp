@@ -300,9 +300,8 @@ absl::Status CheckReach(const FieldPath& path, std::uint64_t skipped,
                   base::Grouped(limits.diversity_candidates_max));
   }
   if (last <= limits.k_max) return absl::OkStatus();
-  return Refuse({"offset", &path},
-                "{}; with k {} that reaches past {}, the most that both may add up to",
-                base::Grouped(skipped), base::Grouped(query.k), base::Grouped(limits.k_max));
+  return Refuse({"offset", &path}, "{}; offset + k may be at most {}, and k is {}",
+                base::Grouped(skipped), base::Grouped(limits.k_max), base::Grouped(query.k));
 }
 
 }  // namespace simile::service

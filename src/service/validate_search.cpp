@@ -45,11 +45,10 @@ absl::Status CheckSharedFields(const FieldPath& path, const Message& message,
   absl::Status status = CheckFilterSize({"filter", &path}, message.filter(), limits);
   if (!status.ok()) return status;
   if (static_cast<std::uint32_t>(message.exclude_ids_size()) > limits.excluded_ids_max) {
-    return Refuse(
-        {"exclude_ids", &path},
-        "{} given; at most {}. The options' list and that of each query take so many each",
-        base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
-        base::Grouped(limits.excluded_ids_max));
+    return Refuse({"exclude_ids", &path},
+                  "{} given; at most {} in the options' list, and in the list of each query",
+                  base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
+                  base::Grouped(limits.excluded_ids_max));
   }
   for (int index = 0; index < message.exclude_ids_size(); ++index) {
     status = CheckId({"exclude_ids", &path, index}, message.exclude_ids(index), limits);
@@ -112,19 +111,19 @@ absl::Status CheckExclusionCount(const FieldPath& list, std::uint64_t query_coun
                                  const Limits& limits) {
   const std::uint64_t count = query_count * shared_count + own_count;
   if (count <= limits.exclusions_per_call_max) return absl::OkStatus();
-  return Refuse(list,
-                "{} exclusions, those of the options counted for each of {}; a call may have {}: "
-                "send fewer queries a call or exclude fewer ids",
-                base::Grouped(count),
-                query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
-                base::Grouped(limits.exclusions_per_call_max));
+  return Refuse(
+      list,
+      "{} exclusions, the ids of the options counted once for each of {}; a call may have {}: "
+      "send fewer queries a call or exclude fewer ids",
+      base::Grouped(count), query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
+      base::Grouped(limits.exclusions_per_call_max));
 }
 
 absl::Status CheckAllowedIds(const v1::ItemIds& allowed, const Limits& limits) {
   if (static_cast<std::uint32_t>(allowed.ids_size()) > limits.allowed_ids_max) {
     return Refuse({"allow_ids.ids", &kOptions},
-                  "{} given; at most {}. A payload field that marks these items, and a filter that "
-                  "asks for it, have no such limit",
+                  "{} given; at most {}. To allow more, mark the items with a payload field and "
+                  "filter by it",
                   base::Counted(static_cast<std::uint64_t>(allowed.ids_size()), "id"),
                   base::Grouped(limits.allowed_ids_max));
   }

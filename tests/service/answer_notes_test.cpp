@@ -236,10 +236,9 @@ TEST_F(ShortAnswersTest, SayOfPagesThatGroupsFollow) {
   request.mutable_options()->set_k(1);
   request.add_queries()->set_id("7");
   request.mutable_queries(1)->set_k(2);
-  EXPECT_EQ(
-      note(),
-      "the pages end at group 1, since those of queries[1] do, and more groups may follow: ask "
-      "for this query in a call of its own");
+  EXPECT_EQ(note(),
+            "the pages end at group 1, since the pages of queries[1] end, and more groups may "
+            "follow: ask for this query in a call of its own");
 }
 
 }  // namespace

@@ -169,7 +169,8 @@ absl::Status AccessControl::AdmitAgain(std::string_view method, Role needed, Cal
   PrincipalPtr principal = FindPrincipal(*now, caller);
   if (principal == nullptr) {
     return Unauthenticated(
-        fmt::format("the server no longer knows what {} opened the stream with; open another",
+        fmt::format("the server no longer knows the token or certificate with which {} opened the "
+                    "stream; open another",
                     caller.principal->name));
   }
   return CheckPrincipal(method, needed, std::move(principal), caller);
