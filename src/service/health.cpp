@@ -80,8 +80,8 @@ void Health::EndWatches() {
     watches_ended_ = true;
     ended.swap(watchers_);
   }
-  // The calls end without an error. When a call ends with an error, clients of gRPC drop the
-  // messages that they have not read yet, and one may be the NOT_SERVING that they watch for.
+  // The calls end without an error. Clients of gRPC drop unread messages of a call that ends with
+  // an error. One of these may be the NOT_SERVING that they watch for.
   for (const std::shared_ptr<Watcher>& watcher : ended) watcher->call.Finish(absl::OkStatus());
 }
 

@@ -22,7 +22,7 @@ struct WorkNeeds {
   std::uint64_t bytes = 0;          // once it has begun
 };
 
-// Threads for the parts of calls whose time grows with rows, text or bytes, so that they do not
+// Threads for the parts of calls whose time grows with rows, text or bytes. Such parts must not
 // hold up the threads that carry the I/O. A few parts run at the same time, in turns of a few
 // milliseconds. A part that takes longer goes behind the waiting parts, so a short part never waits
 // for the end of a long one. What runs, what has begun, what waits and the memory of both are
