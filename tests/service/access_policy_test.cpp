@@ -14,7 +14,7 @@ bool compared_wholly = true;
 
 }  // namespace
 
-// In place of OpenSSL's: counts, and reads all bytes like it.
+// Replaces OpenSSL's function: counts its calls, and also reads all bytes.
 extern "C" int CRYPTO_memcmp(const void* left, const void* right, std::size_t size) {
   ++compared_hashes;
   compared_wholly = compared_wholly && size == simile::service::TokenHash().size();
@@ -48,8 +48,8 @@ TEST(AccessPolicyTest, FindsWhoseATokenIs) {
   EXPECT_EQ(policy.FindToken(HashToken("")), nullptr);
 }
 
-// So the time that a look takes says neither which principals there are nor how near a guess is:
-// the same comparisons of whole hashes for the first, the last, a near and a far token.
+// A look-up makes the same comparisons of whole hashes for the first, the last, a near and a far
+// token. So its time says neither which principals exist nor how near a guess is.
 TEST(AccessPolicyTest, ComparesEveryHashWhateverTheToken) {
   const AccessPolicy policy = MakePolicy({"first-token", "second-token", "third-token"});
   const std::string known = "first-token";
@@ -65,7 +65,7 @@ TEST(AccessPolicyTest, ComparesEveryHashWhateverTheToken) {
   EXPECT_TRUE(compared_wholly);
 }
 
-// A guess that shares a longer beginning with a token shares nothing more of its hash.
+// A guess with the same beginning as a token has no more of its hash than any other guess.
 TEST(AccessPolicyTest, HashesSayNothingOfACommonBeginning) {
   const std::string known = "simile_0123456789abcdefghijklmnopqrstuvwxyz";
   const TokenHash hash = HashToken(known);

@@ -1,6 +1,7 @@
 // An allocation that fails ends the call or the change that made it, and nothing else. Calls and
-// changes are made as the server makes them, but for gRPC, once for each of their allocations,
-// which then fails. A program of its own, because watched_memory.cpp replaces operator new.
+// changes are made as the server makes them, but without gRPC. Each is made once for each of its
+// allocations, which then fails. A program of its own, because watched_memory.cpp replaces operator
+// new.
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -68,7 +69,7 @@ constexpr std::size_t kUsers = 3;
 
 std::string FormatId(std::size_t row) { return fmt::format("a-film-with-a-long-id-{}", row); }
 
-// Writes a collection with all that one may have. Others for another edition.
+// Writes a collection with every kind of file and field. Another edition has other vectors.
 void WriteCatalogue(const std::filesystem::path& folder, std::size_t edition) {
   std::filesystem::create_directories(folder);
   tests::SeededRandom random(7 + edition);
@@ -104,8 +105,8 @@ void WriteCatalogue(const std::filesystem::path& folder, std::size_t edition) {
   write("interactions.jsonl", interactions);
 }
 
-// A call without gRPC that keeps its reply in memory it has from the start, since it must record
-// its end when no memory is left.
+// A call without gRPC. It keeps its reply in memory that it allocates at first, since it must
+// record its end when no memory is left.
 class RecordedCall final : public Call {
  public:
   explicit RecordedCall(const Clock& clock) : arrived_at_(clock.Now()), bytes_(kReplyBytesMax) {}
@@ -206,8 +207,8 @@ class AllocationFailureTest : public testing::Test {
     return started.ok() ? end.get_future().get() : started;
   }
 
-  // The same while this allocation of these threads fails.
-  //   failed  whether it was made
+  // Makes a change while an allocation of some threads fails.
+  //   failed  set to whether this allocation was made
   absl::Status ChangeWithout(Of threads, std::size_t number, ChangeKind kind,
                              const std::string& folder, bool& failed) {
     absl::Status end;
@@ -220,7 +221,7 @@ class AllocationFailureTest : public testing::Test {
     EXPECT_FALSE(changes_.AnyUnderWay());
     return end;
   }
-  // What a change that replaces `before` leaves when it has ended so.
+  // Checks what a change that replaces `before` leaves after this end.
   void ExpectServed(const engine::SnapshotPtr& before, const absl::Status& end) {
     const engine::CollectionStatus status = store_.Get("films").value();
     EXPECT_EQ(status.state, engine::CollectionState::kServing);
@@ -236,8 +237,8 @@ class AllocationFailureTest : public testing::Test {
     bool failed = false;  // whether the allocation that was to fail was made
   };
 
-  // Calls until the call has no more allocations, each time with the next one failing: on this
-  // thread, or on the worker that handles it and all threads that it hands its work to.
+  // Repeats the call until it has no more allocations; each time the next allocation fails. It
+  // fails on this thread, or on the worker that handles the call and all threads that get its work.
   //   handle  (call, request, response), as in the table of methods
   template <class Request, class Response = void, class Handle>
   void CallWithFailures(const std::string& what, const Text& text, const Handle& handle) {
@@ -297,7 +298,7 @@ class AllocationFailureTest : public testing::Test {
     return end;
   }
 
-  // After a call that was answered.
+  // Checks the server after an answered call.
   void ExpectNothingIsHeld() {
     const engine::ExecutorCounts counts = executor_.counts();
     EXPECT_EQ(counts.queue_depth, 0U);
@@ -370,7 +371,7 @@ void AddExamples(v1::Query& query, v1::Examples::Strategy strategy) {
   examples.add_negative()->set_id(FormatId(15));
 }
 
-// Every kind of query, and every option that makes another path of it.
+// Every kind of query, and every option that changes its path.
 std::vector<std::pair<std::string, Edit>> Searches() {
   const auto payload = [](v1::SearchRequest& request) {
     request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_ALL);

@@ -85,7 +85,7 @@ class ShortAnswersTest : public SearchPipelineFixture {
     store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
   }
 
-  // A search for what is like play 7.
+  // A search for plays like play 7.
   static v1::SearchRequest Like7(std::uint32_t k) {
     v1::SearchRequest request;
     request.set_collection("plays");

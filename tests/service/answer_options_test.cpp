@@ -40,7 +40,7 @@ v1::PayloadSelector MakeSelector(v1::PayloadSelector::Selection selection) {
   return selector;
 }
 
-// For a caller for whom all rows exist.
+// Selects for a caller for whom all rows exist.
 absl::StatusOr<PayloadSelection> Select(const FieldPath& field, std::string_view collection,
                                         const v1::PayloadSelector& selector,
                                         const data::PayloadTable& payload) {

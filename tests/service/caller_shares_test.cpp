@@ -31,7 +31,7 @@ TEST(CallerSharesTest, AlwaysAdmitsWhatTakesNothing) {
   EXPECT_TRUE(shares.Fits(2, 1));
 }
 
-// So many callers that each takes half of what is left would leave none for the eleventh.
+// If each caller took half of the free places, none would be left for the eleventh.
 TEST(CallerSharesTest, KeepsAPlaceForEveryCaller) {
   CallerShares places = CallerShares::OfPlaces(1'024);
   int held_by_first = 0;
@@ -68,7 +68,7 @@ TEST(CallerSharesTest, SaysWhatIsTakenByWhom) {
             "half: 700 more do not fit");
 }
 
-// A caller may be refused although more places are free than it holds: those are kept.
+// A caller may be refused although more places are free than it holds: some free places are kept.
 TEST(CallerSharesTest, SaysThatPlacesAreKept) {
   CallerShares places = CallerShares::OfPlaces(1'024);
   places.Add(1, 1);

@@ -106,7 +106,7 @@ class CollectionChangesFixture : public testing::Test {
     ASSERT_TRUE(changes_.Start(request, waiting.Caller()).ok());
     backend_.gate.AwaitArrivals(arrived + 1);
   }
-  // Asks for a reload of what is served, and then lets the change go on that is held.
+  // Asks for a reload of the served collection, and then releases the change that is held up.
   Result ReloadServedWhileHeld() {
     std::latch asking(1);
     std::future<Result> reload = std::async(std::launch::async, [&] {

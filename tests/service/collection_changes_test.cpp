@@ -247,7 +247,7 @@ TEST_F(CollectionChangesTest, RollsBackOnlyWhenSomethingElseWasServed) {
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("Did you mean \"films\"?"));
 }
 
-// How the folder of the earlier generation comes to hold something else.
+// Ways in which the folder of the earlier generation comes to hold other content.
 struct Spoiling {
   const char* name;
   void (*spoil)(const std::filesystem::path& folder);
@@ -327,7 +327,7 @@ TEST_F(CollectionChangesTest, ChangesTheShapeOnlyWhenAllowed) {
   EXPECT_EQ(MustMake(rollback)->id, first);
 }
 
-// Both folders have the same items, in another order of their nearest.
+// Both folders have the same items, but each item has another order of nearest items.
 TEST_F(CollectionChangesTest, AReloadReplacesTheServersMinimumOfOverlap) {
   CollectionChanges changes({.allowed_over_wire = true, .data_root = root_, .min_overlap = 0.9},
                             {publisher_, store_, queue_, metrics_, log_, clock_, limits_});

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class CollectionFoldersTest : public CollectionChangesFixture {
  protected:
-  // The same films as Write's, with the vectors of others.
+  // The same films as Write makes, with other vectors.
   void WriteShuffled(const std::string& folder, std::size_t row_count) const {
     Write(folder, row_count);
     std::vector<float> vectors;
@@ -112,7 +112,7 @@ TEST_F(CollectionFoldersTest, SaysHowMuchOfTheAnswersStays) {
   EXPECT_FALSE(MustMake(Rollback())->overlap.has_value());
 }
 
-// What was read at the start and did not load, on a server that goes on without it.
+// Collections that did not load at the start, on a server that runs without them.
 class NotRequiredTest : public CollectionFoldersTest {
  protected:
   NotRequiredTest() {

@@ -61,7 +61,7 @@ TEST_F(CollectionLinksTest, LeadAnywhereFromAFolderThatTheOperatorNamed) {
   EXPECT_EQ(CountRows(changes_.ReloadServed("films")), 6U);
   WriteFilmFolder(files, 7, 1);
   EXPECT_EQ(CountRows(Make(ChangeKind::kReload)), 7U) << "the folder is still the operator's";
-  // A caller who is bound to a folder follows them no further than that folder.
+  // For a caller who is bound to a folder, links lead no further than that folder.
   WriteFilmFolder(files, 8, 1);
   ExpectLeadsOut(Make(ChangeKind::kReload, "", "films"));
   EXPECT_EQ(CountRows(changes_.ReloadServed("films")), 8U);
@@ -92,7 +92,7 @@ TEST_F(CollectionLinksTest, OfABoundCallersFolderStayInItsOwn) {
   WriteLinks(root_ / "films/to_own", "../blobs");
   ExpectLeadsOut(Make(ChangeKind::kLoad, "films/to_others", "films"));
   EXPECT_EQ(CountRows(Make(ChangeKind::kLoad, "films/to_own", "films")), 6U);
-  // So they do when the operator reloads what such a caller named.
+  // The same holds when the operator reloads a folder that such a caller named.
   fs::remove_all(root_ / "films/to_own");
   WriteLinks(root_ / "films/to_own", "../../blobs");
   ExpectLeadsOut(changes_.ReloadServed("films"));

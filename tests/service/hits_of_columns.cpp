@@ -52,7 +52,7 @@ std::vector<std::string> ReadIds(const v1::IdColumn& ids) {
   return texts;
 }
 
-// The values that the column holds, whatever their places.
+// The values of the column, without regard to its items.
 std::vector<v1::PayloadValue> ReadValues(const v1::PayloadColumn& column) {
   std::vector<v1::PayloadValue> values;
   switch (column.values_case()) {
@@ -140,7 +140,7 @@ std::vector<v1::Hit> ReadItems(const v1::HitColumns& columns) {
 
 constexpr double kExactMax = 0x1p53;
 
-// Whether a column of the type holds the value; what it is there.
+// Converts a value to the type of a column; returns whether the column can hold the value.
 bool ConvertElement(v1::PayloadColumn::ValuesCase type, v1::PayloadValue& value) {
   switch (type) {
     case v1::PayloadColumn::kNumbers:
@@ -155,7 +155,7 @@ bool ConvertElement(v1::PayloadColumn::ValuesCase type, v1::PayloadValue& value)
       }
       return value.has_int_value();
     default:
-      return true;  // the same in a column
+      return true;  // needs no conversion
   }
 }
 

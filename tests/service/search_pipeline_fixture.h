@@ -103,7 +103,7 @@ class SearchPipelineFixture : public testing::Test {
     return request;
   }
 
-  // Replaces the content by another one.
+  // Replaces the content by other content.
   void Replace(const std::string& id) {
     engine::Snapshot snapshot = engine::SnapshotOf(engine::RandomDataset(20, kDim, 98));
     snapshot.id = id;

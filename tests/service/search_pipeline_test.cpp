@@ -351,7 +351,8 @@ TEST_F(SearchPipelineTest, FinishesQueuedCallsWhenTheExecutorStops) {
   Occupy();
   FillQueue();
   std::thread stop([this] { executor_.Stop(); });
-  // The queue is full, so a probe is refused at once: as such, or because the stop has begun.
+  // The queue is full, so a probe is refused at once: because of the full queue, or because the
+  // stop has begun.
   absl::StatusCode refusal = absl::StatusCode::kResourceExhausted;
   while (refusal == absl::StatusCode::kResourceExhausted) {
     FakeCall probe(clock_);

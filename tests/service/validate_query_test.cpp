@@ -199,7 +199,7 @@ const std::string kSnapshotId = "0123456789abcdef0123456789abcdef";
 
 class PagesTest : public testing::Test {
  protected:
-  // Validates the request with the token of the page after `page` others.
+  // Validates the request with the token of a page that has `page` pages before it.
   static absl::StatusOr<ValidSearch> Page(v1::SearchRequest request, std::uint64_t page) {
     request.mutable_options()->set_paged(true);
     const auto first = ValidateSearch(request, Limits{});

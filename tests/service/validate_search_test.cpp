@@ -220,7 +220,7 @@ TEST(ValidateSearchTest, RefusesOneFilterTooMany) {
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
 
-// Of a partial call: the number of queries and the exclusions count whatever is refused.
+// In a partial call, the bounds on queries and exclusions also count refused queries.
 TEST(ValidateSearchTest, CountsRefusedQueriesInFewLimits) {
   Limits limits;
   limits.queries_per_call_max = 2;
