@@ -25,7 +25,7 @@ struct SegmentShape {
 struct DeviceMemory {
   std::string kind;  // "rows-fp16", "rows-fp32", "filters", "workspace": few values, for a label
   std::uint64_t bytes = 0;
-  std::uint64_t peak_bytes = 0;  // the most it has been since start
+  std::uint64_t peak_bytes = 0;  // the most since start
 };
 
 // A card's memory, of all processes together.
@@ -42,27 +42,27 @@ class Backend {
 
   virtual const BackendInfo& info() const = 0;
 
-  // Why it is slower than it could be, for the first line and `simile doctor`: a library that is
-  // missing or does not work. Empty for no reason; never changes.
+  // Why the backend is slower than it could be: a library is missing or does not work. For the
+  // first line of output and `simile doctor`. Empty when nothing limits it; never changes.
   virtual std::string limitation() const { return {}; }
 
   // The backend that answers instead because the device is lost; null while this one answers.
   virtual FallbackBackend fallback() const { return nullptr; }
 
-  // What it holds on its device now, in the same order each time; empty for one on the host.
-  // Counted on the host, so that a lost device is never called. Cost O(kinds).
+  // The memory that the backend holds on its device now, in the same order each time. Empty for a
+  // backend on the host. Counted on the host, so a lost device is never called. Cost O(kinds).
   virtual std::vector<DeviceMemory> device_memory() const { return {}; }
 
-  // Its card's memory, as the driver said when the backend last allocated or freed some; nothing
-  // for one on the host. A lost device is never called.
+  // The card's memory, as the driver reported it when the backend last allocated or freed device
+  // memory. Nothing for a backend on the host. A lost device is never called.
   virtual std::optional<CardMemory> card_memory() const { return std::nullopt; }
 
-  // The most that MakeResident will allocate for a segment of this shape. Pure; cost O(1).
+  // The most bytes that MakeResident will allocate for a segment of this shape. Pure; cost O(1).
   virtual ResidentPlan Plan(const SegmentShape& shape) const = 0;
 
   // Builds an index over the rows.
-  // Errors: kResourceExhausted when they do not fit, with the bytes needed and free; kUnavailable
-  //         after a device fault.
+  // Errors: kResourceExhausted when the rows do not fit, with the bytes needed and free;
+  // kUnavailable after a device fault.
   virtual absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(
       const SegmentRows& rows) = 0;
 };

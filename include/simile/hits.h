@@ -23,14 +23,14 @@ struct Hit {
   friend bool operator==(const Hit&, const Hit&) = default;
 };
 
-inline RankKey KeyOf(const Hit& hit) { return {hit.score, hit.row}; }
+inline RankKey ToRankKey(const Hit& hit) { return {hit.score, hit.row}; }
 
 // What one query cost. Goes into the receipt.
 struct QueryCost {
   std::uint64_t rows_scanned = 0;   // rows whose score, cheap or canonical, was formed
   std::uint64_t rows_rescored = 0;  // rows whose canonical score was formed after a cheap one
-  std::uint64_t rescans = 0;        // times it was searched again because a guessed gate was wrong
-  std::uint64_t rounds = 0;         // searches after the first that its answer needed
+  std::uint64_t rescans = 0;        // searches repeated because an estimated gate was wrong
+  std::uint64_t rounds = 0;         // searches that the answer needed after the first
 
   QueryCost& operator+=(const QueryCost& other) {
     rows_scanned += other.rows_scanned;
@@ -50,7 +50,7 @@ class SearchResult {
   SearchResult(SearchResult&&) noexcept = default;
   SearchResult& operator=(SearchResult&&) noexcept = default;
 
-  // Empties it and makes space for the hits that each query can have, of so many rows.
+  // Empties the result and makes space for each query's hits: at most min(k, row_count).
   void Reset(std::span<const QuerySpec> specs, std::size_t row_count) {
     ResetWithoutSpace(specs, row_count);
     MakeSpace();
@@ -61,15 +61,16 @@ class SearchResult {
     for (std::size_t query = 1; query <= batch; ++query) ends_.push_back(query * hits_max);
     MakeSpace();
   }
-  // As Reset, without the buffer. A backend that lends hits calls MakeSpace before its first
-  // Buffer.
+  // As Reset, but leaves the buffer as it is. A backend that lends hits calls MakeSpace before its
+  // first Buffer.
   void ResetWithoutSpace(std::span<const QuerySpec> specs, std::size_t row_count) {
     Clear(specs.size());
     for (const QuerySpec& spec : specs) {
       ends_.push_back(ends_.back() + std::min<std::size_t>(spec.k, row_count));
     }
   }
-  // Makes the buffer large enough, and frees one that is far too large. Repeating it does nothing.
+  // Makes the buffer large enough. A buffer that is far too large is freed first. A second call
+  // does nothing.
   void MakeSpace() {
     const std::size_t wanted = ends_.back();
     if (hits_.size() > std::max(kHitsKept, 4 * wanted)) hits_ = std::vector<Hit>();
@@ -93,8 +94,8 @@ class SearchResult {
     assert(count <= ends_[query + 1] - ends_[query]);
     hits_of_[query] = {hits_.data() + ends_[query], count};
   }
-  // Hits that lie in the backend's memory, in place of a buffer's. They stay there until Release,
-  // Reset or the end of this result, for which Keep holds what owns them.
+  // Sets hits that lie in the backend's memory instead of the buffer. They must stay valid until
+  // Release, Reset or the end of this result. Keep holds their owner until then.
   void SetLent(std::size_t query, std::span<const Hit> hits) { hits_of_[query] = hits; }
   void Keep(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
   // Call after the last read. If any hits were lent, empties every query's hits.
@@ -110,15 +111,16 @@ class SearchResult {
   const char* Engine(std::size_t query) const { return engines_[query]; }
   void SetEngine(std::size_t query, const char* name) { engines_[query] = name; }
 
-  // Of the hits' buffer, kept for the next batch.
+  // Bytes of the hit buffer, which is kept for the next batch.
   std::size_t buffer_bytes() const { return hits_.capacity() * sizeof(Hit); }
 
-  // The backend that answered the batch instead of the one called; null when that one did.
+  // The backend that answered the batch instead of the called one; null when the called one
+  // answered.
   const FallbackBackend& fallback() const { return fallback_; }
   void SetFallback(FallbackBackend fallback) { fallback_ = std::move(fallback); }
 
  private:
-  // What is kept for the next batch whatever this one needs: 1 MiB.
+  // A buffer of up to this many hits (1 MiB) is always kept for the next batch.
   static constexpr std::size_t kHitsKept = (1U << 20) / sizeof(Hit);
 
   void Clear(std::size_t batch) {
@@ -132,7 +134,7 @@ class SearchResult {
   }
 
   std::vector<Hit> hits_;
-  std::vector<std::size_t> ends_;  // [batch + 1] where each query's buffer begins; the last: ends
+  std::vector<std::size_t> ends_;  // [batch + 1] where each query's buffer begins; last: the end
   std::vector<std::span<const Hit>> hits_of_;        // [batch]
   std::vector<std::shared_ptr<const void>> owners_;  // of lent hits
   std::vector<QueryCost> costs_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,11 @@ inline constexpr std::size_t kLaneCount = 32;
 
 constexpr std::size_t PaddedDim(std::size_t dim) {
   return (dim + kLaneCount - 1) / kLaneCount * kLaneCount;
+}
+
+// Whether a vector is all zeros (-0 counts as zero), so that it has no direction.
+inline bool IsZeroVector(std::span<const float> vector) {
+  return std::ranges::all_of(vector, [](float value) { return value == 0; });
 }
 
 // A borrowed fp32 matrix [row_count, dim], row-major, each row followed by +0 up to padded_dim().

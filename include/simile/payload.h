@@ -22,8 +22,8 @@ struct PayloadValue {
   friend bool operator==(const PayloadValue&, const PayloadValue&) = default;
 };
 
-// One member of an object. Not a std::pair, which clang 14 cannot complete here, because it looks
-// into PayloadValue while that is still being defined.
+// One member of an object. Not a std::pair: clang 14 cannot complete the pair here, because it
+// looks into PayloadValue while PayloadValue is still being defined.
 struct PayloadMember {
   PayloadMember() = default;
   PayloadMember(std::string name, PayloadValue member_value)

@@ -17,8 +17,8 @@ namespace simile {
 class RowMask {
  public:
   // Recognises a mask without reading its rows: masks with the same identity allow the same rows. A
-  // copy has its source's, until one of the two changes while anyone else keeps the identity. So an
-  // identity that is kept can be compared with that of any later mask.
+  // copy shares the identity of its source. A mask that changes takes a new identity if anyone else
+  // keeps the old one. So a kept identity can be compared with the identity of any later mask.
   using Identity = std::shared_ptr<const char>;
 
   // A mask over row_count rows that allows none.
@@ -93,8 +93,8 @@ class RowMask {
   }
 
  private:
-  // Call before the rows change. An identity that nobody else keeps stays: nothing is compared with
-  // it.
+  // Call before the rows change. An identity that nobody else keeps stays, because nothing can be
+  // compared with it.
   void RenewIdentity() {
     if (identity_.use_count() != 1) identity_ = std::make_shared<const char>();
   }

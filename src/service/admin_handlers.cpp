@@ -151,7 +151,7 @@ void FillMetric(const observe::MetricSample& sample, v1::MetricValue& message) {
   }
 }
 
-v1::Finding::State FindingStateOf(doctor::State state) {
+v1::Finding::State ToFindingState(doctor::State state) {
   switch (state) {
     case doctor::State::kOk:
       return v1::Finding::STATE_OK;
@@ -167,7 +167,7 @@ v1::Finding::State FindingStateOf(doctor::State state) {
 
 void FillFinding(const doctor::Finding& finding, v1::Finding& message) {
   message.set_probe(finding.probe);
-  message.set_state(FindingStateOf(finding.state));
+  message.set_state(ToFindingState(finding.state));
   message.set_text(finding.text);
   message.set_fix(finding.fix);
   message.set_symptom(finding.symptom);

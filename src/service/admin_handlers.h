@@ -31,19 +31,20 @@ struct AdminParts {
   bool changes_allowed = false;
   bool admin_allowed = false;  // GetStats and Diagnose
   std::chrono::system_clock::time_point started_at;
-  Clock::TimePoint started;  // the same moment
-  // Takes the proof that the caller may see what the metrics tell of.
+  Clock::TimePoint started;  // the same moment by the monotonic clock
+  // Reads the metrics. The argument proves that the caller may see them.
   std::function<std::vector<observe::MetricSample>(const PermittedServer&)> read_metrics;
   SelfExamination& examination;
 };
 
-// Each finishes the call before it returns, or, Diagnose, when its probes have ended; does not
-// throw. Diagnose and GetStats answer ADMIN_NOT_ALLOWED unless parts.admin_allowed.
+// None throws. GetServerInfo and GetStats finish the call before they return; Diagnose finishes it
+// when its probes have ended. Diagnose and GetStats answer ADMIN_NOT_ALLOWED unless
+// parts.admin_allowed.
 void HandleGetServerInfo(const AdminParts& parts, Call& call, v1::GetServerInfoResponse& response);
 void HandleDiagnose(const AdminParts& parts, Call& call, v1::DiagnoseResponse& response);
 void HandleGetStats(const AdminParts& parts, Call& call, v1::GetStatsResponse& response);
 
-// One of the limits, as GetServerInfo tells it.
+// One of the limits, as GetServerInfo reports it.
 struct LimitValue {
   std::string name;  // as the member of Limits, times with `_ms`
   std::uint64_t value = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,12 +12,13 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
+#include "filter/suggestions.h"
 #include "service/validate_query.h"
 
 namespace simile::service {
 namespace {
 
-// Of cosines, their rounding and the length of vectors marked as stored included.
+// The greatest cosine, with rounding, and with the length that vectors marked as stored may have.
 constexpr float kScoreMax = 1.0001F;
 
 std::size_t FoundIn(const ResultPage& page) {
@@ -56,18 +59,19 @@ std::uint64_t RowsMax(const ResultPage& page, UnfilteredRows& all) {
   return PassingRows(page, all) - page.excluded_count;
 }
 
-// What can have taken the rows that an answer lacks.
+// Why an answer may have fewer rows than were asked for.
 struct Causes {
   bool list = false;           // some rows are not in allow_ids
   bool filter = false;         // some rows do not pass it
   bool threshold = false;      // some rows may score less
   bool unreachable = false;    // no row can score as much as the threshold
-  std::uint64_t excluded = 0;  // rows that pass the filter
+  std::uint64_t excluded = 0;  // excluded rows that pass the filter
 };
 
-//   may_lack_rows  false: all rows or groups that pass otherwise were found, whatever they score
-Causes CausesOf(const query::QueryRequest& query, const ResultPage& page, UnfilteredRows& all,
-                bool may_lack_rows) {
+//   may_lack_rows  false: every row or group that passes otherwise was found, so the threshold took
+//                  none
+Causes FindCauses(const query::QueryRequest& query, const ResultPage& page, UnfilteredRows& all,
+                  bool may_lack_rows) {
   Causes causes;
   causes.threshold =
       may_lack_rows && std::isfinite(query.score_threshold) && !page.cold_start.has_value();
@@ -89,7 +93,7 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
   if (causes.threshold) parts.push_back(fmt::format("scores {} or more", query.score_threshold));
   std::string text = fmt::format("{}", fmt::join(parts, " and "));
   if (causes.unreachable) text += "; such scores are at most 1";
-  // Of groups it is not known whether the excluded rows had one more.
+  // For groups it is not known whether the excluded rows would form another group.
   if (text.empty() && causes.excluded > 0 && !query.group_by) {
     return fmt::format("can be returned: {} {} excluded", base::Counted(causes.excluded, "row"),
                        causes.excluded == 1 ? "is" : "are");
@@ -101,11 +105,12 @@ std::string ConditionText(const query::QueryRequest& query, const Causes& causes
   return text;
 }
 
-// Why there are fewer groups than the query asked for: what no other group has. Whether there is
-// one at all is not told: of a caller who does not see all rows it is not known.
+// Why there are fewer groups than the query asked for: the condition that no row of another group
+// meets. Whether another group exists is not said: for a caller who does not see all rows it is not
+// known.
 std::string GroupShortageText(const query::QueryRequest& query, const ResultPage& page,
                               UnfilteredRows& all) {
-  const std::string condition = ConditionText(query, CausesOf(query, page, all, true));
+  const std::string condition = ConditionText(query, FindCauses(query, page, all, true));
   if (page.groups.empty() && page.found_count > 0) {
     return fmt::format("offset {} skips every group with a row that {}",
                        base::Grouped(query.offset), condition);
@@ -118,10 +123,10 @@ std::string GroupShortageText(const query::QueryRequest& query, const ResultPage
 std::string HitShortageText(const query::QueryRequest& query, const ResultPage& page,
                             UnfilteredRows& all) {
   const bool lacks_rows = page.found_count < RowsMax(page, all);
-  Causes causes = CausesOf(query, page, all, lacks_rows);
+  Causes causes = FindCauses(query, page, all, lacks_rows);
   if (page.hits.empty() && page.found_count > 0) {
     if (!causes.list && !causes.filter && !causes.threshold)
-      causes.excluded = 0;  // they cannot be returned
+      causes.excluded = 0;  // excluded rows cannot be returned
     return fmt::format("offset {} skips every row that {}", base::Grouped(query.offset),
                        ConditionText(query, causes));
   }
@@ -149,14 +154,14 @@ void AddGroupSizeNote(const query::QueryRequest& query, UnfilteredRows& all, Res
   const auto small = static_cast<std::uint64_t>(std::ranges::count_if(
       page.groups, [&](const engine::HitGroup& group) { return group.hits.size() < wanted; }));
   if (small == 0) return;
-  page.notes.push_back(
-      fmt::format("{} of {} {} fewer than the {} hits of group_size: no other row of {} {}",
-                  base::Grouped(small), base::Counted(page.groups.size(), "group"),
-                  small == 1 ? "has" : "have", base::Grouped(wanted), small == 1 ? "it" : "theirs",
-                  ConditionText(query, CausesOf(query, page, all, true))));
+  page.notes.push_back(fmt::format(
+      "{} of {} {} fewer than the {} hits of group_size: no other row of {} {}",
+      base::Grouped(small), base::Counted(page.groups.size(), "group"), small == 1 ? "has" : "have",
+      base::Grouped(wanted), small == 1 ? "this group" : "these groups",
+      ConditionText(query, FindCauses(query, page, all, true))));
 }
 
-// Says which hits of a cold start are in no order.
+// Says how many hits of a cold start have no value to be ordered by.
 std::string UnlistedText(const ResultPage& page) {
   const bool one = page.unlisted_count == 1;
   const std::string what =
@@ -196,8 +201,9 @@ bool CanGoOn(const query::QueryRequest& query, const Limits& limits) {
   return CheckReach({}, LastRank(query), query, limits).ok();
 }
 
-// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. How many groups
-// follow is not known: a row can be in several, and of some the caller may see no row.
+// What follows the last page, "up to 4,799 rows follow"; empty when nothing does. The number of
+// groups that follow is not known: a row can be in several groups, and the caller may see no row of
+// some groups.
 std::string RestText(const query::QueryRequest& query, const ResultPage& page,
                      UnfilteredRows& all) {
   if (query.group_by) return "more groups may follow";
@@ -219,10 +225,10 @@ void AddEndNote(const AnswerFacts& facts, const std::vector<ResultPage>& pages,
   }
   std::size_t other = 0;
   while (!pages[other].error.empty() || CanGoOn(facts.search.queries[other], facts.limits)) ++other;
-  page.notes.push_back(
-      fmt::format("the pages end at {} {}, since those of queries[{}] do, and {}: ask for this "
-                  "query in a call of its own",
-                  query.group_by ? "group" : "rank", base::Grouped(LastRank(query)), other, rest));
+  page.notes.push_back(fmt::format(
+      "the pages end at {} {}, since the pages of queries[{}] end, and {}: ask for this query in "
+      "a call of its own",
+      query.group_by ? "group" : "rank", base::Grouped(LastRank(query)), other, rest));
 }
 
 void AddCallNotes(const AnswerFacts& facts, std::vector<std::string>& notes) {
@@ -254,6 +260,28 @@ void AddAnswerNotes(const AnswerFacts& facts, std::vector<ResultPage>& pages,
     if (!paging.wanted || facts.has_next_page) continue;
     AddEndNote(facts, pages, query, all, page);
   }
+}
+
+absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
+                           const engine::Snapshot& snapshot, base::LongWork& work,
+                           std::vector<ResultPage>& pages) {
+  constexpr std::size_t kFiltersMax = 4;
+  std::map<std::string_view, std::vector<std::string>> told;  // by filter
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!pages[i].filtered || pages[i].rows_passing != 0) continue;
+    if (told.size() == kFiltersMax && !told.contains(requests[i].filter)) continue;
+    const auto [sentences, is_new] = told.try_emplace(requests[i].filter);
+    if (is_new) {
+      const filter::PayloadView payload(snapshot.filters->payload());
+      const auto prepared = snapshot.filters->Prepare(requests[i].filter, payload, work);
+      if (!prepared.ok()) return prepared.status();
+      auto near = filter::NearValues(prepared->expression, payload, work);
+      if (!near.ok()) return near.status();
+      sentences->second = *std::move(near);
+    }
+    std::ranges::copy(sentences->second, std::back_inserter(pages[i].notes));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace simile::service

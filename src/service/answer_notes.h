@@ -5,6 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/status/status.h>
+
+#include "base/long_work.h"
+#include "engine/snapshots/snapshot.h"
+#include "query/query_request.h"
 #include "service/replies.h"
 #include "service/validate_search.h"
 #include "simile/limits.h"
@@ -12,11 +17,11 @@
 
 namespace simile::service {
 
-// Of with_rows, for a caller whose access has a required filter.
+// The note on with_rows, for a caller whose access has a required filter.
 inline constexpr std::string_view kNoRowsText =
     "has no effect: callers with a required filter get no rows";
 
-// What an answer is compared with to find what was cut.
+// What the notes of an answer depend on.
 struct AnswerFacts {
   const ValidSearch& search;
   const Limits& limits;
@@ -27,10 +32,17 @@ struct AnswerFacts {
   std::uint64_t row_count = 0;          // of the snapshot
 };
 
-// Adds what is known once an answer is there. To the pages that are answers: that there are fewer
-// hits than were asked for and why, and that the pages end although more rows follow. To the notes
-// of the call: its options that had no effect.
+// Adds the notes that need the answer. A page that is an answer gets a note when it has fewer hits
+// than asked for, with the reason. It gets one when the pages end although more rows follow. The
+// call gets notes on options that had no effect.
 void AddAnswerNotes(const AnswerFacts& facts, std::vector<ResultPage>& pages,
                     std::vector<std::string>& notes);
+
+// Adds hints to the notes of each page whose filter no row passes: which values of the filter may
+// be misspelt.
+// Errors: those of `work`, when the hints take too long. The pages are complete without hints.
+absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
+                           const engine::Snapshot& snapshot, base::LongWork& work,
+                           std::vector<ResultPage>& pages);
 
 }  // namespace simile::service

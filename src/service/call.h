@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -15,9 +16,15 @@
 #include <absl/status/status.h>
 
 #include "base/error_detail.h"
+#include "base/long_work.h"
 #include "service/access/call_access.h"
 #include "service/caller_shares.h"
+#include "service/resolve_workers.h"
 #include "simile/clock.h"
+
+namespace simile::observe {
+class Metrics;
+}
 
 namespace simile::service {
 
@@ -40,8 +47,8 @@ absl::Status Guarded(Step&& step) noexcept {
   }
 }
 
-// Data of packed vectors that the message of a large request does not have. It stays in the
-// received bytes, so its floats are copied only once, into the matrix that is searched.
+// Data of the packed vectors of a large request. The parsed message does not have it: it stays in
+// the received bytes. So its floats are copied only once, into the matrix that is searched.
 class SentVectors {
  public:
   SentVectors() = default;
@@ -53,7 +60,7 @@ class SentVectors {
       : data_(std::move(data)), owner_(std::move(owner)), held_(held) {}
 
   // Empty when the message has the data of the query.
-  std::string_view Of(std::size_t query) const {
+  std::string_view Data(std::size_t query) const {
     return query < data_.size() ? data_[query] : std::string_view();
   }
   bool empty() const { return data_.empty(); }
@@ -69,55 +76,57 @@ class SentVectors {
 class Reply {
  public:
   virtual ~Reply() = default;
-  // Of the whole response message, serialized. O(1).
+  // Size of the whole response message, serialized. O(1).
   virtual std::size_t bytes() const = 0;
-  // Whether bytes() are all. Otherwise there are so many that counting ended, at bytes() - 1, and
-  // the response must not be written.
+  // True if bytes() is the exact size. False if counting stopped early because the response exceeds
+  // the limit, at bytes() - 1; then the response must not be written.
   virtual bool is_exact() const { return true; }
-  // Writes bytes() bytes to `out` and returns the end of them.
+  // Writes the response, bytes() bytes, to `out`, and returns its end.
   virtual std::uint8_t* Write(std::uint8_t* out) const = 0;
 };
 
-// REPLY_TOO_LARGE when the response has more bytes than it may.
+// REPLY_TOO_LARGE when the response has more than bytes_max bytes.
 //   remedy  what the caller can do: "lower k, ..."
 absl::Status CheckReplySize(const Reply& reply, std::uint64_t bytes_max, std::string_view remedy);
 
-// The same, before the response is built.
-//   bytes_min  the response has more than this
+// REPLY_TOO_LARGE, before the response is built.
+//   bytes_min  the response has more bytes than this
 absl::Status ReplyTooLargeToBuild(std::uint64_t bytes_min, std::uint64_t bytes_max,
                                   std::string_view remedy);
 
-// What requests of all kinds have in common, as their handlers see them, without gRPC. A request
-// and all that belongs to it live until it finishes, which its handler makes it do exactly once,
-// from any thread. The other functions may be called from any thread before that.
+// What handlers see of a request of any kind, without gRPC. A handler finishes its request exactly
+// once, from any thread. The request and all that belongs to it live until then. The other
+// functions may be called from any thread before that.
 class AnyCall {
  public:
   virtual ~AnyCall() = default;
 
   // "simile.v1.SearchService/Search"; static storage.
   virtual std::string_view method() const = 0;
-  // The caller's x-request-id, or one made by the server where the caller sent none that is usable.
+  // The caller's x-request-id, or an id made by the server when the caller sent no usable one.
   virtual std::string_view request_id() const = 0;
   virtual Clock::TimePoint arrived_at() const = 0;
-  // Whom it shares what is there for all with; the same for all calls that have no address.
+  // Identifies the caller in the accounts of shared budgets (CallerShares). All calls without an
+  // address have the same key.
   virtual CallerKey caller() const { return {}; }
   // What the caller may do.
   virtual CallAccess& access() { return open_access_; }
-  // The caller's address, for the log; empty when it is not kept.
+  // The caller's address, for the log; empty when the server does not keep it.
   virtual std::string_view peer() const { return {}; }
-  // The caller's deadline; nothing when it set none.
+  // The caller's deadline; nothing when the caller set none.
   virtual std::optional<Clock::TimePoint> deadline() const = 0;
-  // Is requested to stop when the caller cancels or disconnects. May be kept after the end. Its
-  // callbacks run on a loop and must be short.
+  // Is requested to stop when the caller cancels or disconnects. The token may be kept after the
+  // call has ended. Its callbacks run on an event loop and must be short.
   virtual std::stop_token cancelled() const = 0;
 
-  // Says what the request asks for, for its line in the log. May throw.
-  //   queries  0 for what is no search; k is the largest of them
+  // Records what the request asks for, for its line in the log. May throw.
+  //   queries  0 when the request is no search
+  //   k        the largest k of the queries
   virtual void Describe(std::string_view /*collection*/, std::size_t /*queries*/,
                         std::uint32_t /*k*/) {}
 
-  // The largest response, serialized bytes: a larger one is refused (CheckReplySize). Without this
-  // limits.reply_bytes_default.
+  // Sets the largest response, serialized bytes: a larger one is refused (CheckReplySize). The
+  // default is limits.reply_bytes_default.
   //   remedy  what the caller can do, for the message; must outlive the call
   virtual void SetReplyLimit(std::uint64_t bytes_max, std::string_view remedy) = 0;
 
@@ -133,28 +142,29 @@ class AnyCall {
 // One request that is answered once: a call, or a message of a stream.
 class Call : public AnyCall {
  public:
-  // Frees the request, of which the handler has taken what it needs: a call may wait long for its
-  // answer. To be called before anything else can finish the call.
+  // Frees the request once the handler has taken what it needs, because a call may wait long for
+  // its answer. Call it before anything else can finish the call.
   virtual void ReleaseRequest() {}
-  // The vector data that the message of a search does not have. Valid until ReleaseRequest.
+  // The vector data of a search that its message does not have. Valid until ReleaseRequest.
   virtual const SentVectors& sent_vectors() const { return no_vectors_; }
-  // The bytes of the whole response that carries this one: a stream's has a tag, too.
+  // The bytes of the whole response that carries this reply: a response of a stream has a tag, too.
   virtual std::uint64_t BytesWith(const Reply& reply) const { return reply.bytes(); }
-  // Finishes with this response, which is only used before the return, unless the caller is gone.
+  // Finishes the call with this response, unless the caller is gone. The reply is not used after
+  // the return.
   virtual void FinishWith(const Reply& reply) = 0;
 
  private:
   const SentVectors no_vectors_;
 };
 
-// A call that reports progress: it is answered by several messages, each of which says all that the
-// ones before it said. Holds one message, so a caller that reads slowly costs no memory.
+// A call that reports progress: several messages answer it, and each replaces what the messages
+// before it said. At most one message waits, so a caller that reads slowly costs no memory.
 template <class Message>
 class ProgressCall : public AnyCall {
  public:
-  // Sends the message as soon as the one before it is sent; replaces one that waits. The last
-  // message before Finish is always sent, unless the call ends with an error. Any thread, before
-  // Finish.
+  // Sends the message as soon as the message before it is sent; replaces a message that still
+  // waits. The last message before Finish is always sent, unless the call ends with an error. Any
+  // thread, before Finish.
   virtual void Send(Message message) = 0;
 };
 
@@ -176,5 +186,21 @@ void FinishWithReply(Call& call, Make&& make) {
 absl::Status CallerGoneError();
 // kStopping, of calls that come after the server began to stop.
 absl::Status StoppingError();
+
+// Makes the long work of a call on a worker. After each piece other calls may run. The work ends
+// when the caller is gone or the deadline has passed. Borrows the clock.
+//   step  what the call has not reached when its work ends, for the message; static storage
+// Errors of the work: CANCELLED, DEADLINE_EXCEEDED.
+base::LongWork MakeLongWork(const AnyCall& call, Clock::TimePoint deadline, const Clock& clock,
+                            std::string_view step);
+// The same with the caller's deadline, if the caller has set one.
+base::LongWork MakeLongWork(const AnyCall& call, const Clock& clock, std::string_view step);
+
+// Has a worker run a part of a call. Errors: kQueueFull.
+absl::Status PostToWorkers(ResolveWorkers& workers, std::function<void()> work,
+                           const WorkNeeds& needs);
+
+// Counts a call as rejected if its error is a full queue, a passed deadline or a cancellation.
+void CountRefusal(observe::Metrics& metrics, const absl::Status& status);
 
 }  // namespace simile::service

@@ -15,17 +15,17 @@ inline constexpr char kTraceParentKey[] = "traceparent";
 // What a traceparent header (W3C Trace Context) says.
 struct TraceParent {
   std::string trace_id;        // 32 lower-case hexadecimal digits, not all zero
-  std::string parent_span_id;  // 16 of them
+  std::string parent_span_id;  // 16 lower-case hexadecimal digits, not all zero
 };
 
-// Nothing unless the header has the form of version 00, or begins like it and has a later version.
+// Nothing unless the header has the form of version 00, or a later version and the same beginning.
 std::optional<TraceParent> ParseTraceParent(std::string_view header);
 
 // The metadata entry that carries a request id, in requests and in responses.
 inline constexpr char kRequestIdKey[] = "x-request-id";
 inline constexpr std::size_t kRequestIdBytesMax = 128;
 
-// The metadata entry of a response whose caller sent an id that is not used, and what it says.
+// The metadata entry of a response to a caller whose id is not used, and its text.
 inline constexpr char kRequestIdReplacedKey[] = "x-request-id-replaced";
 inline constexpr char kRequestIdRule[] = "an id of up to 128 printable ASCII characters is kept";
 

@@ -8,11 +8,11 @@
 
 namespace simile::service {
 
-CallerKey CallerKeyOf(const net::PeerKey& peer) {
+CallerKey HashPeer(const net::PeerKey& peer) {
   return static_cast<CallerKey>(std::hash<std::string_view>{}(peer.bytes()));
 }
 
-CallerKey CallerKeyOfName(std::string_view name) {
+CallerKey HashPrincipalName(std::string_view name) {
   return static_cast<CallerKey>(std::hash<std::string_view>{}(name));
 }
 

@@ -13,32 +13,32 @@
 
 namespace simile::service {
 
-// Who calls, so that one cannot take what is there for all: a number for each address, the same one
-// for several now and then.
+// Identifies a caller in the accounts of shared budgets, so that no caller takes all: a hash of its
+// address or its name. Sometimes several callers have the same key.
 using CallerKey = std::uint8_t;
 inline constexpr std::size_t kCallerKeys = std::size_t{std::numeric_limits<CallerKey>::max()} + 1;
 
-CallerKey CallerKeyOf(const net::PeerKey& peer);
-//   name  of a principal, which shares with nobody because of its address
-CallerKey CallerKeyOfName(std::string_view name);
+CallerKey HashPeer(const net::PeerKey& peer);
+//   name  of a principal: it has the same key from every address
+CallerKey HashPrincipalName(std::string_view name);
 
-// An amount of something that is there for all callers. What one of them holds is never more than
-// what it leaves free: alone it gets half, two that want all get a third each. So there is always
-// some left for one that comes later, but less each time, which is of use with bytes and not with
-// places. Of those each caller that holds none gets one while any is free, and some are kept for
-// such callers. Takes no memory. Safe to use from any thread.
+// A budget of bytes or places that all callers share. A caller never holds more than it leaves
+// free. Alone it gets half; two callers that want everything get a third each. So some is always
+// left for the next caller, but less each time. That suits bytes. Of places, a caller that holds
+// none gets one while any is free, and some are kept for such callers. Takes no memory. Safe to use
+// from any thread.
 class CallerShares {
  public:
   static CallerShares OfBytes(std::uint64_t bytes_max) { return {bytes_max, false}; }
-  // From 1,024 places up every caller (key) gets one, whatever the others hold.
+  // With 1,024 places or more, every caller key gets one place, whatever the other callers hold.
   static CallerShares OfPlaces(std::uint64_t places_max) { return {places_max, true}; }
 
-  // Whether the caller may hold so much more: bytes, or one place. When nothing is held, anything
-  // may be.
+  // Whether the caller may hold this much more: bytes, or one place. While nothing is held, any
+  // amount fits.
   bool Fits(CallerKey caller, std::uint64_t amount) const {
     return FitsBeside(held(), caller, amount);
   }
-  // Holds it for the caller if it fits.
+  // Holds the amount for the caller if it fits, and returns whether it does.
   bool Hold(CallerKey caller, std::uint64_t amount) {
     std::uint64_t others = held();
     do {
@@ -47,7 +47,7 @@ class CallerShares {
     by_caller_[caller].fetch_add(amount, std::memory_order_relaxed);
     return true;
   }
-  // The same in any case.
+  // Holds the amount, whether or not it fits.
   void Add(CallerKey caller, std::uint64_t amount) {
     by_caller_[caller].fetch_add(amount, std::memory_order_relaxed);
     held_.fetch_add(amount, std::memory_order_relaxed);
@@ -62,7 +62,7 @@ class CallerShares {
     return by_caller_[caller].load(std::memory_order_relaxed);
   }
 
-  // Why so much more does not fit, for a message to the caller.
+  // Why the amount does not fit, for a message to the caller.
   std::string Shortage(CallerKey caller, std::uint64_t amount) const;
 
  private:
@@ -81,7 +81,7 @@ class CallerShares {
 
   const std::uint64_t amount_max_;
   const bool of_places_;
-  const std::uint64_t kept_for_first_;  // places that only callers get that hold none
+  const std::uint64_t kept_for_first_;  // places for callers that hold none
   std::atomic<std::uint64_t> held_ = 0;
   std::array<std::atomic<std::uint64_t>, kCallerKeys> by_caller_{};
 };

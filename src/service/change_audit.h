@@ -11,17 +11,18 @@
 
 namespace simile::service {
 
-// The line in the log that says who changed a collection, or tried to, and what came of it: one for
-// each call, also where several calls share a change. Of those that fail alike, the first few in a
-// second (AuditLog).
+// The line in the log that says who changed a collection, or tried to, and how that ended. Each
+// call gets a line, also where several calls share a change. Of calls that fail with the same
+// reason, only the first few in a second get one (AuditLog).
 class ChangeAudit {
  public:
   //   log  borrowed
   ChangeAudit(observe::AuditLog& log, AnyCall& call, std::string_view collection);
 
-  // Whether the line has the text of an error: where the reply to the call leaves it out.
+  // Whether the line has the error's text. It has the text when the reply to the call leaves it
+  // out.
   enum class Text : std::uint8_t { kLeftOut, kWritten };
-  // Writes the line. Without memory for it there is none.
+  // Writes the line. No line is written when memory has run out.
   void Ended(const absl::Status& status, Text text = Text::kLeftOut) const noexcept;
 
  private:
@@ -33,7 +34,7 @@ class ChangeAudit {
   const std::string collection_;
 };
 
-// The same for a call that was refused before its request was read.
+// Writes the line of a call that was refused before its request was read.
 void AuditRefusal(observe::AuditLog& log, AnyCall& call, const absl::Status& status) noexcept;
 
 }  // namespace simile::service

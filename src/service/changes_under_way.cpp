@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kProgressInterval{200};
 
-// Each report is sent to all that wait for the change.
+// Bounded, because each report is sent to every call that waits for the change.
 constexpr std::size_t kCallersMax = 1'024;
 
 std::string_view NameOf(ChangeKind kind) {
@@ -72,7 +72,7 @@ absl::Status ChangesUnderWay::Join(const ChangeRequest& request, ChangeCaller ca
   Callers left;
   const absl::Cleanup answer = [&] { AnswerAll(left, left_); };  // without the lock
   const std::lock_guard lock(mutex_);
-  left = TakeThoseWhoLeft();  // else callers that come and leave would add up
+  left = TakeThoseWhoLeft();  // otherwise callers that come and leave would add up
   absl::Status status = AddCaller(request, std::move(caller), began);
   if (status.ok() && key) places_.Add(*key, 1);
   return status;
@@ -90,7 +90,8 @@ absl::Status ChangesUnderWay::AddCaller(const ChangeRequest& request, ChangeCall
   const auto place = changes_.find(request.collection);
   began = place == changes_.end();
   if (began) {
-    // Complete before it is added, so that nothing is under way that nobody makes.
+    // The change is complete before it is added: an exception must not leave a change that nobody
+    // makes.
     Change change;
     change.request = request;
     change.sent_at = clock_.Now();
@@ -147,7 +148,7 @@ bool ChangesUnderWay::Has(const std::string& collection) const {
   return changes_.contains(collection);
 }
 
-void ChangesUnderWay::AwaitEndOf(const std::string& collection) const {
+void ChangesUnderWay::AwaitEnd(const std::string& collection) const {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [&] { return stopped_ || !changes_.contains(collection); });
 }

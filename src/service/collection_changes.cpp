@@ -43,8 +43,8 @@ absl::Status EarlierFolderChanged(const std::string& collection, std::string_vie
       "collection");
 }
 
-// An error of reading the earlier generation's folder: files that are invalid now are others than
-// those it was loaded from.
+// The error of a rollback that could not read the earlier generation's folder. Files that are
+// invalid now have changed since that generation was loaded.
 absl::Status RollbackError(const std::string& collection, const absl::Status& error) {
   switch (base::ReasonOf(error)) {
     case ErrorReason::kNothingToRollBack:
@@ -58,8 +58,8 @@ absl::Status RollbackError(const std::string& collection, const absl::Status& er
   }
 }
 
-// The answer to a caller that waits for it. Shared, because Stop may answer on another thread,
-// which is then still inside set_value.
+// The answer to a blocked caller. Shared, because Stop may answer on another thread, which is then
+// still inside set_value.
 using Answer = std::promise<absl::StatusOr<SnapshotPtr>>;
 
 ChangeCaller WaitingFor(const std::shared_ptr<Answer>& answer) {
@@ -129,7 +129,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::LoadAtStart(const std::string& na
 
 absl::Status CollectionChanges::Start(ChangeRequest request, ChangeCaller caller) {
   if (absl::Status allowed = CheckAllowed(request.collection); !allowed.ok()) return allowed;
-  // NaN is neither.
+  // This form also refuses NaN.
   if (request.min_overlap && !(*request.min_overlap >= 0 && *request.min_overlap <= 1)) {
     return Refuse(FieldPath{"min_overlap"}, "{}; give a share of the answers, 0 to 1",
                   *request.min_overlap);
@@ -163,7 +163,7 @@ absl::StatusOr<SnapshotPtr> CollectionChanges::ReloadServed(const std::string& n
   request.logs_failure = false;
   for (;;) {
     // A reload under way may have read the files before they changed.
-    under_way_.AwaitEndOf(name);
+    under_way_.AwaitEnd(name);
     if (before != nullptr) {
       auto served = parts_.store.Pin(name);
       if (!served.ok()) return served;
@@ -187,7 +187,7 @@ absl::Status CollectionChanges::Unload(const std::string& name,
   return MakeHere(request).status();
 }
 
-CollectionChanges::Origin CollectionChanges::OriginOf(const engine::Snapshot& snapshot) const {
+CollectionChanges::Origin CollectionChanges::FindOrigin(const engine::Snapshot& snapshot) const {
   const std::lock_guard lock(mutex_);
   const auto place = histories_.find(snapshot.collection);
   if (place == histories_.end()) return {};
@@ -220,7 +220,7 @@ absl::Status CollectionChanges::CheckAllowed(const std::string& name) const {
 std::optional<CollectionChanges::Result> CollectionChanges::AnswerAtOnce(
     const ChangeRequest& request) const {
   if (request.kind == ChangeKind::kLoad || under_way_.Has(request.collection)) return std::nullopt;
-  const auto history = HistoryOf(request.collection);
+  const auto history = FindHistory(request.collection);
   if (!history && request.kind != ChangeKind::kRollback && RetryFolder(request.collection)) {
     return std::nullopt;
   }
@@ -284,7 +284,7 @@ CollectionChanges::Result CollectionChanges::Load(const ChangeRequest& request) 
 CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<FoundFolder>& folder,
                                                       const ChangeRequest& request) {
   if (!folder.ok()) return folder.status();
-  if (const auto history = HistoryOf(request.collection)) {
+  if (const auto history = FindHistory(request.collection)) {
     if (ServedFiles(*folder, *history)) return parts_.store.Pin(request.collection);
     return base::Error(ErrorReason::kCollectionExists,
                        fmt::format("collection \"{}\" is served already, from another folder or "
@@ -296,7 +296,7 @@ CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<Found
   Generation generation;
   generation.loaded_from = {folder->asked, folder->found, {}};
   auto entry = Entry(request.collection, {std::move(generation), {}, false, false});
-  auto loaded = parts_.publisher.Create(ChangeOf(request, *folder));
+  auto loaded = parts_.publisher.Create(MakeChange(request, *folder));
   if (loaded.ok()) {
     Generation& served = entry.mapped().served;
     served.loaded_from.fingerprint = std::move(loaded->fingerprint);
@@ -309,15 +309,16 @@ CollectionChanges::Result CollectionChanges::LoadFrom(const absl::StatusOr<Found
 
 CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request) {
   const Result served = parts_.store.Pin(request.collection);
-  std::optional<History> history = HistoryOf(request.collection);
+  std::optional<History> history = FindHistory(request.collection);
   if (const auto known = RetryFolder(request.collection); known && !history) {
     if (!request.expected_snapshot_id.empty()) return served;  // no content is served
-    return LoadFrom(FolderOf(request, *known), request);
+    return LoadFrom(FindReloadFolder(request, *known), request);
   }
   if (!served.ok() || !history) return served;
-  const absl::StatusOr<FoundFolder> folder = FolderOf(request, history->served.next().asked);
+  const absl::StatusOr<FoundFolder> folder =
+      FindReloadFolder(request, history->served.next().asked);
   if (!folder.ok() && request.folder.path.empty()) {
-    return Record("reload", request, folder.status());  // no mistake of the caller
+    return Record("reload", request, folder.status());  // not a mistake of the caller
   }
   if (!folder.ok()) return folder.status();
   if (auto files = ServedFiles(*folder, *history)) {
@@ -332,7 +333,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
 
   auto entry = Entry(request.collection, *std::move(history));
   Source source{folder->asked, folder->found, {}};
-  auto loaded = parts_.publisher.Replace(ChangeOf(request, *folder));
+  auto loaded = parts_.publisher.Replace(MakeChange(request, *folder));
   if (loaded.ok()) {
     History& now = entry.mapped();
     source.fingerprint = std::move(loaded->fingerprint);
@@ -351,7 +352,7 @@ CollectionChanges::Result CollectionChanges::Reload(const ChangeRequest& request
 
 CollectionChanges::Result CollectionChanges::RollBack(const ChangeRequest& request) {
   const Result served = parts_.store.Pin(request.collection);
-  std::optional<History> history = HistoryOf(request.collection);
+  std::optional<History> history = FindHistory(request.collection);
   if (!served.ok() || !history) return served;
   if (!history->earlier) {
     return history->rolled_back ? served : NothingToRollBack(request.collection);
@@ -396,14 +397,14 @@ absl::StatusOr<engine::Publisher::Loaded> CollectionChanges::LoadEarlier(
     const ChangeRequest& request, const History& history, Source& source) {
   const absl::StatusOr<FoundFolder> folder = ResolveFolder(options_.data_root, source.found);
   if (!folder.ok() && absl::IsResourceExhausted(folder.status())) return folder.status();
-  // Its error names a field that this request does not have.
+  // ResolveFolder's error names a field that a rollback request does not have.
   if (!folder.ok()) return EarlierFolderChanged(request.collection);
   const auto now = data::TakeFingerprint(folder->path, parts_.limits, folder->links_within);
-  // The usual case of other content: the folder was written over, and then reloaded.
+  // The usual reason for other content: the folder was overwritten, and then reloaded.
   if (now.ok() && (history.served.Has(*now) || CertainlyDiffer(*now, source.fingerprint))) {
     return EarlierFolderChanged(request.collection);
   }
-  engine::Publisher::Change change = ChangeOf(request, *folder);
+  engine::Publisher::Change change = MakeChange(request, *folder);
   change.required_id = history.earlier->snapshot_id;
   change.required_types = history.earlier->field_types;
   auto loaded = parts_.publisher.Replace(change);
@@ -428,12 +429,13 @@ CollectionChanges::Result CollectionChanges::Remove(const ChangeRequest& request
   return removed;
 }
 
-absl::StatusOr<FoundFolder> CollectionChanges::FolderOf(const ChangeRequest& request,
-                                                        const FolderName& known) const {
+absl::StatusOr<FoundFolder> CollectionChanges::FindReloadFolder(const ChangeRequest& request,
+                                                                const FolderName& known) const {
   if (!request.folder.path.empty()) return ResolveFolder(options_.data_root, request.folder);
   absl::StatusOr<FoundFolder> served = ResolveFolder(options_.data_root, known);
   if (!served.ok() || request.folder.within.empty()) return served;
-  // Without a folder of its own in the data root the caller may follow links in the served one.
+  // A caller without a folder of its own in the data root may follow links only within the served
+  // folder.
   const auto within = ResolveInDataRoot(options_.data_root, request.folder.within);
   served->links_within = within.ok() ? *within : served->path;
   return served;
@@ -446,8 +448,8 @@ std::optional<data::FolderFingerprint> CollectionChanges::ServedFiles(
   return *std::move(now);
 }
 
-engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& request,
-                                                      const FoundFolder& folder) {
+engine::Publisher::Change CollectionChanges::MakeChange(const ChangeRequest& request,
+                                                        const FoundFolder& folder) {
   return {.collection = request.collection,
           .folder = folder.path,
           .links_within = folder.links_within,
@@ -459,7 +461,7 @@ engine::Publisher::Change CollectionChanges::ChangeOf(const ChangeRequest& reque
           }};
 }
 
-std::optional<CollectionChanges::History> CollectionChanges::HistoryOf(
+std::optional<CollectionChanges::History> CollectionChanges::FindHistory(
     const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto place = histories_.find(name);
@@ -499,12 +501,13 @@ void CollectionChanges::Remember(Histories::node_type entry) {
   if (!former.inserted) former.position->second = std::move(former.node.mapped());
 }
 
-// Of both: the change is made, so a log that finds no memory for a text writes the line without it.
+// For both functions: the change is made already. If a text finds no memory, the line is written
+// without the text.
 
 void CollectionChanges::LogUnchanged(const char* change, const std::string& name) const {
   std::string folder, next;
   static_cast<void>(Guarded([&] {
-    const auto history = HistoryOf(name);
+    const auto history = FindHistory(name);
     if (!history) return;  // unloaded meanwhile
     folder = history->served.loaded_from.found.path;
     next = history->served.next().asked.path;
@@ -517,7 +520,7 @@ void CollectionChanges::LogUnchanged(const char* change, const std::string& name
 void CollectionChanges::LogPublished(const char* change, const engine::Snapshot& published) const {
   std::string folder, overlap, unfit;
   static_cast<void>(Guarded([&] {
-    const auto history = HistoryOf(published.collection);
+    const auto history = FindHistory(published.collection);
     if (history) folder = history->served.loaded_from.found.path;
     overlap = OverlapText(published);
     unfit = data::UnfitText(published.dataset->payload);
@@ -561,7 +564,7 @@ CollectionChanges::Result CollectionChanges::Record(
   const engine::Snapshot& published = *loaded->snapshot;
   parts_.metrics.CountReload(true);
   LogPublished(change, published);
-  if (request.kind != ChangeKind::kLoad) {  // a first load's are shown by who asked for it
+  if (request.kind != ChangeKind::kLoad) {  // the caller of a first load shows its notes
     for (const std::string& note : published.dataset->notes) {
       parts_.log.Info("note on a collection", {{"collection", name}, {"note", note}});
     }

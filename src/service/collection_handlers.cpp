@@ -7,7 +7,6 @@
 #include "filter/suggestions.h"
 #include "service/answer_options.h"
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/change_audit.h"
 #include "service/page_token.h"
 #include "service/request_fields.h"
@@ -20,18 +19,18 @@ constexpr std::uint32_t kFieldValuesDefault = 5;
 constexpr std::uint32_t kCollectionsPageDefault = 100;
 constexpr std::string_view kFewerValues = "lower values_max";
 
-// What a call that is over has not reached.
+// The step that a call has not reached when it ends, for the message.
 constexpr std::string_view kCollectionsStep = "the collections were described";
 
-// Errors: work's.
+// Errors: those of `work`.
 absl::Status Describe(const CollectionParts& parts, const PermittedStatus& status,
                       base::LongWork& work, v1::Collection& message) {
   return FillCollection(status, parts.backend, parts.executor, work, message);
 }
 
-// How a call takes part in a change: it gets the progress, and then the collection.
+// Makes the caller of a change from a call: the call gets the progress, and then the collection.
 template <class Response>
-PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Response>& call) {
+PermittedChangeCaller MakeChangeCaller(const CollectionParts& parts, ProgressCall<Response>& call) {
   PermittedChangeCaller caller;
   caller.progress = [&call](const engine::ChangeProgress& progress) {
     // Without memory this caller misses a progress message; the change goes on.
@@ -45,7 +44,7 @@ PermittedChangeCaller CallerOf(const CollectionParts& parts, ProgressCall<Respon
     if (!served.ok()) return call.Finish(served.status());
     call.Finish(Guarded([&] {
       Response response;
-      base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+      base::LongWork work = MakeLongWork(call, parts.clock, kCollectionsStep);
       absl::Status filled = Describe(parts, *served, work, *response.mutable_collection());
       if (filled.ok()) call.Send(std::move(response));
       return filled;
@@ -67,7 +66,7 @@ void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
   absl::Status status = Guarded([&] {
     change = request();
     audit = std::make_shared<const ChangeAudit>(parts.audit, call, change.collection);
-    caller = CallerOf(parts, call);
+    caller = MakeChangeCaller(parts, call);
     collection = call.access().Permit(change.collection);
     return collection.status();
   });
@@ -81,7 +80,7 @@ void StartChange(const CollectionParts& parts, ProgressCall<Response>& call,
 
 // A reload or a rollback.
 template <class Request>
-ChangeRequest ReplacementOf(ChangeKind kind, const Request& request) {
+ChangeRequest MakeReplacement(ChangeKind kind, const Request& request) {
   ChangeRequest change;
   change.kind = kind;
   change.collection = request.collection();
@@ -90,8 +89,8 @@ ChangeRequest ReplacementOf(ChangeKind kind, const Request& request) {
   return change;
 }
 
-absl::StatusOr<std::uint32_t> PageSizeOf(const v1::ListCollectionsRequest& request,
-                                         const Limits& limits) {
+absl::StatusOr<std::uint32_t> ValidatePageSize(const v1::ListCollectionsRequest& request,
+                                               const Limits& limits) {
   const std::uint32_t size = request.page_size();
   if (size > limits.collections_page_max) {
     return Refuse(FieldPath{"page_size"}, "{}; give 1 to {}, or 0 for {}", base::Grouped(size),
@@ -104,14 +103,14 @@ absl::StatusOr<std::uint32_t> PageSizeOf(const v1::ListCollectionsRequest& reque
 absl::Status FillPage(const CollectionParts& parts, Call& call,
                       const v1::ListCollectionsRequest& request,
                       v1::ListCollectionsResponse& response) {
-  const absl::StatusOr<std::uint32_t> page_size = PageSizeOf(request, parts.limits);
+  const absl::StatusOr<std::uint32_t> page_size = ValidatePageSize(request, parts.limits);
   if (!page_size.ok()) return page_size.status();
   const absl::StatusOr<std::string> after = ReadCollectionPageToken(request.page_token());
   if (!after.ok()) return after.status();
   FillBackend(parts.backend, call.access(), *response.mutable_backend());
-  base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+  base::LongWork work = MakeLongWork(call, parts.clock, kCollectionsStep);
   absl::Status filled;
-  // The bytes of a token and of the lengths around each message.
+  // The bytes of the response without collections, with space for the page token.
   std::uint64_t bytes = response.ByteSizeLong() + 2 * parts.limits.collection_name_bytes_max;
   parts.collections.ForEach(call.access(), *after, [&](const PermittedStatus& status) {
     const int count = response.collections_size();
@@ -134,7 +133,7 @@ absl::Status FillPage(const CollectionParts& parts, Call& call,
   return filled;
 }
 
-// The snapshot that fields are described of.
+// The snapshot whose fields are described.
 // Errors: INVALID_FIELD; PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH.
 absl::StatusOr<PermittedSnapshot> SnapshotToDescribe(const CollectionParts& parts, Call& call,
                                                      const v1::DescribeFieldsRequest& request) {
@@ -163,7 +162,7 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
   }
   const auto permitted = SnapshotToDescribe(parts, call, request);
   if (!permitted.ok()) return permitted.status();
-  base::LongWork work = WorkOf(call, parts.clock, "the fields were described");
+  base::LongWork work = MakeLongWork(call, parts.clock, "the fields were described");
   const auto own = permitted->Own(work);
   if (!own.ok()) return own.status();
   std::uint64_t bytes = 0;
@@ -182,7 +181,7 @@ absl::Status DescribeFields(const CollectionParts& parts, Call& call,
         base::ErrorReason::kUnknownPayloadField,
         filter::UnknownField(request.collection(), request.field(), own->rows.fields()), "field");
   }
-  response.set_rows(RowCountOf(*own));
+  response.set_rows(CountRows(*own));
   response.set_snapshot_id(permitted->id());
   response.set_snapshot_version(permitted->version());
   return absl::OkStatus();
@@ -207,7 +206,7 @@ void HandleGetCollection(const CollectionParts& parts, Call& call,
     const auto status = parts.collections.Status(*collection);
     if (!status.ok()) return status.status();
     FillBackend(parts.backend, call.access(), *response.mutable_backend());
-    base::LongWork work = WorkOf(call, parts.clock, kCollectionsStep);
+    base::LongWork work = MakeLongWork(call, parts.clock, kCollectionsStep);
     return Describe(parts, *status, work, *response.mutable_collection());
   }));
 }
@@ -233,7 +232,7 @@ void HandleLoad(const CollectionParts& parts, ProgressCall<v1::LoadCollectionRes
 void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectionResponse>& call,
                   const v1::ReloadCollectionRequest& request) {
   StartChange(parts, call, [&] {
-    ChangeRequest change = ReplacementOf(ChangeKind::kReload, request);
+    ChangeRequest change = MakeReplacement(ChangeKind::kReload, request);
     change.folder.path = request.folder();
     if (request.has_min_overlap()) change.min_overlap = request.min_overlap();
     return change;
@@ -243,7 +242,7 @@ void HandleReload(const CollectionParts& parts, ProgressCall<v1::ReloadCollectio
 void HandleRollback(const CollectionParts& parts,
                     ProgressCall<v1::RollbackCollectionResponse>& call,
                     const v1::RollbackCollectionRequest& request) {
-  StartChange(parts, call, [&] { return ReplacementOf(ChangeKind::kRollback, request); });
+  StartChange(parts, call, [&] { return MakeReplacement(ChangeKind::kRollback, request); });
 }
 
 void HandleUnload(const CollectionParts& parts, Call& call,

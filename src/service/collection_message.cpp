@@ -16,7 +16,7 @@
 namespace simile::service {
 namespace {
 
-v1::Collection::State StateOf(engine::CollectionState state) {
+v1::Collection::State ToState(engine::CollectionState state) {
   switch (state) {
     case engine::CollectionState::kLoading:
       return v1::Collection::STATE_LOADING;
@@ -39,13 +39,13 @@ void FillBytes(const engine::ResidentBytes& bytes, v1::ResidentBytes& message) {
 }
 
 void FillServedBy(const ServedBy& served_by, v1::BackendStatus& message) {
-  message.set_kind(KindOf(served_by.info));
+  message.set_kind(ToBackendKind(served_by.info));
   message.set_device(served_by.info.device);
   message.set_engine(served_by.info.engine);
   message.set_reason(served_by.reason);
 }
 
-v1::FieldType TypeOf(filter::FieldType type) {
+v1::FieldType ToFieldType(filter::FieldType type) {
   switch (type) {
     case filter::FieldType::kKeyword:
       return v1::FIELD_TYPE_KEYWORD;
@@ -71,7 +71,7 @@ v1::FieldType TypeOf(filter::FieldType type) {
   return v1::FIELD_TYPE_UNSPECIFIED;
 }
 
-v1::CollectionFile::Role RoleOf(const std::optional<data::FileRole>& role) {
+v1::CollectionFile::Role ToRole(const std::optional<data::FileRole>& role) {
   if (!role) return v1::CollectionFile::ROLE_UNSPECIFIED;
   switch (*role) {
     case data::FileRole::kSettings:
@@ -92,12 +92,12 @@ v1::CollectionFile::Role RoleOf(const std::optional<data::FileRole>& role) {
 
 void FillFile(const data::FolderFile& file, v1::CollectionFile& message) {
   message.set_name(file.display_name);
-  message.set_role(RoleOf(file.role));
+  message.set_role(ToRole(file.role));
   message.set_bytes(file.bytes);
   message.set_unread_reason(file.unread_reason);
 }
 
-v1::ChangeProgress::Stage StageOf(engine::ChangeStage stage) {
+v1::ChangeProgress::Stage ToStage(engine::ChangeStage stage) {
   switch (stage) {
     case engine::ChangeStage::kWaiting:
       return v1::ChangeProgress::STAGE_WAITING;
@@ -135,23 +135,22 @@ void FillIdentity(const PermittedSnapshot& snapshot, v1::Collection& message) {
                                                           : v1::Collection::METRIC_DOT);
 }
 
-//   rows  how many rows of the caller have the field
-// A field with its type, and how many rows of the caller have it.
+// Sets a field with its type, and how many of the caller's rows have it.
 void FillField(const filter::Field& field, const query::ExistingItems& rows,
                v1::PayloadField& message) {
   const auto count = [&](const filter::RowSet& set) {
     return rows.mask() == nullptr ? set.size() : set.CountAllowed(*rows.mask());
   };
   message.set_name(field.name);
-  message.set_type(TypeOf(field.type));
+  message.set_type(ToFieldType(field.type));
   message.set_rows(count(field.present));
   message.set_unfit_rows(count(field.unfit));
   if (rows.mask() == nullptr) message.set_first_unfit_row(field.first_unfit_row);
 }
 
-// The users that exist for the caller. What these have seen is of other rows, too, unless all rows
-// exist for the caller.
-// Errors: work's.
+// Sets how many users exist for the caller. Interactions are set only when all rows exist for the
+// caller: the users may have seen rows that do not.
+// Errors: those of `work`.
 absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& work,
                        v1::Collection& message) {
   const engine::Snapshot& snapshot = own.snapshot;
@@ -162,7 +161,7 @@ absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& wo
   return absl::OkStatus();
 }
 
-// What a caller for whom all rows and users exist sees besides.
+// Sets what only a caller sees for whom all rows and users exist.
 void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
   FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
@@ -174,7 +173,7 @@ void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   message.set_index_problem(engine::IndexStateOf(snapshot).problem);
 }
 
-// The same for a caller for whom some rows or users exist: what can be told of these alone.
+// The same for a caller for whom only some rows or users exist: only what concerns these.
 //   rows  null for all
 void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
                     v1::Collection& message) {
@@ -186,24 +185,25 @@ void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
         "notes of the load are left out: they may name rows or users that do not exist here");
   }
   if (!engine::IndexStateOf(snapshot).problem.empty()) {
-    message.set_index_problem("the server shows why to callers for whom all rows and users exist");
+    message.set_index_problem(
+        "the server shows the reason only to callers for whom all rows and users exist");
   }
 }
 
-// The fields, whichever rows exist for the caller.
+// Sets the fields that exist for the caller.
 void FillFields(const PermittedSnapshot::OwnRows& own, v1::Collection& message) {
   for (const filter::Field& field : own.rows.fields().fields()) {
     FillField(field, own.rows, *message.add_fields());
   }
-  for (const std::string& field : LookupFieldsOf(own.snapshot, own.rows.fields())) {
+  for (const std::string& field : FindLookupFields(own.snapshot, own.rows.fields())) {
     message.add_lookup_fields(field);
   }
   message.set_index_built(static_cast<float>(engine::IndexStateOf(own.snapshot).built));
 }
 
-// What answers for the collection.
-void FillBackendOf(const engine::Snapshot& snapshot, const ServingBackend& backend,
-                   v1::BackendStatus& message) {
+// Sets the backend that answers for the collection.
+void FillCollectionBackend(const engine::Snapshot& snapshot, const ServingBackend& backend,
+                           v1::BackendStatus& message) {
   const FallbackBackend fallback = engine::FallbackOf(snapshot);
   const ServedBy served_by = fallback != nullptr ? *fallback : backend.Now();
   FillServedBy(served_by, message);
@@ -242,13 +242,13 @@ void FillBackend(const ServingBackend& backend, const CallAccess& access,
   }
 }
 
-std::uint64_t RowCountOf(const PermittedSnapshot::OwnRows& own) {
+std::uint64_t CountRows(const PermittedSnapshot::OwnRows& own) {
   const std::shared_ptr<const RowMask>& mask = own.rows.mask();
   return mask == nullptr ? own.snapshot.row_count() : mask->AllowedCount();
 }
 
-std::vector<std::string> LookupFieldsOf(const engine::Snapshot& snapshot,
-                                        const filter::PayloadView& fields) {
+std::vector<std::string> FindLookupFields(const engine::Snapshot& snapshot,
+                                          const filter::PayloadView& fields) {
   std::vector<std::string> names = snapshot.text_index->fields();
   if (!fields.has_all()) {
     std::erase_if(names, [&](const std::string& name) { return fields.Find(name) == nullptr; });
@@ -286,7 +286,7 @@ absl::Status FillDescription(const PermittedSnapshot::OwnRows& own, const filter
 }
 
 void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& message) {
-  message.set_stage(StageOf(progress.stage));
+  message.set_stage(ToStage(progress.stage));
   message.set_file(progress.file);
   message.set_share(progress.share);
   message.set_bytes_read(progress.bytes_read);
@@ -297,12 +297,12 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
                             const engine::Executor& executor, base::LongWork& work,
                             v1::Collection& message) {
   message.set_name(status.name);
-  message.set_state(StateOf(status.state));
+  message.set_state(ToState(status.state));
   if (status.progress) FillProgress(*status.progress, *message.mutable_progress());
   if (!status.snapshot) {
     message.set_load_error(status.load_error);
     FillServedBy(backend.Now(), *message.mutable_backend());
-    message.mutable_backend()->clear_reason();  // the response has it for those who may see it
+    message.mutable_backend()->clear_reason();  // the response has the reason, if it may be seen
     return absl::OkStatus();
   }
   FillIdentity(*status.snapshot, message);
@@ -315,9 +315,9 @@ absl::Status FillCollection(const PermittedStatus& status, const ServingBackend&
     message.add_notes(std::string(own.status().message()));
     return absl::OkStatus();
   }
-  message.set_rows(RowCountOf(*own));
+  message.set_rows(CountRows(*own));
   FillFields(*own, message);
-  FillBackendOf(own->snapshot, backend, *message.mutable_backend());
+  FillCollectionBackend(own->snapshot, backend, *message.mutable_backend());
   if (status.snapshot->collection().sees_all_rows_and_users()) {
     FillContent(own->snapshot, message);
     FillSearchTimes(executor, own->snapshot, message);

@@ -40,31 +40,31 @@ struct ServingBackend {
 
 void FillTime(std::chrono::system_clock::time_point time, google::protobuf::Timestamp& message);
 
-// A payload field with its type in filters and a summary of its values, which tell of the rows that
-// exist for the caller alone.
-// Errors: work's.
+// Describes a payload field: its type in filters and a summary of its values in the caller's rows.
+// Errors: those of `work`.
 absl::Status FillDescription(const PermittedSnapshot::OwnRows& own, const filter::Field& field,
                              std::size_t values_max, base::LongWork& work,
                              v1::FieldDescription& message);
 
 // The fields that LookupService.Lookup searches and that exist for the caller.
-std::vector<std::string> LookupFieldsOf(const engine::Snapshot& snapshot,
-                                        const filter::PayloadView& fields);
+std::vector<std::string> FindLookupFields(const engine::Snapshot& snapshot,
+                                          const filter::PayloadView& fields);
 
 // How many rows exist for the caller.
-std::uint64_t RowCountOf(const PermittedSnapshot::OwnRows& own);
+std::uint64_t CountRows(const PermittedSnapshot::OwnRows& own);
 
-// What answers now and, for a caller for whom everything exists, why, and the memory on the
-// backend's device.
+// Sets the backend that answers now. A caller for whom everything exists also gets the reason and
+// the memory on the backend's device.
 void FillBackend(const ServingBackend& backend, const CallAccess& access,
                  v1::BackendStatus& message);
 
 void FillProgress(const engine::ChangeProgress& progress, v1::ChangeProgress& message);
 
-// A collection's state and, when it has a snapshot, what that holds for the caller and where it
-// came from. Figures that are not of the caller's rows, and texts that may name others, are left
-// out. Errors: work's.
-//   executor  that runs its searches: it knows how long they take
+// Sets a collection's state and, if it has a snapshot, what the snapshot has for the caller and
+// where it came from. Figures that cover other rows than the caller's are left out, and so are
+// texts that may name such rows.
+//   executor  runs the collection's searches, and knows how long they take
+// Errors: those of `work`.
 absl::Status FillCollection(const PermittedStatus& status, const ServingBackend& backend,
                             const engine::Executor& executor, base::LongWork& work,
                             v1::Collection& message);

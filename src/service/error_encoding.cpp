@@ -19,8 +19,9 @@ constexpr std::string_view kEllipsis = "...";
 // Tags, lengths and type names of the details, with a request id and a field's path.
 constexpr std::size_t kDetailBytesMax = 700;
 
-// What a byte of the message costs: in the details, as base64, three bytes become four; in the
-// entry grpc-message, which is percent-encoded, one byte stays one or becomes three.
+// What a byte of the message costs, in thirds of a byte of metadata. In the details, as base64,
+// three bytes become four. In the entry grpc-message, which is percent-encoded, one byte stays one
+// or becomes three.
 std::size_t ThirdsOfMetadata(char byte) {
   const bool plain = byte >= ' ' && byte <= '~' && byte != '%';
   return 4 + (plain ? 3 : 9);
@@ -39,7 +40,7 @@ std::string Cut(std::string_view text, std::size_t bytes_max) {
   return std::string(WholeCharacters(text, bytes_max - kEllipsis.size())).append(kEllipsis);
 }
 
-// The bytes of the message that fit into the metadata.
+// How many bytes of the message fit into the metadata.
 std::size_t MessageBytesMax(std::string_view message) {
   constexpr std::size_t kDetailThirds = 4 * (kFieldDescriptionBytesMax + kDetailBytesMax);
   std::size_t thirds_left = 3 * kErrorMetadataBytesMax - kDetailThirds;
@@ -85,8 +86,8 @@ google::rpc::Status EncodeError(const absl::Status& error, std::string_view requ
   encoded.set_code(static_cast<std::int32_t>(reason.code));
   encoded.set_message(MessageForCaller(error, request_id));
 
-  // On an arena, whose messages need no destructor: that of a map does not survive a failure to
-  // make it larger.
+  // On an arena, which destroys no messages: the destructor of a map fails after the map could not
+  // get memory to grow.
   google::protobuf::Arena arena;
   auto& info = *google::protobuf::Arena::CreateMessage<google::rpc::ErrorInfo>(&arena);
   info.set_reason(std::string(reason.name));

@@ -14,13 +14,14 @@
 namespace simile::service {
 namespace {
 
-// A row that is looked at, a user's id that is compared, and an id that is copied into the request
-// of a part, estimated.
+// Estimated times of looking at a row, of comparing a user's id, and of copying an id into the
+// request of a part.
 constexpr std::uint64_t kRowNs = 2;
 constexpr std::uint64_t kUserNs = 50;
 constexpr std::uint64_t kSourceNs = 100;
 
-// Of the rows and users that exist for the caller: the same for the same access on every server.
+// Hashes which rows and users exist for the caller. The same access has the same hash on every
+// server.
 std::uint64_t HashAccess(const PermittedCollection& collection) {
   constexpr std::string_view kEnd("\0", 1);
   base::StableHash hash;
@@ -218,7 +219,7 @@ absl::Status ExportRun::MakePart(std::size_t size, const PermittedCollection& co
 absl::StatusOr<ValidSearch> ExportRun::ValidPart() const {
   auto valid =
       of_users() ? ValidateRecommend(recommend_, limits_) : ValidateSearch(search_, limits_);
-  // Of the content that is exported, whatever is served by now.
+  // The part is searched in the exported content, whatever content is served by now.
   if (valid.ok()) valid->paging.token.emplace().snapshot_id = snapshot_id_;
   return valid;
 }

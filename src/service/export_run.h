@@ -23,8 +23,8 @@ struct ExportProgress {
   std::uint64_t exported_count = 0;
 };
 
-// The state of an Export: the request, and the sources that are answered. Each part is a search or
-// a recommendation by some of the sources. Borrows the snapshots. One thread at a time.
+// The state of an Export: the request, and the sources that are answered. Each part is a Search or
+// a Recommend by some of the sources. Borrows the snapshots. Used by one thread at a time.
 class ExportRun {
  public:
   ExportRun(const ServedSnapshots& snapshots, const Limits& limits)
@@ -32,7 +32,7 @@ class ExportRun {
 
   // Takes the request, counts the sources and finds the first source after the cursor.
   // Errors: INVALID_FIELD; INVALID_FILTER; INVALID_PAGE_TOKEN for the cursor; PAGE_SNAPSHOT_GONE;
-  //         those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH; work's.
+  //         those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH; those of `work`.
   absl::Status Begin(const v1::ExportRequest& request, const PermittedCollection& collection,
                      base::LongWork& work);
   bool done() const { return progress_.exported_count == source_count_; }
@@ -50,17 +50,17 @@ class ExportRun {
     return of_users() ? SearchPipeline::Method::kRecommend : SearchPipeline::Method::kSearch;
   }
   const std::vector<std::string>& source_ids() const { return source_ids_; }
-  // Once the part is answered.
+  // How many sources are answered, this part included.
   std::uint64_t exported_count() const { return part_progress_.exported_count; }
   std::uint64_t source_count() const { return source_count_; }
-  // Continues after the part; empty for the last.
+  // The cursor that continues after the part; empty for the last part.
   const std::string& part_cursor() const { return part_cursor_; }
   void FinishPart() { progress_ = part_progress_; }
 
  private:
   bool of_users() const { return request_.sources() == v1::ExportRequest::SOURCES_USERS; }
   absl::Status CheckOptions() const;
-  // Sets the content and the sources that were exported before.
+  // Takes from the cursor which content is exported, and how many sources were exported before.
   absl::Status ReadCursor(const std::string& cursor);
   std::string CursorAfterPart() const;
   absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection) const;
@@ -72,7 +72,7 @@ class ExportRun {
   template <class Visit>
   absl::StatusOr<Row> VisitSources(const PermittedSnapshot& pinned, Row row, base::LongWork& work,
                                    Visit visit) const;
-  // Of the items or users.
+  // The ids of the items or of the users, whichever are the sources.
   const data::IdIndex& IdsOf(const engine::Snapshot& snapshot) const;
   // Counts the sources, and finds the next one.
   absl::Status CountSources(const PermittedSnapshot& pinned, base::LongWork& work);
@@ -80,7 +80,7 @@ class ExportRun {
   const ServedSnapshots& snapshots_;
   const Limits& limits_;
   v1::ExportRequest request_;  // without its options and its cursor
-  // Of the request, and of the rows and users that exist for the caller.
+  // Hashes of the request, and of the rows and users that exist for the caller.
   std::uint64_t request_hash_ = 0;
   std::uint64_t access_hash_ = 0;
   std::string snapshot_id_;  // the content that is exported
@@ -89,7 +89,7 @@ class ExportRun {
   ExportProgress part_progress_;
   std::string part_cursor_;
   std::vector<std::string> source_ids_;
-  // The part's request, whose options stay.
+  // The request of the part; all parts have the same options.
   v1::SearchRequest search_;
   v1::RecommendRequest recommend_;
 };

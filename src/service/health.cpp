@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kServerName[] = "";
 
-// Each change is sent to all of its watchers at once.
+// Bounded, because a change is sent to all watchers of the name at once.
 constexpr std::size_t kWatchersMax = 1'024;
 
 absl::Status CheckName(const std::string& name) {
@@ -80,8 +80,8 @@ void Health::EndWatches() {
     watches_ended_ = true;
     ended.swap(watchers_);
   }
-  // Not with an error: gRPC's clients drop what they have not read yet of a call that ends with
-  // one, and that may be the NOT_SERVING they watch for.
+  // The calls end without an error. Clients of gRPC drop unread messages of a call that ends with
+  // an error. One of these may be the NOT_SERVING that they watch for.
   for (const std::shared_ptr<Watcher>& watcher : ended) watcher->call.Finish(absl::OkStatus());
 }
 
@@ -96,7 +96,7 @@ void Health::Check(Call& call, const Request& request, Response& response) const
                       base::Quoted(request.service())),
           "service");
     }
-    response = Of(request.service());
+    response = MakeResponse(request.service());
     return absl::OkStatus();
   }));
 }
@@ -108,7 +108,7 @@ void Health::Watch(WatchCall& call, const Request& request) {
     const auto watcher = std::make_shared<Watcher>(call, request.service());
     absl::Status added = Add(watcher);
     // Calls Leave at once when the caller has left already, so the mutex must be free. The watch
-    // may have ended meanwhile; its call is not used here any more.
+    // may have ended meanwhile, so its call must not be used after this line.
     if (added.ok()) watcher->on_leave.emplace(left, [this, id = watcher.get()] { Leave(id); });
     return added;
   });
@@ -124,7 +124,7 @@ absl::Status Health::Add(const std::shared_ptr<Watcher>& watcher) {
                        fmt::format("too many calls watch: {}; end some, or ask with Check",
                                    places_.Shortage(caller, 1)));
   }
-  Response now = Of(watcher->name);
+  Response now = MakeResponse(watcher->name);
   watchers_.push_back(watcher);
   places_.Add(caller, 1);
   watcher->call.Send(std::move(now));
@@ -149,11 +149,11 @@ void Health::Set(const std::string& name, bool serving) {
   const auto [known, is_new] = is_serving_.try_emplace(name, serving);
   if (!is_new && std::exchange(known->second, serving) == serving) return;
   for (const std::shared_ptr<Watcher>& watcher : watchers_) {
-    if (watcher->name == name) watcher->call.Send(Of(name));
+    if (watcher->name == name) watcher->call.Send(MakeResponse(name));
   }
 }
 
-Health::Response Health::Of(const std::string& name) const {
+Health::Response Health::MakeResponse(const std::string& name) const {
   Response response;
   const auto known = is_serving_.find(name);
   response.set_status(known == is_serving_.end() ? Response::SERVICE_UNKNOWN

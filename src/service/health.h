@@ -27,8 +27,9 @@ inline constexpr char kLivenessName[] = "liveness";
 // What the health of the server as a whole says, and why.
 enum class ServingState : std::uint8_t { kStarting, kServing, kDraining };
 
-// What grpc.health.v1.Health says: of the server as a whole, which starts as NOT_SERVING, of each
-// collection, and of liveness. Owned by wiring; outlives the server. Safe to use from any thread.
+// The state that grpc.health.v1.Health reports of the server as a whole, of each collection, and of
+// liveness. The server as a whole starts as NOT_SERVING. Owned by wiring; outlives the server. Safe
+// to use from any thread.
 class Health {
  public:
   using Request = grpc::health::v1::HealthCheckRequest;
@@ -38,14 +39,15 @@ class Health {
   Health();
   ~Health();
 
-  // Of the server as a whole, and of one collection. NOT_SERVING after AnnounceDrain.
+  // Set the state of the server as a whole, and of one collection. Both stay NOT_SERVING after
+  // AnnounceDrain.
   void SetServing(bool serving);
   void SetCollectionServing(const std::string& collection, bool serving);
   ServingState state() const;
-  // Everything but liveness is NOT_SERVING from now on. Returns whether any of it was SERVING.
-  // Idempotent.
+  // Sets everything but liveness to NOT_SERVING from now on. Returns whether any of this was
+  // SERVING. Idempotent.
   bool AnnounceDrain();
-  // Ends every watch, and refuses others with STOPPING from now on.
+  // Ends every watch, and refuses new ones with STOPPING from now on.
   void EndWatches();
 
   // The methods of grpc.health.v1.Health. Neither throws; Check finishes its call before it
@@ -61,11 +63,11 @@ class Health {
   using Watchers = std::list<std::shared_ptr<Watcher>>;
 
   absl::Status Add(const std::shared_ptr<Watcher>& watcher);
-  // Its caller has left.
+  // Ends the watch of a caller that has left.
   void Leave(const Watcher* watcher);
   // REQUIRES of both: mutex_ is held.
   void Set(const std::string& name, bool serving);
-  Response Of(const std::string& name) const;
+  Response MakeResponse(const std::string& name) const;
 
   mutable std::mutex mutex_;                // guards the members below
   std::map<std::string, bool> is_serving_;  // by name, liveness included

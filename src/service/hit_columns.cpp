@@ -14,12 +14,12 @@ using data::EncodedValue;
 using data::FieldType;
 
 template <class Number>
-std::string_view BytesOf(const std::vector<Number>& numbers) {
+std::string_view AsBytes(const std::vector<Number>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)};
 }
 
-// The value as an integer; 12.0 is 12.
-std::optional<std::int64_t> IntegerOf(const EncodedValue& value) {
+// The value as an integer: 12.0 is 12. Nothing for other values.
+std::optional<std::int64_t> ToInteger(const EncodedValue& value) {
   if (const auto* const integer = std::get_if<std::int64_t>(&value)) return *integer;
   if (const auto* const number = std::get_if<double>(&value)) {
     return data::WholeOf(PayloadValue{*number});
@@ -28,7 +28,7 @@ std::optional<std::int64_t> IntegerOf(const EncodedValue& value) {
 }
 
 // The value as a double; an integer only up to 2^53, where a double holds it exactly.
-std::optional<double> NumberOf(const EncodedValue& value) {
+std::optional<double> ToNumber(const EncodedValue& value) {
   constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
   if (const auto* const number = std::get_if<double>(&value)) return *number;
   const auto* const integer = std::get_if<std::int64_t>(&value);
@@ -47,9 +47,9 @@ void TextColumn::AddShared(std::string_view text) {
 
 template <class Sink>
 void TextColumn::Encode(Sink& out) const {
-  out.Text(v1::TextColumn::kOffsetsFieldNumber, BytesOf(offsets_));
+  out.Text(v1::TextColumn::kOffsetsFieldNumber, AsBytes(offsets_));
   out.Text(v1::TextColumn::kUtf8FieldNumber, utf8_);
-  out.Text(v1::TextColumn::kPlacesFieldNumber, BytesOf(places_));
+  out.Text(v1::TextColumn::kPlacesFieldNumber, AsBytes(places_));
 }
 
 // A field with a separator has texts that filters read as lists; an answer has the texts.
@@ -91,9 +91,9 @@ std::uint64_t PayloadColumn::bytes() const {
 bool PayloadColumn::IsElement(const EncodedValue& value) const {
   switch (element_type_) {
     case FieldType::kInteger:
-      return IntegerOf(value).has_value();
+      return ToInteger(value).has_value();
     case FieldType::kNumber:
-      return NumberOf(value).has_value();
+      return ToNumber(value).has_value();
     case FieldType::kBoolean:
       return std::holds_alternative<bool>(value);
     case FieldType::kKeyword:
@@ -124,9 +124,9 @@ void PayloadColumn::AddValue(const EncodedValue& value) {
   ++value_count_;
   switch (element_type_) {
     case FieldType::kInteger:
-      return integers_.push_back(IntegerOf(value).value_or(0));
+      return integers_.push_back(ToInteger(value).value_or(0));
     case FieldType::kNumber:
-      return numbers_.push_back(NumberOf(value).value_or(0));
+      return numbers_.push_back(ToNumber(value).value_or(0));
     case FieldType::kBoolean:
       return booleans_.push_back(static_cast<std::uint8_t>(std::get<bool>(value)));
     default:
@@ -162,16 +162,16 @@ template <class Sink>
 void PayloadColumn::Encode(Sink& out) const {
   using Column = v1::PayloadColumn;
   out.Text(Column::kFieldFieldNumber, field_.name);
-  if (!all_in_values_) out.Text(Column::kStatesFieldNumber, BytesOf(states_));
+  if (!all_in_values_) out.Text(Column::kStatesFieldNumber, AsBytes(states_));
   switch (element_type_) {
     case FieldType::kInteger:
-      out.Element(Column::kIntegersFieldNumber, BytesOf(integers_));
+      out.Element(Column::kIntegersFieldNumber, AsBytes(integers_));
       break;
     case FieldType::kNumber:
-      out.Element(Column::kNumbersFieldNumber, BytesOf(numbers_));
+      out.Element(Column::kNumbersFieldNumber, AsBytes(numbers_));
       break;
     case FieldType::kBoolean:
-      out.Element(Column::kBooleansFieldNumber, BytesOf(booleans_));
+      out.Element(Column::kBooleansFieldNumber, AsBytes(booleans_));
       break;
     case FieldType::kKeyword:
     case FieldType::kTime:
@@ -180,7 +180,7 @@ void PayloadColumn::Encode(Sink& out) const {
     default:
       break;
   }
-  if (is_list_) out.Text(Column::kListOffsetsFieldNumber, BytesOf(list_offsets_));
+  if (is_list_) out.Text(Column::kListOffsetsFieldNumber, AsBytes(list_offsets_));
   for (const std::span<const std::uint8_t> other : others_) {
     out.Element(Column::kOthersFieldNumber,
                 {reinterpret_cast<const char*>(other.data()), other.size()});
@@ -217,7 +217,7 @@ HitColumns::HitColumns(const engine::Snapshot& snapshot, const RowShape& shape, 
   if (shape.payload.none) return;
   payload_.resize(snapshot.dataset->payload.fields().size());
   if (shape.payload.all) return;
-  for (const std::uint32_t number : shape.payload.field_numbers) ColumnOf(number);
+  for (const std::uint32_t number : shape.payload.field_numbers) FindOrAddColumn(number);
 }
 
 void HitColumns::Reserve(std::size_t hit_count) {
@@ -247,11 +247,11 @@ void HitColumns::AddHits(std::span<const Hit> hits) {
   for (const Hit& hit : hits) {
     if (is_full()) return;
     scores_.push_back(hit.score);
-    items_.push_back(ItemOf(hit.row));
+    items_.push_back(FindOrAddItem(hit.row));
   }
 }
 
-std::uint32_t HitColumns::ItemOf(Row row) {
+std::uint32_t HitColumns::FindOrAddItem(Row row) {
   const auto item = static_cast<std::uint32_t>(rows_.size());
   const auto [known, is_new] = item_of_row_.try_emplace(row, item);
   if (is_new) AddItem(row);
@@ -276,7 +276,7 @@ void HitColumns::AddItem(Row row) {
   if (!shape_.payload.none) AddPayload(item, row);
 }
 
-// After each item every column has all items, so that bytes_ counts the items without a field, too.
+// Fills up every column after each item, so that bytes_ also counts the items without a field.
 void HitColumns::AddPayload(std::size_t item, Row row) {
   const data::PayloadTable& payload = snapshot_.dataset->payload;
   const auto change = [this](PayloadColumn& column, auto change_column) {
@@ -286,7 +286,7 @@ void HitColumns::AddPayload(std::size_t item, Row row) {
   };
   const auto add = [&](std::uint32_t number, std::span<const std::uint8_t> value) {
     if (!shape_.payload.Has(number) || is_full()) return;
-    PayloadColumn& column = ColumnOf(number);
+    PayloadColumn& column = FindOrAddColumn(number);
     change(column, [&] { column.Add(item, value); });
   };
   if (shape_.payload.all) {
@@ -300,7 +300,7 @@ void HitColumns::AddPayload(std::size_t item, Row row) {
   }
 }
 
-PayloadColumn& HitColumns::ColumnOf(std::uint32_t field_number) {
+PayloadColumn& HitColumns::FindOrAddColumn(std::uint32_t field_number) {
   std::optional<PayloadColumn>& column = payload_[field_number];
   if (!column) {
     column.emplace(snapshot_.dataset->payload.fields()[field_number]);
@@ -315,25 +315,25 @@ void HitColumns::Encode(WireWriter& out) const { EncodeTo(out); }
 template <class Sink>
 void HitColumns::EncodeTo(Sink& out) const {
   using Columns = v1::HitColumns;
-  out.Text(Columns::kOffsetsFieldNumber, BytesOf(offsets_));
-  out.Text(Columns::kFirstRanksFieldNumber, BytesOf(first_ranks_));
-  out.Text(Columns::kScoresFieldNumber, BytesOf(scores_));
-  out.Text(Columns::kItemsFieldNumber, BytesOf(items_));
+  out.Text(Columns::kOffsetsFieldNumber, AsBytes(offsets_));
+  out.Text(Columns::kFirstRanksFieldNumber, AsBytes(first_ranks_));
+  out.Text(Columns::kScoresFieldNumber, AsBytes(scores_));
+  out.Text(Columns::kItemsFieldNumber, AsBytes(items_));
   if (has_groups_) {
     out.Message(Columns::kGroupsFieldNumber, [&] {
-      out.Text(v1::GroupColumns::kOffsetsFieldNumber, BytesOf(group_offsets_));
-      out.Text(v1::GroupColumns::kSizesFieldNumber, BytesOf(group_sizes_));
+      out.Text(v1::GroupColumns::kOffsetsFieldNumber, AsBytes(group_offsets_));
+      out.Text(v1::GroupColumns::kSizesFieldNumber, AsBytes(group_sizes_));
       out.Message(v1::GroupColumns::kKeywordsFieldNumber, [&] { group_keywords_.Encode(out); });
     });
   }
   out.Message(Columns::kIdsFieldNumber, [&] {
     if (integer_ids_) {
-      out.Element(v1::IdColumn::kIntegersFieldNumber, BytesOf(ids_));
+      out.Element(v1::IdColumn::kIntegersFieldNumber, AsBytes(ids_));
     } else {
       out.Message(v1::IdColumn::kTextsFieldNumber, [&] { text_ids_.Encode(out); });
     }
   });
-  if (shape_.with_rows) out.Text(Columns::kRowsFieldNumber, BytesOf(rows_));
+  if (shape_.with_rows) out.Text(Columns::kRowsFieldNumber, AsBytes(rows_));
   if (shape_.with_vectors) {
     const MatrixView vectors = snapshot_.dataset->vectors.view();
     out.Pieces(Columns::kVectorsFieldNumber, rows_.size() * vectors.dim() * sizeof(float),

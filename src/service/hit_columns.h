@@ -54,7 +54,7 @@ class PayloadColumn {
   // Adds an item's value. Items skipped since the last call lack the field.
   //   encoded  of the snapshot: borrowed
   void Add(std::size_t item, std::span<const std::uint8_t> encoded);
-  // Marks the remaining items below item_count as without the field.
+  // Marks the items below item_count that have no state yet as without the field.
   void FillTo(std::size_t item_count);
 
   std::uint64_t bytes() const;
@@ -62,7 +62,7 @@ class PayloadColumn {
   void Encode(Sink& out) const;
 
  private:
-  // Of PayloadColumn.states.
+  // The values of PayloadColumn.states.
   enum State : std::uint8_t { kAbsent = 0, kInValues = 1, kNull = 2, kInOthers = 3 };
 
   bool IsElement(const data::EncodedValue& value) const;
@@ -78,7 +78,7 @@ class PayloadColumn {
   bool all_in_values_ = true;
   std::vector<std::uint32_t> list_offsets_ = {0};
   std::uint32_t value_count_ = 0;
-  // One of these has the values.
+  // The vector of the field's type has the values; the others are empty.
   std::vector<std::int64_t> integers_;
   std::vector<double> numbers_;
   std::vector<std::uint8_t> booleans_;
@@ -88,11 +88,11 @@ class PayloadColumn {
 };
 
 // The hits of a call as v1::HitColumns. Hidden rows never change the form of a column: only callers
-// who see all rows get integer ids, and DescribeFields names the type of a field. Borrows the
-// snapshot and the shape.
+// who see all rows get integer ids, and a payload column has the type that DescribeFields reports.
+// Borrows the snapshot and the shape.
 class HitColumns {
  public:
-  //   sees_all_rows  of the caller; without it ids are texts
+  //   sees_all_rows  whether the caller sees all rows; if not, ids are texts
   //   bytes_max      below 4 GiB
   // Returns null when the columns exceed bytes_max; building stops there.
   // Cost: O(hits), and one walk over the payload of each item.
@@ -112,11 +112,11 @@ class HitColumns {
   void Reserve(std::size_t hit_count);
   void AddPage(const ResultPage& page);
   void AddHits(std::span<const Hit> hits);
-  // The row's place among the items.
-  std::uint32_t ItemOf(Row row);
+  // The place of the row among the items; adds the row if it is new.
+  std::uint32_t FindOrAddItem(Row row);
   void AddItem(Row row);
   void AddPayload(std::size_t item, Row row);
-  PayloadColumn& ColumnOf(std::uint32_t field_number);
+  PayloadColumn& FindOrAddColumn(std::uint32_t field_number);
   template <class Sink>
   void EncodeTo(Sink& out) const;
 
@@ -137,7 +137,7 @@ class HitColumns {
   std::vector<Row> rows_;  // [items]
   std::vector<std::int64_t> ids_;
   TextColumn text_ids_;
-  std::vector<std::optional<PayloadColumn>> payload_;  // [fields] those of the answer
+  std::vector<std::optional<PayloadColumn>> payload_;  // [fields] set for fields of the answer
   std::vector<std::uint32_t> payload_fields_;          // their numbers
 };
 

@@ -19,7 +19,6 @@
 #include "service/answer_notes.h"
 #include "service/answer_options.h"
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/collection_message.h"
 #include "service/error_encoding.h"
 #include "service/replies.h"
@@ -38,7 +37,7 @@ constexpr std::string_view kLookupRemedy =
     "lower limit, give a longer text, select the payload fields you need or none, leave out "
     "with_vectors, or raise reply_bytes_max";
 
-// What a call that is over has not reached.
+// The step that a call has not reached when it ends, for the message.
 constexpr std::string_view kFetchStep = "the items were found";
 constexpr std::string_view kLookupStep = "the text was found";
 
@@ -51,9 +50,10 @@ struct Source {
 };
 
 // Errors: PERMISSION_DENIED; those of ServedSnapshots::Pin; SNAPSHOT_MISMATCH,
-// UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; work's.
-absl::StatusOr<Source> SourceOf(const LookupParts& parts, Call& call, const std::string& collection,
-                                const AnswerOptions& options, base::LongWork& work) {
+// UNKNOWN_PAYLOAD_FIELD, INVALID_FILTER; those of `work`.
+absl::StatusOr<Source> OpenSource(const LookupParts& parts, Call& call,
+                                  const std::string& collection, const AnswerOptions& options,
+                                  base::LongWork& work) {
   const auto permitted = call.access().Permit(collection);
   if (!permitted.ok()) return permitted.status();
   const auto pinned = parts.snapshots.Pin(*permitted);
@@ -78,10 +78,10 @@ absl::StatusOr<Source> SourceOf(const LookupParts& parts, Call& call, const std:
                 std::move(notes)};
 }
 
-// Why an id finds nothing. With partial, as a request for it alone would be told.
-//   may_offer  the nearest known id
+// Finds why an id has no row. With partial the error reads as if the request had this id alone.
+//   may_offer  whether the error may name the nearest known id
 //   error      written
-// Errors: work's.
+// Errors: those of `work`.
 absl::Status ExplainUnknown(const Source& source, const v1::FetchRequest& request, int index,
                             bool may_offer, const Limits& limits, base::LongWork& work,
                             absl::Status& error) {
@@ -100,7 +100,7 @@ absl::Status ExplainUnknown(const Source& source, const v1::FetchRequest& reques
   return absl::OkStatus();
 }
 
-// The ids that do not exist, by their places in the request.
+// Finds the rows of the ids. Returns the places of the unknown ids in the request.
 std::vector<int> UnknownPlaces(const Source& source, const v1::FetchRequest& request,
                                std::vector<FetchedItem>& items) {
   std::vector<int> unknown;
@@ -122,8 +122,9 @@ absl::Status NameAll(const absl::Status& first, const Source& source,
   return base::WithMessage(first, unknown.Text(source.snapshot->collection));
 }
 
-// Rows of the ids, in their order; with partial, errors in the places of the unknown ids.
-// Errors: ITEM_NOT_FOUND that names the unknown ids; work's.
+// The rows of the ids, in the order of the request. With partial, an unknown id has an error in its
+// place.
+// Errors: ITEM_NOT_FOUND that names the unknown ids; those of `work`.
 absl::StatusOr<std::vector<FetchedItem>> FindItems(const Source& source, Call& call,
                                                    const v1::FetchRequest& request,
                                                    const Limits& limits, base::LongWork& work) {
@@ -150,8 +151,8 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
   const auto options = ValidateFetch(request, parts.limits);
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kFetchRemedy);
-  base::LongWork work = WorkOf(call, parts.clock, kFetchStep);
-  auto source = SourceOf(parts, call, request.collection(), *options, work);
+  base::LongWork work = MakeLongWork(call, parts.clock, kFetchStep);
+  auto source = OpenSource(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
   auto items = FindItems(*source, call, request, parts.limits, work);
   if (!items.ok()) return items.status();
@@ -169,11 +170,11 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
 absl::StatusOr<std::vector<std::string>> FieldsToSearch(const Source& source,
                                                         const std::string& wanted) {
   const engine::Snapshot& snapshot = *source.snapshot;
-  std::vector<std::string> fields = LookupFieldsOf(snapshot, source.items.fields());
+  std::vector<std::string> fields = FindLookupFields(snapshot, source.items.fields());
   if (fields.empty()) {
     return base::Error(base::ErrorReason::kInvalidField,
                        fmt::format("{} has no field of texts to search; its collection.json may "
-                                   "name some as lookup_fields",
+                                   "name text fields as lookup_fields",
                                    snapshot.collection),
                        "field");
   }
@@ -191,8 +192,8 @@ absl::StatusOr<LookupReply> Lookup(const LookupParts& parts, Call& call,
   const auto options = ValidateLookup(request, parts.limits);
   if (!options.ok()) return options.status();
   call.SetReplyLimit(options->reply_bytes_max, kLookupRemedy);
-  base::LongWork work = WorkOf(call, parts.clock, kLookupStep);
-  auto source = SourceOf(parts, call, request.collection(), *options, work);
+  base::LongWork work = MakeLongWork(call, parts.clock, kLookupStep);
+  auto source = OpenSource(parts, call, request.collection(), *options, work);
   if (!source.ok()) return source.status();
   const auto fields = FieldsToSearch(*source, request.field());
   if (!fields.ok()) return fields.status();

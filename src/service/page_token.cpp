@@ -30,7 +30,7 @@ constexpr std::array<int, 7> kFreeOptions = {
     v1::SearchOptions::kReceiptDetailFieldNumber, v1::SearchOptions::kPriorityFieldNumber,
     v1::SearchOptions::kLayoutFieldNumber};
 
-// Adds a serialized message but for some of its fields.
+// Adds a serialized message to the hash, without some of its fields.
 void AddFields(std::string_view message, std::span<const int> left_out, base::StableHash& hash) {
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
                                             static_cast<int>(message.size()));
@@ -61,8 +61,8 @@ std::uint64_t Hash(const Request& request) {
   return hash.Digest64();
 }
 
-// The first byte of a token of ListCollections says the format: another one is a token of another
-// version, or none at all.
+// The first byte of a token of ListCollections says the format. Text that begins with another byte
+// is a token of another version, or no token.
 constexpr char kCollectionFormat = '1';
 
 // A token is base64 (web-safe, without padding) of these bytes; numbers are little-endian:
@@ -72,7 +72,8 @@ constexpr char kCollectionFormat = '1';
 //   25  request hash
 //   33  ids of the snapshots of items, 16 bytes each; zeros for an empty one
 //       checksum: StableHash::Digest64 of all bytes before
-// Every format ends with such a checksum, so that a damaged token is told from one of another
+// Every format ends with this checksum, so that a damaged token differs from a token of another
+// format.
 // format.
 constexpr std::uint8_t kTokenFormat = 1;
 constexpr std::size_t kIdBytes = 16;
@@ -113,7 +114,7 @@ absl::Status RefuseToken(std::string_view why) {
   return base::Error(base::ErrorReason::kInvalidPageToken, why, "options.page_token");
 }
 
-// The bytes of a token that is whole; empty for other text.
+// The bytes of a token whose checksum is right; empty for other text.
 std::string WholeToken(std::string_view text) {
   std::string bytes;
   const absl::string_view escaped(text.data(), text.size());

@@ -17,7 +17,8 @@ namespace simile::service {
 struct ReceiptParts {
   const engine::Snapshot& snapshot;
   const observe::Receipt& receipt;
-  // Of other collections whose items the queries name; nothing where one has no content.
+  // The snapshots of the other collections whose items the queries name; nothing for a collection
+  // without content.
   std::span<const std::optional<PermittedSnapshot>> item_snapshots = {};
   bool is_brief = false;
   bool sees_all_rows = true;         // else the receipt has no figure that grows with all rows
@@ -26,7 +27,7 @@ struct ReceiptParts {
   std::uint64_t total_us = 0;  // since the call arrived
 };
 
-inline v1::BackendKind KindOf(const BackendInfo& backend) {
+inline v1::BackendKind ToBackendKind(const BackendInfo& backend) {
   if (backend.name == "cpu") return v1::BACKEND_KIND_CPU;
   if (backend.name == "gpu") return v1::BACKEND_KIND_GPU;
   return v1::BACKEND_KIND_UNSPECIFIED;
@@ -41,7 +42,7 @@ class ReceiptEncoder {
   void Encode() {
     using Receipt = v1::Receipt;
     out_.Number(Receipt::kBackendFieldNumber,
-                static_cast<std::uint64_t>(KindOf(parts_.receipt.served_by->info)));
+                static_cast<std::uint64_t>(ToBackendKind(parts_.receipt.served_by->info)));
     out_.Text(Receipt::kSnapshotIdFieldNumber, parts_.snapshot.id);
     out_.Number(Receipt::kExactFieldNumber, 1);
     out_.Number(Receipt::kTotalUsFieldNumber, parts_.total_us);
@@ -80,7 +81,8 @@ class ReceiptEncoder {
     out_.Number(Receipt::kDeviceMemoryPeakBytesFieldNumber, receipt.device_bytes_peak);
   }
 
-  // What grows with the rows of the collection, and with the calls of others.
+  // Encodes the figures that grow with all rows of the collection, or with the calls of other
+  // callers.
   void EncodeCost() {
     using Receipt = v1::Receipt;
     const observe::Receipt& receipt = parts_.receipt;

@@ -13,7 +13,7 @@
 namespace simile::service {
 namespace {
 
-// One encoding for both methods.
+// Search and Recommend share one encoding.
 static_assert(int{v1::SearchResponse::kResultsFieldNumber} ==
               int{v1::RecommendResponse::kResultsFieldNumber});
 static_assert(int{v1::SearchResponse::kReceiptFieldNumber} ==
@@ -27,7 +27,7 @@ static_assert(int{v1::SearchResponse::kFailedCountFieldNumber} ==
 static_assert(int{v1::SearchResponse::kColumnsFieldNumber} ==
               int{v1::RecommendResponse::kColumnsFieldNumber});
 
-v1::ColdStart::Order OrderOf(query::ColdStart::Order order) {
+v1::ColdStart::Order ToOrder(query::ColdStart::Order order) {
   switch (order) {
     case query::ColdStart::Order::kNewest:
       return v1::ColdStart::ORDER_NEWEST;
@@ -97,7 +97,7 @@ class ResponseEncoder {
     if (page.cold_start) {
       out_.Message(Result::kColdStartFieldNumber, [&] {
         out_.Number(v1::ColdStart::kOrderFieldNumber,
-                    static_cast<std::uint64_t>(OrderOf(page.cold_start->order)));
+                    static_cast<std::uint64_t>(ToOrder(page.cold_start->order)));
         out_.Text(v1::ColdStart::kFieldFieldNumber, page.cold_start->field);
       });
     }
@@ -125,7 +125,7 @@ class ResponseEncoder {
   Sink& out_;
 };
 
-v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
+v1::LookupMatch::Quality ToQuality(filter::MatchQuality quality) {
   switch (quality) {
     case filter::MatchQuality::kWhole:
       return v1::LookupMatch::QUALITY_WHOLE;
@@ -220,7 +220,7 @@ class ExplanationEncoder {
   Sink& out_;
 };
 
-// Whether the hits or groups behind the offset have the row.
+// Whether the hits or groups after the offset have the row.
 bool Returns(const engine::QueryResult& result, std::uint32_t offset, Row row) {
   const auto has = [row](std::span<const Hit> hits) {
     return std::ranges::find(hits, row, &Hit::row) != hits.end();
@@ -231,8 +231,8 @@ bool Returns(const engine::QueryResult& result, std::uint32_t offset, Row row) {
   return std::ranges::any_of(groups, [&](const auto& group) { return has(group.hits); });
 }
 
-// The place of a row; null for one that was not compared.
-const engine::RowPlace* PlaceOf(const engine::RowPlaces& places, std::optional<Row> row) {
+// The place of a row; null for a row that was not compared.
+const engine::RowPlace* FindPlace(const engine::RowPlaces& places, std::optional<Row> row) {
   if (!row) return nullptr;
   const auto found = std::ranges::lower_bound(places.rows, *row, {}, &engine::RowPlace::row);
   return found != places.rows.end() && found->row == *row ? &*found : nullptr;
@@ -297,7 +297,7 @@ void LookupReply::EncodeTo(Sink& out) const {
     if (out.is_full()) return;
     out.Message(Response::kMatchesFieldNumber, [&] {
       out.Number(v1::LookupMatch::kQualityFieldNumber,
-                 static_cast<std::uint64_t>(QualityOf(match.quality)));
+                 static_cast<std::uint64_t>(ToQuality(match.quality)));
       out.Message(v1::LookupMatch::kItemFieldNumber,
                   [&] { EncodeRow<v1::Item>(out, *snapshot_, shape_, match.row); });
     });
@@ -319,7 +319,7 @@ absl::StatusOr<std::vector<ItemExplanation>> ExplainItems(const engine::Snapshot
   std::vector<ItemExplanation> explanations;
   explanations.reserve(query.items.size());
   for (query::CheckedItem& item : query.items) {
-    const engine::RowPlace* const place = PlaceOf(result.places, item.row);
+    const engine::RowPlace* const place = FindPlace(result.places, item.row);
     if (place != nullptr) query::AddPlaceReasons(*place, query.criteria, item.reasons);
     const bool returned = item.row && Returns(result, query.criteria.offset, *item.row);
     if (returned != item.reasons.empty()) {

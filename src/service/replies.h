@@ -37,12 +37,12 @@ class EncodedReply : public Reply {
   }
 
  protected:
-  // The same calls for both.
+  // Both make the same calls on their sinks.
   virtual void Encode(ByteCounter& out) const = 0;
   virtual void Encode(WireWriter& out) const = 0;
 
-  // Counts the bytes. To be called by the constructor of the reply, again after it dropped a part.
-  //   counted_max  where counting ends: Reply::is_exact
+  // Counts the bytes. The reply's constructor calls it, and again after it has dropped a part.
+  //   counted_max  counting stops beyond it (Reply::is_exact)
   void Count(std::uint64_t counted_max) {
     sizes_.bytes = 0;
     sizes_.messages.clear();
@@ -71,10 +71,10 @@ struct ResultPage {
   std::span<const engine::HitGroup> groups;
   std::uint32_t offset = 0;  // hits or groups skipped: the first rank is offset + 1
   v1::ScoreKind score_kind{};
-  std::optional<std::uint64_t> rows_passing;   // the filters; nothing without one
+  std::optional<std::uint64_t> rows_passing;   // that pass the filters; nothing without a filter
   std::optional<query::ColdStart> cold_start;  // how a cold start ordered the rows
   std::string_view user_id;                    // of Recommend
-  std::uint32_t seen_count = 0;                // of Recommend: items of the call that the user saw
+  std::uint32_t seen_count = 0;                // of Recommend: items that the user has seen
   // For notes.
   bool filtered = false;             // by a filter of the query or the options
   std::uint64_t excluded_count = 0;  // excluded rows that pass the filters
@@ -88,8 +88,7 @@ struct ResultPage {
 };
 
 // The response of a Search or Recommend in wire form. Ids, payload and vectors are copied from the
-// snapshot, the texts of the receipt from what served it: nothing is decoded or allocated for a
-// row.
+// snapshot: nothing is decoded or allocated for a row.
 class SearchReply final : public EncodedReply {
  public:
   // What the response is made from, borrowed.
@@ -100,12 +99,13 @@ class SearchReply final : public EncodedReply {
     ReceiptParts receipt;
     std::string_view next_page_token;    // empty for none
     std::span<const std::string> notes;  // of the whole call
-    // The only note that is sent, in place of these and those of the pages; empty for none at all.
+    // Replaces these notes and the notes of all pages by this note; an empty one leaves all notes
+    // out.
     std::optional<std::string_view> instead_of_notes = std::nullopt;
   };
 
   // Counts the bytes, in one walk over the rows.
-  //   counted_max  where counting ends (Reply::is_exact)
+  //   counted_max  counting stops beyond it (Reply::is_exact)
   SearchReply(const Parts& parts, std::uint64_t counted_max);
 
  private:
@@ -115,22 +115,20 @@ class SearchReply final : public EncodedReply {
   const Parts parts_;
 };
 
-// The responses of LookupService in wire form, made as a SearchReply is, of which counted_max is
-// explained there.
-
 // The row of an id, or why there is none.
 struct FetchedItem {
   Row row = 0;
-  std::string id;     // of an unknown one; empty for a row
+  std::string id;     // of an unknown item; empty for a row
   std::string error;  // a serialized google.rpc.Status; empty for a row
 };
 
-// Drops its notes when it exceeds bytes_max with them.
+// The response of a Fetch in wire form, made as a SearchReply is. Drops its notes if it exceeds
+// bytes_max with them.
 class FetchReply final : public EncodedReply {
  public:
   //   notes        what of the request had no effect
   //   bytes_max    of the response
-  //   counted_max  where counting ends: Reply::is_exact
+  //   counted_max  counting stops beyond it (Reply::is_exact)
   FetchReply(engine::SnapshotPtr snapshot, RowShape shape, std::vector<FetchedItem> items,
              std::vector<std::string> notes, std::uint64_t bytes_max, std::uint64_t counted_max);
 
@@ -146,7 +144,7 @@ class FetchReply final : public EncodedReply {
   std::vector<std::string> notes_;
 };
 
-// As FetchReply.
+// The response of a Lookup in wire form; parameters as for FetchReply.
 class LookupReply final : public EncodedReply {
  public:
   LookupReply(engine::SnapshotPtr snapshot, RowShape shape, filter::TextMatches found,
@@ -200,7 +198,7 @@ class ExplainReply final : public EncodedReply {
     std::span<const std::string> notes;
   };
 
-  //   counted_max  where counting ends (Reply::is_exact)
+  //   counted_max  counting stops beyond it (Reply::is_exact)
   ExplainReply(const Parts& parts, std::uint64_t counted_max);
 
  private:

@@ -48,7 +48,7 @@ absl::Status RefuseFor(base::ErrorReason reason, const FieldPath& field,
                      name);
 }
 
-// INVALID_FIELD: its value is not allowed.
+// INVALID_FIELD: the field's value is not allowed.
 template <class... Parts>
 absl::Status Refuse(const FieldPath& field, fmt::format_string<Parts...> format, Parts&&... parts) {
   return RefuseFor(base::ErrorReason::kInvalidField, field, format, std::forward<Parts>(parts)...);

@@ -21,7 +21,7 @@ struct ResolveWorkers::Turn {
 
 namespace {
 
-// Work asks about once a millisecond, so a turn takes 4 ms or little more.
+// Work calls LetOthersRun about once a millisecond, so a turn takes 4 ms or little more.
 constexpr std::chrono::milliseconds kTurn{3};
 
 }  // namespace
@@ -108,7 +108,8 @@ void ResolveWorkers::EndTurn(Turn& turn) {
 }
 
 std::deque<ResolveWorkers::Waiting>::iterator ResolveWorkers::NextToBegin() {
-  // Callers whose work waits for space; all of them when that of one waits for the others'.
+  // Callers whose work waits for space. When a caller waits that holds none, it waits for the other
+  // callers' bytes, and nobody may pass.
   std::array<bool, kCallerKeys> waits_for_space{};
   bool all_wait = false;
   for (auto each = waiting_.begin(); each != waiting_.end(); ++each) {
@@ -127,7 +128,8 @@ std::deque<ResolveWorkers::Waiting>::iterator ResolveWorkers::NextToBegin() {
 
 bool ResolveWorkers::HasSpaceFor(const WorkNeeds& needs) const {
   if (begun_bytes_.Fits(needs.caller, needs.bytes)) return true;
-  // The first of a caller needs no more than space: it may be as large as half of all.
+  // The first work of a caller needs only free space: it may be larger than the share of the
+  // caller.
   return begun_bytes_.HeldBy(needs.caller) == 0 &&
          begun_bytes_.held() + needs.bytes <= options_.begun_bytes_max;
 }
@@ -182,7 +184,7 @@ void ResolveWorkers::Run() {
     Turn turn{*this, begun.needs, clock_.Now()};
     turn_of_thread_ = &turn;
     begun.work();
-    begun.work = nullptr;  // what it kept may be much to free, which needs no lock
+    begun.work = nullptr;  // without the lock: freeing what the work kept may take long
     turn_of_thread_ = nullptr;
     lock.lock();
     End(turn.needs);

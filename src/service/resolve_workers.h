@@ -15,24 +15,24 @@
 
 namespace simile::service {
 
-// Whose a part of a call is, and what it takes.
+// The caller of a part of a call, and the memory that the part takes.
 struct WorkNeeds {
   CallerKey caller = 0;
   std::uint64_t waiting_bytes = 0;  // while it waits
   std::uint64_t bytes = 0;          // once it has begun
 };
 
-// Threads for the parts of calls whose time grows with rows, text or bytes, which must not hold up
-// the thread that carries the I/O. A few run at the same time, in turns of a few milliseconds: work
-// that takes longer goes behind what waits, so a short part never waits until a long one is done.
-// Everything is bounded: what runs, what has begun, what waits, and the memory of both; and of each
-// no caller gets all (CallerShares). Safe to use from any thread.
+// Threads for the parts of calls whose time grows with rows, text or bytes. Such parts must not
+// hold up the threads that carry the I/O. A few parts run at the same time, in turns of a few
+// milliseconds. A part that takes longer goes behind the waiting parts, so a short part never waits
+// for the end of a long one. What runs, what has begun, what waits and the memory of both are
+// bounded. No caller gets all of any of them (CallerShares). Safe to use from any thread.
 class ResolveWorkers {
  public:
   struct Options {
-    std::size_t running_max = 1;  // at the same time
-    // Work that may have begun, of which all but running_max waits for its next turn. Each has a
-    // thread. The first running_max are not shared.
+    std::size_t running_max = 1;  // parts that run at the same time
+    // Parts that may have begun; all but running_max of them wait for their next turn. Each has a
+    // thread. The first running_max go to any caller.
     std::size_t begun_max = 1;
     std::size_t waiting_max = 1'024;
     std::uint64_t waiting_bytes_max = 128U << 20;
@@ -50,20 +50,20 @@ class ResolveWorkers {
   ResolveWorkers(const ResolveWorkers&) = delete;
   ResolveWorkers& operator=(const ResolveWorkers&) = delete;
 
-  // Has a thread run `work`, which must not throw, after what was posted before. False when so much
-  // waits, of all callers or of this one, that it is not taken. May throw bad_alloc; then it is not
-  // taken either.
-  // Work that finds no space for its bytes waits, and only work that needs none passes it, unless
-  // the space is missing because its own caller has much of it.
+  // Has a thread run `work`, after the work that was posted before. `work` must not throw. Returns
+  // false when too much work waits, of all callers or of this caller; `work` is not taken then. May
+  // throw bad_alloc; then it is not taken either.
+  // Work waits while there is no space for its bytes. Only work that needs no bytes passes it; if
+  // its caller already holds begun bytes, work of other callers passes it, too.
   bool Post(std::function<void()> work, const WorkNeeds& needs = WorkNeeds());
-  // Why such work was not taken, for a message.
+  // Why work with these needs was not taken, for a message.
   std::string Shortage(const WorkNeeds& needs) const;
 
-  // For work, called often: ends its turn when that was long and others wait, and returns when the
-  // next one comes. Does nothing on threads that are not workers.
+  // Work calls it often. If the turn of the work has been long and other work waits, it ends the
+  // turn, and returns when the next turn begins. Does nothing on threads that are not workers.
   static void LetOthersRun();
-  // For work that takes fewer bytes from now on than it was posted with. Does nothing on threads
-  // that are not workers.
+  // Work calls it when it takes only this many bytes from now on, fewer than it was posted with.
+  // Does nothing on threads that are not workers.
   static void NeedsOnly(std::uint64_t bytes);
 
   Counts counts() const;
@@ -72,12 +72,12 @@ class ResolveWorkers {
   struct Waiting {
     std::function<void()> work;
     WorkNeeds needs;
-    std::uint64_t place = 0;  // in the order of all that waits
+    std::uint64_t place = 0;  // in the order of all waiting and paused work
   };
   struct Turn;  // of work that has begun
 
   void Run();
-  void End();  // of all threads, when they have run what waits
+  void End();  // joins all threads, once they have run what waits
   void EndTurn(Turn& turn);
   // REQUIRES of these: mutex_ is held.
   Waiting Begin();
@@ -102,7 +102,7 @@ class ResolveWorkers {
   std::deque<Turn*> paused_;
   std::uint64_t next_place_ = 0;
   std::size_t running_ = 0;
-  CallerShares begun_places_;  // of what is running or paused
+  CallerShares begun_places_;  // of running and paused work
   CallerShares begun_bytes_;
   bool ending_ = false;
   std::condition_variable posted_;

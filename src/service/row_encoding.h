@@ -4,7 +4,7 @@
 
 #include "data/id_index.h"
 #include "engine/snapshots/snapshot.h"
-#include "service/payload_selection.h"
+#include "service/answer_options.h"
 #include "simile/v1/types.pb.h"
 
 namespace simile::service {

@@ -45,7 +45,7 @@ ResolveWorkers::Options WorkerOptions(const Limits& limits) {
 }
 
 template <class... Rows>
-Methods TableOf(Rows... rows) {
+Methods MakeTable(Rows... rows) {
   Methods methods;
   (methods.push_back(std::move(rows)), ...);
   return methods;
@@ -53,7 +53,7 @@ Methods TableOf(Rows... rows) {
 
 Methods SearchMethods(RpcEnvironment& environment, const ServedSnapshots& snapshots,
                       const SearchPipeline& pipeline) {
-  return TableOf(
+  return MakeTable(
       Unary<v1::SearchRequest>(
           environment, {"/simile.v1.SearchService/Search", Role::kRead, Runs::kOnLoop},
           [&](Call& call, const auto& request) { HandleSearch(pipeline, call, request); }),
@@ -71,7 +71,7 @@ Methods SearchMethods(RpcEnvironment& environment, const ServedSnapshots& snapsh
 }
 
 Methods CollectionMethods(RpcEnvironment& environment, const CollectionParts& parts) {
-  return TableOf(
+  return MakeTable(
       Unary<v1::ListCollectionsRequest, v1::ListCollectionsResponse>(
           environment, {"/simile.v1.CollectionService/ListCollections", Role::kRead},
           [&](Call& call, const auto& request, auto& response) {
@@ -104,30 +104,31 @@ Methods CollectionMethods(RpcEnvironment& environment, const CollectionParts& pa
 }
 
 Methods LookupMethods(RpcEnvironment& environment, const LookupParts& parts) {
-  return TableOf(Unary<v1::FetchRequest>(
-                     environment, {"/simile.v1.LookupService/Fetch", Role::kRead, Runs::kOnWorker},
-                     [&](Call& call, const auto& request) { HandleFetch(parts, call, request); }),
-                 Unary<v1::LookupRequest>(
-                     environment, {"/simile.v1.LookupService/Lookup", Role::kRead, Runs::kOnWorker},
-                     [&](Call& call, const auto& request) { HandleLookup(parts, call, request); }));
+  return MakeTable(
+      Unary<v1::FetchRequest>(
+          environment, {"/simile.v1.LookupService/Fetch", Role::kRead, Runs::kOnWorker},
+          [&](Call& call, const auto& request) { HandleFetch(parts, call, request); }),
+      Unary<v1::LookupRequest>(
+          environment, {"/simile.v1.LookupService/Lookup", Role::kRead, Runs::kOnWorker},
+          [&](Call& call, const auto& request) { HandleLookup(parts, call, request); }));
 }
 
 Methods AdminMethods(RpcEnvironment& environment, const AdminParts& parts) {
-  return TableOf(Unary<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
-                     environment, {"/simile.v1.AdminService/GetServerInfo", Role::kRead},
-                     [&](Call& call, const auto& /*request*/, auto& response) {
-                       HandleGetServerInfo(parts, call, response);
-                     }),
-                 Unary<v1::GetStatsRequest, v1::GetStatsResponse>(
-                     environment, {"/simile.v1.AdminService/GetStats", Role::kAdmin},
-                     [&](Call& call, const auto& /*request*/, auto& response) {
-                       HandleGetStats(parts, call, response);
-                     }),
-                 Unary<v1::DiagnoseRequest, v1::DiagnoseResponse>(
-                     environment, {"/simile.v1.AdminService/Diagnose", Role::kAdmin},
-                     [&](Call& call, const auto& /*request*/, auto& response) {
-                       HandleDiagnose(parts, call, response);
-                     }));
+  return MakeTable(Unary<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
+                       environment, {"/simile.v1.AdminService/GetServerInfo", Role::kRead},
+                       [&](Call& call, const auto& /*request*/, auto& response) {
+                         HandleGetServerInfo(parts, call, response);
+                       }),
+                   Unary<v1::GetStatsRequest, v1::GetStatsResponse>(
+                       environment, {"/simile.v1.AdminService/GetStats", Role::kAdmin},
+                       [&](Call& call, const auto& /*request*/, auto& response) {
+                         HandleGetStats(parts, call, response);
+                       }),
+                   Unary<v1::DiagnoseRequest, v1::DiagnoseResponse>(
+                       environment, {"/simile.v1.AdminService/Diagnose", Role::kAdmin},
+                       [&](Call& call, const auto& /*request*/, auto& response) {
+                         HandleDiagnose(parts, call, response);
+                       }));
 }
 
 // Calls of load balancers and orchestrators: they never wait behind a worker, and no line is
@@ -138,20 +139,22 @@ Methods HealthMethods(RpcEnvironment& environment, Health& health) {
   MethodRow watch{
       .path = "/grpc.health.v1.Health/Watch", .role = Role::kNone, .runs = Runs::kOnLoop};
   check.is_recorded = watch.is_recorded = false;
-  return TableOf(Unary<Health::Request, Health::Response>(
-                     environment, check,
-                     [&](Call& call, const auto& request, auto& response) {
-                       health.Check(call, request, response);
-                     }),
-                 Progress<Health::Request, Health::Response>(
-                     environment, watch,
-                     [&](auto& call, const auto& request) { health.Watch(call, request); }));
+  return MakeTable(Unary<Health::Request, Health::Response>(
+                       environment, check,
+                       [&](Call& call, const auto& request, auto& response) {
+                         health.Check(call, request, response);
+                       }),
+                   Progress<Health::Request, Health::Response>(
+                       environment, watch,
+                       [&](auto& call, const auto& request) { health.Watch(call, request); }));
 }
 
-// The library passes no context to its callback, so it is global; null when there is no server.
+// The library passes no context to its callback, so the logger is global. Null when there is no
+// server.
 std::atomic<const observe::Logger*> current_log = nullptr;
 
-// protobuf only logs messages that it cannot parse. Those are a caller's error, and the call fails.
+// protobuf only logs messages that it cannot parse. Such a message is its caller's error, and the
+// call fails.
 void LogProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, int /*line*/,
                  const std::string& message) {
   const observe::Logger* const log = current_log.load();

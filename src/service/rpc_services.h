@@ -64,9 +64,9 @@ class RpcServices {
   std::unique_ptr<Impl> impl_;
 };
 
-// While it lives, sends what protobuf would print to standard error to our log as debug lines, so
-// that a log of JSON lines has only JSON lines. The library has one log function for the process,
-// so only the server program constructs this; tests do not.
+// While it lives, messages that protobuf would print to standard error go to our log as debug
+// lines. So a log of JSON lines has only JSON lines. The library has one log function for the
+// process, so only the server program constructs this; tests do not.
 class LibraryLogs {
  public:
   explicit LibraryLogs(const observe::Logger& log);  // borrowed

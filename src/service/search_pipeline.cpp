@@ -15,12 +15,10 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "filter/suggestions.h"
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
 #include "service/answer_notes.h"
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/error_encoding.h"
 #include "service/hit_columns.h"
 #include "service/page_token.h"
@@ -30,7 +28,7 @@
 namespace simile::service {
 namespace {
 
-// What a call that is over has not reached while its request is resolved.
+// The step that a call has not reached when it ends while it is resolved, for the message.
 constexpr std::string_view kStep = "its queries were resolved";
 
 std::string ReplyRemedy(const Limits& limits) {
@@ -43,12 +41,12 @@ std::string ReplyRemedy(const Limits& limits) {
 constexpr std::string_view kExplainRemedy = "explain fewer ids, or raise options.reply_bytes_max";
 
 // The request's repeated field, for messages.
-std::string_view PathOf(SearchPipeline::Method method) {
+std::string_view RepeatedFieldName(SearchPipeline::Method method) {
   return method == SearchPipeline::Method::kSearch ? "queries" : "user_ids";
 }
 
 // What the scores of a query's hits are.
-v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
+v1::ScoreKind ToScoreKind(const engine::ResolvedQuery& query, Metric metric) {
   if (query.order) return v1::SCORE_KIND_NONE;
   switch (query.scoring) {
     case engine::Scoring::kBestScore:
@@ -61,11 +59,11 @@ v1::ScoreKind ScoreKindOf(const engine::ResolvedQuery& query, Metric metric) {
   return metric == Metric::kCosine ? v1::SCORE_KIND_COSINE : v1::SCORE_KIND_DOT;
 }
 
-// How many of a query's excluded rows it could return otherwise. Of one call, whose queries mostly
-// share their masks and often their exclusions. Borrows the queries.
+// Counts how many of a query's excluded rows would otherwise be allowed. For the queries of one
+// call, which mostly share their masks and often their exclusions. Borrows the queries.
 class ExclusionCounts {
  public:
-  std::uint64_t Of(const engine::ResolvedQuery& query) {
+  std::uint64_t Count(const engine::ResolvedQuery& query) {
     const RowMask* const mask = query.mask.get();
     if (mask == nullptr) return query.excluded().size();
     if (query.shared_excluded_rows == nullptr) return mask->AllowedCount(query.excluded());
@@ -75,12 +73,13 @@ class ExclusionCounts {
   }
 
  private:
-  std::map<const RowMask*, std::uint64_t> shared_;  // of the list that queries share
+  std::map<const RowMask*, std::uint64_t> shared_;  // of exclusions that queries share, by mask
 };
 
-// The result pages as far as they are known before the search: all but hits and groups, and whose
+// Makes the result pages as far as they are known before the search: all but hits, groups and
+// users.
 // they are.
-//   queries  of those that can be answered
+//   queries  only the queries that can be answered
 std::vector<ResultPage> StartPages(const ValidSearch& search,
                                    const std::vector<engine::ResolvedQuery>& queries,
                                    query::CallReport& report, std::string_view request_id,
@@ -98,11 +97,11 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
       continue;
     }
     const engine::ResolvedQuery& query = queries[answered++];
-    pages[i].excluded_count = exclusions.Of(query);
+    pages[i].excluded_count = exclusions.Count(query);
     pages[i].notes = std::move(told.notes);
     pages[i].offset = requests[i].offset;
     pages[i].filtered = !requests[i].filter.empty();
-    pages[i].score_kind = ScoreKindOf(query, snapshot.dataset->metric);
+    pages[i].score_kind = ToScoreKind(query, snapshot.dataset->metric);
     if (query.order) {
       pages[i].cold_start = {.order = requests[i].cold_start->order, .field = query.order->field()};
     }
@@ -114,42 +113,18 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
   return pages;
 }
 
-// Says of each page whose filter no row passes which values of the filter may be misspelt.
-// Errors: work's, when the hints take too long. The pages are complete without hints.
-absl::Status AddNearValues(const std::vector<query::QueryRequest>& requests,
-                           const engine::Snapshot& snapshot, base::LongWork& work,
-                           std::vector<ResultPage>& pages) {
-  constexpr std::size_t kFiltersMax = 4;
-  std::map<std::string_view, std::vector<std::string>> told;  // by filter
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!pages[i].filtered || pages[i].rows_passing != 0) continue;
-    if (told.size() == kFiltersMax && !told.contains(requests[i].filter)) continue;
-    const auto [sentences, is_new] = told.try_emplace(requests[i].filter);
-    if (is_new) {
-      const filter::PayloadView payload(snapshot.filters->payload());
-      const auto prepared = snapshot.filters->Prepare(requests[i].filter, payload, work);
-      if (!prepared.ok()) return prepared.status();
-      auto near = filter::NearValues(prepared->expression, payload, work);
-      if (!near.ok()) return near.status();
-      sentences->second = *std::move(near);
-    }
-    std::ranges::copy(sentences->second, std::back_inserter(pages[i].notes));
-  }
-  return absl::OkStatus();
-}
-
-// Says of each page of Recommend whose it is, and what the user has seen.
+// Sets the user of each page of Recommend, and how many items the user has seen.
 void AddUsers(const std::vector<query::QueryRequest>& requests, const query::CallReport& report,
               std::vector<ResultPage>& pages) {
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    // One that is refused for its id is empty.
+    // A query that is refused for its id is empty.
     const auto* const user = std::get_if<query::ByUser>(&requests[i].target);
     if (user != nullptr) pages[i].user_id = user->id;
     pages[i].seen_count = report.queries[i].seen_count;
   }
 }
 
-// About how large the reply becomes, from the mean size of a row.
+// Estimates the bytes of the reply, from the mean size of a row.
 std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queries,
                                  const RowShape& shape, const engine::Snapshot& snapshot) {
   constexpr std::uint64_t kHitBytes = 40;  // score, rank, what an id needs beside its text
@@ -165,7 +140,7 @@ std::uint64_t EstimateReplyBytes(const std::vector<engine::ResolvedQuery>& queri
   return hits * row_bytes;
 }
 
-// Drops what a resolved search needs no longer, all views of the request among it. Returns the
+// Frees what a resolved search no longer needs, and with it all views of the request. Returns the
 // bytes of the rest.
 std::uint64_t KeepForReply(ValidSearch& search) {
   search.exclude_ids = std::vector<std::string_view>();
@@ -189,7 +164,7 @@ std::uint64_t KeepForReply(ValidSearch& search) {
   return bytes;
 }
 
-// Of the call and of its pages.
+// Counts the notes of the call and of its pages.
 std::uint64_t NoteCount(const SearchReply::Parts& parts) {
   std::uint64_t count = parts.notes.size();
   for (const ResultPage& page : parts.pages) count += page.notes.size();
@@ -214,7 +189,7 @@ struct SearchPipeline::Pending {
   ValidSearch search;
   Method method;
   std::optional<PermittedSnapshot> pinned = std::nullopt;
-  // Of pinned: the task searches the rows that pass its filters.
+  // The snapshot of `pinned`; the task searches the rows that pass the filters of `pinned`.
   engine::SnapshotPtr snapshot = nullptr;
   // [search.item_collections]: nothing where there is no content that the call may use
   std::vector<std::optional<PermittedSnapshot>> item_snapshots = {};
@@ -245,8 +220,8 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
     if (!submitted.ok() || *submitted) return submitted.status();
     const auto resolve = [this, &call, pending] {
       const absl::Status again = Guarded([&] {
-        // It may have waited long.
-        absl::Status wanted = WorkOf(call, Deadline(call), parts_.clock, kStep).Ask();
+        // The call may have waited long.
+        absl::Status wanted = MakeLongWork(call, Deadline(call), parts_.clock, kStep).Ask();
         return wanted.ok() ? Submit(call, pending).status() : wanted;
       });
       if (!again.ok()) Refuse(call, again);
@@ -258,7 +233,7 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
                                            waiting.queries.size() * sizeof(query::QueryRequest)});
   });
   if (!status.ok()) Refuse(call, status);
-  // Otherwise the executor finishes the call, or a worker.
+  // Otherwise the executor or a worker finishes the call.
 }
 
 absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
@@ -282,12 +257,16 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->priority = search.priority;
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
-  const query::CallOptions options{PathOf(pending->method), search.exclude_ids, search.allow_ids,
-                                   filtered.filters,        *std::move(others), search.partial,
+  const query::CallOptions options{RepeatedFieldName(pending->method),
+                                   search.exclude_ids,
+                                   search.allow_ids,
+                                   filtered.filters,
+                                   *std::move(others),
+                                   search.partial,
                                    search.query_index};
   query::CallReport report = search.report;  // a worker may have to begin anew
-  base::LongWork work =
-      on_io_thread ? base::LongWork::Brief() : WorkOf(call, task->deadline, parts_.clock, kStep);
+  base::LongWork work = on_io_thread ? base::LongWork::Brief()
+                                     : MakeLongWork(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = ShapeRows(work, *pending);
   if (resolved.ok()) {
     resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task, report);
@@ -318,7 +297,7 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->done = [this, &call, pending](const absl::StatusOr<engine::SearchAnswer>& answer) {
     SendAnswer(call, answer, *pending);
   };
-  // What comes together to a loop is queued and run together, before the loop waits.
+  // The tasks that arrive at a loop together are queued and run together, before the loop waits.
   absl::Status submitted = on_io_thread ? parts_.executor.Gather(std::move(task), arrivals())
                                         : parts_.executor.Submit(std::move(task));
   if (!submitted.ok()) return submitted;
@@ -333,7 +312,7 @@ engine::TaskList& SearchPipeline::arrivals() {
 void SearchPipeline::SendAnswer(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer,
                                 Pending& pending) const {
   CountRefusal(parts_.metrics, answer.status());
-  // An error may lack the memory for its text, too.
+  // Making the error, too, may run out of memory, so it is done under FinishWithReply.
   const auto finish = [&](auto build) {
     FinishWithReply(call, [&]() -> decltype(build()) {
       if (!answer.ok()) return WithDeadline(answer.status(), call);
@@ -412,7 +391,7 @@ absl::StatusOr<query::OtherCollections> SearchPipeline::PinItemCollections(Call&
   for (std::size_t i = 0; i < names.size(); ++i) {
     auto pinned = PinItemCollection(call, search, i);
     if (!pinned.ok()) {
-      // What answered the first page answers all of them.
+      // The content that answered the first page must answer every page.
       const std::optional<PageToken>& token = search.paging.token;
       if (token && !token->item_snapshot_ids[i].empty()) return pinned.status();
       others.emplace(names[i], pinned.status());
@@ -448,8 +427,8 @@ void SearchPipeline::FillPages(const engine::SearchAnswer& answer, Pending& pend
                  pending.pages, pending.notes);
 }
 
-ReceiptParts SearchPipeline::ReceiptOf(const Call& call, const engine::SearchAnswer& answer,
-                                       const Pending& pending) const {
+ReceiptParts SearchPipeline::MakeReceiptParts(const Call& call, const engine::SearchAnswer& answer,
+                                              const Pending& pending) const {
   return {.snapshot = *pending.snapshot,
           .receipt = answer.receipt,
           .item_snapshots = pending.item_snapshots,
@@ -474,7 +453,7 @@ absl::StatusOr<ExplainReply> SearchPipeline::BuildExplanation(const Call& call,
                       .criteria = pending.explained->criteria,
                       .score_kind = page.score_kind,
                       .score_needed = pending.explained->criteria.ScoreNeeded(result.places),
-                      .receipt = ReceiptOf(call, answer, pending),
+                      .receipt = MakeReceiptParts(call, answer, pending),
                       .notes = pending.notes},
                      parts_.limits.reply_bytes_max);
   absl::Status fits = CheckReplySize(reply, pending.search.answer.reply_bytes_max, kExplainRemedy);
@@ -500,7 +479,7 @@ absl::StatusOr<SearchReply> SearchPipeline::BuildReply(const Call& call,
                                   {.shape = pending.shape,
                                    .pages = pending.pages,
                                    .columns = pending.columns.get(),
-                                   .receipt = ReceiptOf(call, answer, pending),
+                                   .receipt = MakeReceiptParts(call, answer, pending),
                                    .next_page_token = pending.next_page_token,
                                    .notes = pending.notes},
                                   pending);
@@ -538,7 +517,7 @@ SearchReply SearchPipeline::EncodeReply(const Call& call, SearchReply::Parts par
 
 absl::StatusOr<SearchReply> SearchPipeline::BuildReplyWithoutSearch(const Call& call,
                                                                     Pending& pending) const {
-  // It lives as long as the reply, which borrows the receipt.
+  // `unsearched` lives as long as the reply, which borrows its receipt.
   pending.unsearched.receipt = parts_.executor.ReceiptWithoutSearch(*pending.snapshot);
   return BuildReply(call, pending.unsearched, pending);
 }

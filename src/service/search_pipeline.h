@@ -36,14 +36,16 @@ class SearchPipeline {
   };
   explicit SearchPipeline(const Parts& parts);
 
-  // Which of the two: for users the response also says who they are and what they have seen.
+  // The method that is answered. For users the response also says who they are and how many items
+  // they have seen.
   enum class Method : std::uint8_t { kSearch, kRecommend };
 
-  // Finishes the call: at once with an error, or later where the executor completes its task. What
-  // is too long for a loop goes to a worker.
+  // Finishes the call: at once with an error, or later when the executor completes its task.
+  // Resolving that takes too long for an event loop is done by a worker.
   void Run(Call& call, PermittedCollection collection, ValidSearch search, Method method) const;
 
-  // The tasks of calls that have come to the calling thread, a loop. Executor::RunHere queues them.
+  // The tasks of calls that have arrived at the calling thread, an event loop. Executor::RunHere
+  // queues them.
   static engine::TaskList& arrivals();
 
   const Limits& limits() const { return parts_.limits; }
@@ -52,22 +54,24 @@ class SearchPipeline {
   struct Pending;
   absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection,
                                         const ValidSearch& search) const;
-  // The content of another collection whose items the queries name: that which the page token
-  // names, where there is one.
+  // Pins another collection whose items the queries name: the content that the page token names, if
+  // there is a token.
   absl::StatusOr<PermittedSnapshot> PinItemCollection(Call& call, const ValidSearch& search,
                                                       std::size_t index) const;
-  // The same of all of them, with why the call may not use one, or why it has no content.
-  // Errors: those of a content that the page token names.
+  // Pins all of these collections. A collection that the call may not use, or that has no content,
+  // has its error instead.
+  // Errors: those of content that the page token names.
   absl::StatusOr<query::OtherCollections> PinItemCollections(Call& call, Pending& pending) const;
-  // False when that takes longer than a loop may: to be called again on a worker.
+  // Resolves the queries and hands the task to the executor. False when that takes longer than an
+  // event loop may spend: then it is called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
   // Sends what the executor has found, or its error.
   void SendAnswer(Call& call, const absl::StatusOr<engine::SearchAnswer>& answer,
                   Pending& pending) const;
-  // What each row of the answer has.
-  // Errors: UNKNOWN_PAYLOAD_FIELD; PERMISSION_DENIED; work's.
+  // Decides what each row of the answer has.
+  // Errors: UNKNOWN_PAYLOAD_FIELD; PERMISSION_DENIED; those of `work`.
   static absl::Status ShapeRows(base::LongWork& work, Pending& pending);
-  // Checks the items to explain, and has the task find the places of their rows.
+  // Checks the items to explain, and makes the task find the places of their rows.
   // Errors: query::CheckItems'.
   static absl::Status CheckExplained(const query::CallOptions& options, base::LongWork& work,
                                      engine::SearchTask& task, Pending& pending);
@@ -75,8 +79,8 @@ class SearchPipeline {
   void Refuse(Call& call, const absl::Status& status) const;
   // Fills the pages from the answer, and adds the notes that need the answer.
   void FillPages(const engine::SearchAnswer& answer, Pending& pending) const;
-  ReceiptParts ReceiptOf(const Call& call, const engine::SearchAnswer& answer,
-                         const Pending& pending) const;
+  ReceiptParts MakeReceiptParts(const Call& call, const engine::SearchAnswer& answer,
+                                const Pending& pending) const;
   // Errors: those of ExplainItems; REPLY_TOO_LARGE.
   absl::StatusOr<ExplainReply> BuildExplanation(const Call& call,
                                                 const engine::SearchAnswer& answer,
@@ -84,15 +88,16 @@ class SearchPipeline {
   // Errors: REPLY_TOO_LARGE; then the call counts as not answered and leases nothing.
   absl::StatusOr<SearchReply> BuildReply(const Call& call, const engine::SearchAnswer& answer,
                                          Pending& pending) const;
-  // Leaves the notes out where the reply would be too large with them, and says so in one note if
-  // that fits. A reply that is too large without notes has them.
+  // Encodes the reply. Leaves the notes out if the reply would be too large with them, and says so
+  // in one note if that fits. A reply that is too large without notes keeps its notes.
   SearchReply EncodeReply(const Call& call, SearchReply::Parts parts, Pending& pending) const;
-  // The reply of a call of which no query can be answered.
+  // The reply to a call in which no query can be answered.
   absl::StatusOr<SearchReply> BuildReplyWithoutSearch(const Call& call, Pending& pending) const;
   // Empty when there is no next page.
   std::string NextPageToken(const Pending& pending) const;
   Clock::TimePoint Deadline(const Call& call) const;
-  // The error, with the name of the limit when a limit and not the caller set the deadline.
+  // The status; a deadline error gets the name of the limit when a limit and not the caller set the
+  // deadline.
   absl::Status WithDeadline(const absl::Status& status, const Call& call) const;
 
   const Parts parts_;

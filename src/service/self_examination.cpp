@@ -17,7 +17,8 @@ struct SelfExamination::Progress {
   std::mutex mutex;  // guards everything below
   std::condition_variable changed;
   std::vector<doctor::Finding> findings;
-  absl::Status failure;  // OUT_OF_MEMORY when a probe had no memory, which says nothing of the GPU
+  // OUT_OF_MEMORY when a probe had no memory, which says nothing about the GPU.
+  absl::Status failure;
   std::string began;
   bool done = false;
   bool given_up = false;  // nobody waits any longer

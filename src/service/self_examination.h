@@ -15,9 +15,10 @@
 
 namespace simile::service {
 
-// Runs the doctor's probes in the server's process, one examination at a time: who asks
-// meanwhile gets its findings. A probe may hang in a driver for good, so it runs on a thread of its
-// own that is given up after the limit; as long as it hangs, no other is begun. Thread-safe.
+// Runs the doctor's probes in the server's process, one examination at a time. A caller who asks
+// meanwhile gets the findings of the running one. A probe may hang in a driver forever. So an
+// examination runs on its own thread, which is given up after the limit. While that thread hangs,
+// no other examination begins. Safe to use from any thread.
 class SelfExamination {
  public:
   using MakeOptions = std::function<doctor::Options()>;
@@ -30,12 +31,13 @@ class SelfExamination {
   SelfExamination(const SelfExamination&) = delete;
   SelfExamination& operator=(const SelfExamination&) = delete;
 
-  // Calls `done` once, after the limit at the latest, from a thread of this class, or from this one
-  // after Stop, then with nothing. `done` must not throw. Its errors: those of Guarded, when memory
-  // or threads have run out.
+  // Calls `done` once, on a thread of this class, after the limit at the latest. After Stop it is
+  // called on this thread, without findings. `done` must not throw. It gets an error of Guarded
+  // when memory or threads have run out.
   void Run(Done done);
 
-  // Ends the waiting: those who wait get what was found so far. An examination that hangs goes on.
+  // Answers the waiting callers with the findings so far. An examination that hangs is not
+  // interrupted.
   void Stop();
 
  private:
@@ -51,8 +53,9 @@ class SelfExamination {
   const std::chrono::seconds limit_;
   std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
-  std::shared_ptr<Progress> progress_;  // of the last examination, perhaps hung; shared with it
-  doctor::Options options_;             // of the last examination
+  // Of the last examination, which may hang; its thread shares the progress.
+  std::shared_ptr<Progress> progress_;
+  doctor::Options options_;  // of the last examination
   std::vector<Done> waiting_;
   bool stopped_ = false;
   std::thread answers_;  // begins with the first examination

@@ -12,8 +12,8 @@ namespace {
 
 using base::ErrorReason;
 
-// Whether the text of an error of a change is made of what its caller sent and may see, and of
-// nothing that was read from files.
+// Whether the text of a change's error has only what its caller sent or may see, and nothing that
+// was read from files.
 bool IsOfTheRequestAlone(ErrorReason reason) {
   switch (reason) {
     case ErrorReason::kInvalidField:
@@ -34,7 +34,7 @@ bool IsOfTheRequestAlone(ErrorReason reason) {
   }
 }
 
-// Whether the caller of a change that failed so gets no text of the error.
+// Whether the error's text is kept from the caller of the change.
 bool HidesText(const PermittedCollection& collection, const absl::Status& status) {
   return !status.ok() && !collection.sees_all_rows_and_users() &&
          !IsOfTheRequestAlone(base::ReasonOf(status));
@@ -51,9 +51,10 @@ absl::Status ChangeError(const PermittedCollection& collection, const absl::Stat
   });
 }
 
-// Tells the audit how a change ended, and returns what its caller may read of that.
-absl::Status EndOf(const PermittedCollection& collection, const ChangeAudit& audit,
-                   const absl::Status& status) {
+// Writes the line of the audit about the end of a change. Returns what the caller may read of the
+// status.
+absl::Status AuditEnd(const PermittedCollection& collection, const ChangeAudit& audit,
+                      const absl::Status& status) {
   audit.Ended(status, HidesText(collection, status) ? ChangeAudit::Text::kWritten
                                                     : ChangeAudit::Text::kLeftOut);
   return ChangeError(collection, status);
@@ -73,7 +74,7 @@ absl::StatusOr<PermittedStatus> ServedCollections::Status(
     const PermittedCollection& collection) const {
   auto status = store_.Get(collection.name());
   if (!status.ok()) return collection.WithoutOtherNames(status.status());
-  return StatusOf(collection, *std::move(status));
+  return MakeStatus(collection, *std::move(status));
 }
 
 void ServedCollections::ForEach(
@@ -82,7 +83,7 @@ void ServedCollections::ForEach(
   for (engine::CollectionStatus& status : store_.List()) {
     if (status.name <= after) continue;
     const auto permitted = access.Permit(status.name);
-    if (permitted.ok() && !visit(StatusOf(*permitted, std::move(status)))) return;
+    if (permitted.ok() && !visit(MakeStatus(*permitted, std::move(status)))) return;
   }
 }
 
@@ -96,10 +97,11 @@ absl::Status ServedCollections::Start(const PermittedCollection& collection, Cha
     request.collection = collection.name();
     const bool reads = request.kind == ChangeKind::kLoad || request.kind == ChangeKind::kReload;
     if (reads && !collection.sees_all_collections()) request.folder.within = collection.name();
-    return changes_.Start(std::move(request), CallerOf(collection, audit, std::move(caller)));
+    return changes_.Start(std::move(request),
+                          MakeChangeCaller(collection, audit, std::move(caller)));
   });
   if (started.ok()) return started;
-  return EndOf(collection, *audit, started);
+  return AuditEnd(collection, *audit, started);
 }
 
 absl::Status ServedCollections::Unload(const PermittedCollection& collection,
@@ -107,11 +109,11 @@ absl::Status ServedCollections::Unload(const PermittedCollection& collection,
                                        const ChangeAudit& audit) const {
   absl::Status status = collection.CheckMayChange();
   if (status.ok()) status = changes_.Unload(collection.name(), expected_snapshot_id);
-  return EndOf(collection, audit, status);
+  return AuditEnd(collection, audit, status);
 }
 
-PermittedStatus ServedCollections::StatusOf(const PermittedCollection& collection,
-                                            engine::CollectionStatus status) const {
+PermittedStatus ServedCollections::MakeStatus(const PermittedCollection& collection,
+                                              engine::CollectionStatus status) const {
   PermittedStatus permitted{std::move(status.name), status.state, {}, {}, {}, {}};
   if (status.progress && !collection.sees_all_rows_and_users()) {
     status.progress = VisibleProgress(*status.progress);
@@ -123,7 +125,7 @@ PermittedStatus ServedCollections::StatusOf(const PermittedCollection& collectio
                                : "the folder did not load; the server's log says why";
   }
   if (status.snapshot == nullptr) return permitted;
-  permitted.origin = changes_.OriginOf(*status.snapshot);
+  permitted.origin = changes_.FindOrigin(*status.snapshot);
   if (!collection.sees_all_rows_and_users()) {
     permitted.origin.folder.clear();
     permitted.origin.loaded_from.clear();
@@ -132,9 +134,9 @@ PermittedStatus ServedCollections::StatusOf(const PermittedCollection& collectio
   return permitted;
 }
 
-ChangeCaller ServedCollections::CallerOf(const PermittedCollection& collection,
-                                         const std::shared_ptr<const ChangeAudit>& audit,
-                                         PermittedChangeCaller caller) const {
+ChangeCaller ServedCollections::MakeChangeCaller(const PermittedCollection& collection,
+                                                 const std::shared_ptr<const ChangeAudit>& audit,
+                                                 PermittedChangeCaller caller) const {
   ChangeCaller waiting;
   waiting.progress = [collection, report = std::move(caller.progress)](const auto& progress) {
     if (collection.sees_all_rows_and_users()) return report(progress);
@@ -142,11 +144,11 @@ ChangeCaller ServedCollections::CallerOf(const PermittedCollection& collection,
   };
   waiting.done = [this, collection, audit, done = std::move(caller.done)](
                      const absl::StatusOr<engine::SnapshotPtr>& result) {
-    const absl::Status end = EndOf(collection, *audit, result.status());
+    const absl::Status end = AuditEnd(collection, *audit, result.status());
     if (!end.ok()) return done(end);
     absl::StatusOr<PermittedStatus> served;
     const absl::Status made = Guarded([&] {
-      served = StatusOf(
+      served = MakeStatus(
           collection, {(*result)->collection, engine::CollectionState::kServing, {}, *result, {}});
     });
     done(made.ok() ? std::move(served) : made);

@@ -12,7 +12,6 @@
 
 #include "engine/snapshots/snapshot_store.h"
 #include "service/access/call_access.h"
-#include "service/access/permitted_collection.h"
 #include "service/caller_shares.h"
 #include "service/change_audit.h"
 #include "service/collection_changes.h"
@@ -20,7 +19,7 @@
 
 namespace simile::service {
 
-// A collection as a caller may see it. Where not every row and user exists for the caller, the
+// A collection as a caller may see it. If some rows or users do not exist for the caller, the
 // progress has no file and no bytes, and the origin has no folder.
 struct PermittedStatus {
   std::string name;
@@ -39,10 +38,10 @@ struct PermittedChangeCaller {
   std::optional<CallerKey> key;
 };
 
-// All that the handlers of collections reach of them: each function opens with what a call may use.
-// Where not every row and user exists for a caller, errors of changes do not say what was read:
-// the audit's line has that. Owned by the RPC services; borrows its parts. Safe to use from any
-// thread.
+// The only way from handlers to collections and their changes: each function requires what a call
+// may use. If some rows or users do not exist for a caller, errors of changes do not say what was
+// read; the line of the audit does. Owned by the RPC services; borrows its parts. Safe to use from
+// any thread.
 class ServedCollections {
  public:
   ServedCollections(engine::SnapshotStore& store, CollectionChanges& changes)
@@ -52,14 +51,14 @@ class ServedCollections {
 
   // Errors: COLLECTION_NOT_FOUND.
   absl::StatusOr<PermittedStatus> Status(const PermittedCollection& collection) const;
-  // Calls visit(status) for the collections that exist for the caller and whose names come after
-  // this one, by name, until it returns false.
+  // Calls visit(status), in order of names, for the collections that exist for the caller and whose
+  // names come after `after`. Ends when visit returns false.
   void ForEach(const CallAccess& access, std::string_view after,
                const std::function<bool(const PermittedStatus& status)>& visit) const;
 
   // CollectionChanges::Start and Unload, for a caller whose role may change collections. The audit
-  // gets how the change ends, with the errors as they are.
-  // Errors: theirs; PERMISSION_DENIED for the role or the folder.
+  // gets how the change ends, with the full errors.
+  // Errors: those of the two functions; PERMISSION_DENIED for the role or the folder.
   absl::Status Start(const PermittedCollection& collection, ChangeRequest request,
                      const std::shared_ptr<const ChangeAudit>& audit,
                      PermittedChangeCaller caller) const;
@@ -67,11 +66,11 @@ class ServedCollections {
                       const std::string& expected_snapshot_id, const ChangeAudit& audit) const;
 
  private:
-  PermittedStatus StatusOf(const PermittedCollection& collection,
-                           engine::CollectionStatus status) const;
-  ChangeCaller CallerOf(const PermittedCollection& collection,
-                        const std::shared_ptr<const ChangeAudit>& audit,
-                        PermittedChangeCaller caller) const;
+  PermittedStatus MakeStatus(const PermittedCollection& collection,
+                             engine::CollectionStatus status) const;
+  ChangeCaller MakeChangeCaller(const PermittedCollection& collection,
+                                const std::shared_ptr<const ChangeAudit>& audit,
+                                PermittedChangeCaller caller) const;
 
   engine::SnapshotStore& store_;
   CollectionChanges& changes_;

@@ -12,13 +12,13 @@
 #include "base/long_work.h"
 #include "engine/snapshots/snapshot_store.h"
 #include "query/existing_items.h"
-#include "service/access/permitted_collection.h"
+#include "service/access/call_access.h"
 #include "simile/clock.h"
 
 namespace simile::service {
 
-// A snapshot of a collection that a call may use. Its rows are reached together with the filters
-// that say which of them exist for the call, or not at all.
+// A snapshot of a collection that a call may use. Its rows can be reached only together with the
+// filters that say which rows exist for the call.
 class PermittedSnapshot {
  public:
   const PermittedCollection& collection() const { return collection_; }
@@ -30,8 +30,8 @@ class PermittedSnapshot {
   Metric metric() const { return snapshot_->dataset->metric; }
 
   // The rows that exist for the caller, their fields, and its users.
-  // Errors: PERMISSION_DENIED when the caller's filter does not fit the collection; work's.
-  // Cost: evaluating the filter, unless its rows are cached.
+  // Errors: PERMISSION_DENIED when the caller's filter does not fit the collection; those of
+  // `work`. Cost: evaluating the filter, unless its rows are cached.
   struct OwnRows {
     const engine::Snapshot& snapshot;  // borrowed
     query::ExistingItems rows;
@@ -41,8 +41,8 @@ class PermittedSnapshot {
     if (!rows.ok()) return rows.status();
     return OwnRows{*snapshot_, *std::move(rows)};
   }
-  // For what tells of the rows that pass these filters and of the caller's users, and of no other
-  // row or user. The filters are views of `of_request` and of this.
+  // For answers about the rows that pass these filters and about the caller's users, and about no
+  // other row or user. The filters are views of `of_request` and of this object.
   struct Filtered {
     const engine::SnapshotPtr& snapshot;
     query::RequiredFilters filters;
@@ -61,15 +61,14 @@ class PermittedSnapshot {
   engine::SnapshotPtr snapshot_;
 };
 
-// All that the handlers of searches and look-ups reach of the collections that are served: each
-// function opens with what a call may use. Owned by the RPC services; borrows the store. Safe to
-// use from any thread.
+// The only way from searches and look-ups to served collections: each function requires what a call
+// may use. Owned by the RPC services; borrows the store. Safe to use from any thread.
 class ServedSnapshots {
  public:
   explicit ServedSnapshots(engine::SnapshotStore& store) : store_(store) {}
 
-  // Errors: SnapshotStore::Pin's and PinContent's. They name no collection that does not exist for
-  // the caller.
+  // Errors: those of SnapshotStore::Pin and PinContent. The messages name no collection that does
+  // not exist for the caller.
   absl::StatusOr<PermittedSnapshot> Pin(const PermittedCollection& collection) const {
     return Permitted(collection, store_.Pin(collection.name()));
   }

@@ -9,12 +9,12 @@
 
 namespace simile::service {
 
-// The memory of replies from when they are made until they are sent: bounded, since their callers
-// decide when they read them, and shared among the callers. Each part of it that is taken holds
-// this, so it lives as long as the last one. Safe to use from any thread.
+// The memory of replies from when they are made until they are sent. It is bounded, because callers
+// decide when they read, and shared among the callers. Each Part keeps this object alive. Safe to
+// use from any thread.
 class UnsentReplies : public std::enable_shared_from_this<UnsentReplies> {
  public:
-  // Memory that is counted as long as this exists.
+  // The memory of a reply, which is counted as long as this Part exists.
   class Part {
    public:
     Part() = default;

@@ -22,8 +22,8 @@ constexpr float kWeightMax = 1e6F;
 constexpr std::string_view kVector = "vector";
 constexpr std::string_view kPackedVector = "packed_vector";
 
-absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::FloatVector& from,
-                                         const Limits& limits) {
+absl::StatusOr<query::ByVector> ValidateVector(const FieldPath& path, const v1::FloatVector& from,
+                                               const Limits& limits) {
   const auto& values = from.values();
   const FieldPath field{kVector, &path};
   if (values.empty()) return Refuse(field, "empty; send a number for each dimension");
@@ -36,9 +36,9 @@ absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::FloatV
   return query::ByVector{numbers, from.as_stored(), kVector};
 }
 
-absl::StatusOr<query::ByVector> VectorOf(const FieldPath& path, const v1::PackedVector& from,
-                                         std::string_view data, const Limits& limits) {
-  const auto numbers = VectorBytesOf({kPackedVector, &path}, from, data, limits.dim_max);
+absl::StatusOr<query::ByVector> ValidateVector(const FieldPath& path, const v1::PackedVector& from,
+                                               std::string_view data, const Limits& limits) {
+  const auto numbers = ValidateVectorBytes({kPackedVector, &path}, from, data, limits.dim_max);
   if (!numbers.ok()) return numbers.status();
   return query::ByVector{*numbers, from.as_stored(), kPackedVector};
 }
@@ -50,8 +50,9 @@ struct Rules {
   std::string_view sent_data;
 };
 
-absl::StatusOr<query::VectorOrItem> ItemOf(const FieldPath& path, const v1::CollectionItem& from,
-                                           const Rules& rules) {
+absl::StatusOr<query::VectorOrItem> ValidateItem(const FieldPath& path,
+                                                 const v1::CollectionItem& from,
+                                                 const Rules& rules) {
   const FieldPath item{"item", &path};
   const FieldPath collection{"collection", &item};
   absl::Status status = CheckCollectionName(collection, from.collection(), rules.limits);
@@ -64,15 +65,15 @@ absl::StatusOr<query::VectorOrItem> ItemOf(const FieldPath& path, const v1::Coll
 // The vector or item of a query, an example or a blend.
 //   Message  one with vector, packed_vector, id and item
 template <class Message>
-absl::StatusOr<query::VectorOrItem> VectorOrItemOf(const FieldPath& path, const Message& from,
-                                                   const Rules& rules) {
+absl::StatusOr<query::VectorOrItem> ValidateVectorOrItem(const FieldPath& path, const Message& from,
+                                                         const Rules& rules) {
   const Limits& limits = rules.limits;
-  if (from.has_vector()) return VectorOf(path, from.vector(), limits);
+  if (from.has_vector()) return ValidateVector(path, from.vector(), limits);
   if (from.has_packed_vector()) {
     const std::string_view own = from.packed_vector().data();
-    return VectorOf(path, from.packed_vector(), own.empty() ? rules.sent_data : own, limits);
+    return ValidateVector(path, from.packed_vector(), own.empty() ? rules.sent_data : own, limits);
   }
-  if (from.has_item()) return ItemOf(path, from.item(), rules);
+  if (from.has_item()) return ValidateItem(path, from.item(), rules);
   if (!from.has_id()) return Refuse(path, "no target; set vector, packed_vector, id or item");
   if (absl::Status status = CheckId({"id", &path}, from.id(), limits); !status.ok()) return status;
   return query::ByItem{from.id()};
@@ -83,7 +84,7 @@ absl::Status AddExamples(const FieldPath& path,
                          const Rules& rules, std::vector<query::Example>& examples) {
   for (int index = 0; index < from.size(); ++index) {
     const FieldPath place{path.name, path.parent, index};
-    auto target = VectorOrItemOf(place, from[index], rules);
+    auto target = ValidateVectorOrItem(place, from[index], rules);
     if (!target.ok()) return target.status();
     const float weight = from[index].has_weight() ? from[index].weight() : 1;
     if (!(weight > 0 && weight <= kWeightMax)) {  // NaN fails both
@@ -96,8 +97,8 @@ absl::Status AddExamples(const FieldPath& path,
   return absl::OkStatus();
 }
 
-absl::StatusOr<query::ByExamples> ExamplesOf(const FieldPath& path, const v1::Examples& from,
-                                             const Rules& rules) {
+absl::StatusOr<query::ByExamples> ValidateExamples(const FieldPath& path, const v1::Examples& from,
+                                                   const Rules& rules) {
   const Limits& limits = rules.limits;
   const auto count = static_cast<std::uint32_t>(from.positive_size() + from.negative_size());
   if (count == 0) return Refuse(path, "none; give positive examples, negative ones, or both");
@@ -132,9 +133,9 @@ absl::StatusOr<query::ByExamples> ExamplesOf(const FieldPath& path, const v1::Ex
   return examples;
 }
 
-absl::StatusOr<query::ByBlend> BlendOf(const FieldPath& path, const v1::Blend& from,
-                                       bool exclude_seen, const Rules& rules) {
-  auto target = VectorOrItemOf(path, from, rules);
+absl::StatusOr<query::ByBlend> ValidateBlend(const FieldPath& path, const v1::Blend& from,
+                                             bool exclude_seen, const Rules& rules) {
+  auto target = ValidateVectorOrItem(path, from, rules);
   if (!target.ok()) return target.status();
   absl::Status status = CheckId({"user_id", &path}, from.user_id(), rules.limits);
   if (!status.ok()) return status;
@@ -157,9 +158,10 @@ absl::Status CheckFieldName(const FieldPath& field, std::string_view name, const
 
 }  // namespace
 
-absl::StatusOr<query::VectorBytes> VectorBytesOf(const FieldPath& field,
-                                                 const v1::PackedVector& packed,
-                                                 std::string_view data, std::uint32_t dim_max) {
+absl::StatusOr<query::VectorBytes> ValidateVectorBytes(const FieldPath& field,
+                                                       const v1::PackedVector& packed,
+                                                       std::string_view data,
+                                                       std::uint32_t dim_max) {
   std::size_t number_bytes = 0;
   switch (packed.format()) {
     case v1::PackedVector::FORMAT_F32_LE:
@@ -196,13 +198,13 @@ absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string
     case v1::Query::kPackedVector:
     case v1::Query::kId:
     case v1::Query::kItem: {
-      auto target = VectorOrItemOf(path, from, rules);
+      auto target = ValidateVectorOrItem(path, from, rules);
       if (!target.ok()) return target.status();
       std::visit([&](auto& each) { query.target = std::move(each); }, *target);
       break;
     }
     case v1::Query::kExamples: {
-      auto examples = ExamplesOf({"examples", &path}, from.examples(), rules);
+      auto examples = ValidateExamples({"examples", &path}, from.examples(), rules);
       if (!examples.ok()) return examples.status();
       query.target = *std::move(examples);
       break;
@@ -214,7 +216,7 @@ absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string
       return absl::OkStatus();
     }
     case v1::Query::kBlend: {
-      auto blend = BlendOf({"blend", &path}, from.blend(), exclude_seen, rules);
+      auto blend = ValidateBlend({"blend", &path}, from.blend(), exclude_seen, rules);
       if (!blend.ok()) return blend.status();
       query.target = *std::move(blend);
       return absl::OkStatus();
@@ -298,9 +300,8 @@ absl::Status CheckReach(const FieldPath& path, std::uint64_t skipped,
                   base::Grouped(limits.diversity_candidates_max));
   }
   if (last <= limits.k_max) return absl::OkStatus();
-  return Refuse({"offset", &path},
-                "{}; with k {} that reaches past {}, the most that both may add up to",
-                base::Grouped(skipped), base::Grouped(query.k), base::Grouped(limits.k_max));
+  return Refuse({"offset", &path}, "{}; offset + k may be at most {}, and k is {}",
+                base::Grouped(skipped), base::Grouped(limits.k_max), base::Grouped(query.k));
 }
 
 }  // namespace simile::service

@@ -24,11 +24,12 @@ namespace simile::service {
 // finite.
 //   data     of the vector; the message may lack it
 //   dim_max  numbers allowed
-// Errors: INVALID_FIELD for a format that is not set or not known, for no bytes, for a size that is
-//         no multiple of a number's, and for too many numbers.
-absl::StatusOr<query::VectorBytes> VectorBytesOf(const FieldPath& field,
-                                                 const v1::PackedVector& packed,
-                                                 std::string_view data, std::uint32_t dim_max);
+// Errors: INVALID_FIELD for an unset or unknown format, for no bytes, for a size that is no
+// multiple of a number's size, and for too many numbers.
+absl::StatusOr<query::VectorBytes> ValidateVectorBytes(const FieldPath& field,
+                                                       const v1::PackedVector& packed,
+                                                       std::string_view data,
+                                                       std::uint32_t dim_max);
 
 // Sets the query's target: vector, item, user, examples or blend.
 //   path          "queries[3]"

@@ -45,11 +45,10 @@ absl::Status CheckSharedFields(const FieldPath& path, const Message& message,
   absl::Status status = CheckFilterSize({"filter", &path}, message.filter(), limits);
   if (!status.ok()) return status;
   if (static_cast<std::uint32_t>(message.exclude_ids_size()) > limits.excluded_ids_max) {
-    return Refuse(
-        {"exclude_ids", &path},
-        "{} given; at most {}. The options' list and that of each query take so many each",
-        base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
-        base::Grouped(limits.excluded_ids_max));
+    return Refuse({"exclude_ids", &path},
+                  "{} given; at most {} in the options' list, and in the list of each query",
+                  base::Counted(static_cast<std::uint64_t>(message.exclude_ids_size()), "id"),
+                  base::Grouped(limits.excluded_ids_max));
   }
   for (int index = 0; index < message.exclude_ids_size(); ++index) {
     status = CheckId({"exclude_ids", &path, index}, message.exclude_ids(index), limits);
@@ -88,7 +87,8 @@ absl::StatusOr<bool> WantsColumns(const v1::SearchOptions& options) {
   return options.layout() == v1::LAYOUT_COLUMNS;
 }
 
-// What the options say for every query, but for the excluded ids. Offset and k are checked together
+// The values that the options set for every query, without the excluded ids. Offset and k are
+// checked together for each query, since either may come from the options.
 // for each query, since either may come from the options.
 absl::StatusOr<query::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
                                                   const Limits& limits) {
@@ -111,19 +111,19 @@ absl::Status CheckExclusionCount(const FieldPath& list, std::uint64_t query_coun
                                  const Limits& limits) {
   const std::uint64_t count = query_count * shared_count + own_count;
   if (count <= limits.exclusions_per_call_max) return absl::OkStatus();
-  return Refuse(list,
-                "{} exclusions, those of the options counted for each of {}; a call may have {}: "
-                "send fewer queries a call or exclude fewer ids",
-                base::Grouped(count),
-                query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
-                base::Grouped(limits.exclusions_per_call_max));
+  return Refuse(
+      list,
+      "{} exclusions, the ids of the options counted once for each of {}; a call may have {}: "
+      "send fewer queries a call or exclude fewer ids",
+      base::Grouped(count), query_count == 1 ? "1 query" : base::Grouped(query_count) + " queries",
+      base::Grouped(limits.exclusions_per_call_max));
 }
 
 absl::Status CheckAllowedIds(const v1::ItemIds& allowed, const Limits& limits) {
   if (static_cast<std::uint32_t>(allowed.ids_size()) > limits.allowed_ids_max) {
     return Refuse({"allow_ids.ids", &kOptions},
-                  "{} given; at most {}. A payload field that marks these items, and a filter that "
-                  "asks for it, have no such limit",
+                  "{} given; at most {}. To allow more, mark the items with a payload field and "
+                  "filter by it",
                   base::Counted(static_cast<std::uint64_t>(allowed.ids_size()), "id"),
                   base::Grouped(limits.allowed_ids_max));
   }
@@ -222,15 +222,16 @@ absl::Status RefuseToken() {
                    "token added");
 }
 
-// The hash covers the vectors, too, so their data is put back into a copy of the message.
-std::uint64_t HashOf(const v1::RecommendRequest& request, const SentVectors& /*none*/) {
+// Hashes the request with its vectors. Vector data that the message lacks is put into a copy of the
+// message.
+std::uint64_t HashWhole(const v1::RecommendRequest& request, const SentVectors& /*none*/) {
   return HashRequest(request);
 }
-std::uint64_t HashOf(const v1::SearchRequest& request, const SentVectors& vectors) {
+std::uint64_t HashWhole(const v1::SearchRequest& request, const SentVectors& vectors) {
   if (vectors.empty()) return HashRequest(request);
   v1::SearchRequest whole = request;
   for (int index = 0; index < whole.queries_size(); ++index) {
-    const std::string_view data = vectors.Of(static_cast<std::size_t>(index));
+    const std::string_view data = vectors.Data(static_cast<std::size_t>(index));
     if (data.empty()) continue;
     whole.mutable_queries(index)->mutable_packed_vector()->set_data(data.data(), data.size());
   }
@@ -240,12 +241,12 @@ std::uint64_t HashOf(const v1::SearchRequest& request, const SentVectors& vector
 // What the options say about pages.
 //   request  SearchRequest or RecommendRequest
 template <class Request>
-absl::StatusOr<Paging> PagingOf(const Request& request, const SentVectors& vectors) {
+absl::StatusOr<Paging> ValidatePaging(const Request& request, const SentVectors& vectors) {
   const v1::SearchOptions& options = request.options();
   Paging paging;
   paging.wanted = options.paged() || !options.page_token().empty();
   if (!paging.wanted) return paging;
-  paging.request_hash = HashOf(request, vectors);
+  paging.request_hash = HashWhole(request, vectors);
   if (options.page_token().empty()) return paging;
   absl::StatusOr<PageToken> token = ReadPageToken(options.page_token());
   if (!token.ok()) return token.status();
@@ -282,15 +283,16 @@ absl::StatusOr<query::QueryRequest> ValidateQuery(const FieldPath& path, const v
   return query;
 }
 
-// Of a request in memory: of its arena, and of its texts outside of that. Without a walk over the
-// message by reflection, which takes longer than a small search.
+// Estimates the memory of a request, bytes: its arena, and its texts outside of the arena. Does not
+// walk the message by reflection, which takes longer than a small search.
 template <class Request>
-std::uint64_t MemoryOf(const Request& request) {
+std::uint64_t EstimateMemory(const Request& request) {
   const google::protobuf::Arena* const arena = request.GetArena();
   return arena == nullptr ? request.SpaceUsedLong() : arena->SpaceUsed() + request.ByteSizeLong();
 }
 
-// Checks what both requests have, all but the queries themselves, and reserves space for those.
+// Validates what Search and Recommend requests share, which is all but the queries, and reserves
+// space for the queries.
 //   field           the request's queries or user_ids
 //   own_exclusions  ids that single queries exclude
 template <class Request>
@@ -316,7 +318,7 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   if (!priority.ok()) return priority.status();
   const auto as_columns = WantsColumns(options);
   if (!as_columns.ok()) return as_columns.status();
-  absl::StatusOr<Paging> paging = PagingOf(request, vectors);
+  absl::StatusOr<Paging> paging = ValidatePaging(request, vectors);
   if (!paging.ok()) return paging.status();
   ValidSearch valid;
   valid.exclude_ids = {options.exclude_ids().begin(), options.exclude_ids().end()};
@@ -330,16 +332,16 @@ absl::StatusOr<ValidSearch> ValidateCommon(const Request& request, const FieldPa
   valid.priority = *priority;
   valid.paging = *std::move(paging);
   valid.partial = options.partial();
-  valid.request_bytes = MemoryOf(request) + vectors.held_bytes();
+  valid.request_bytes = EstimateMemory(request) + vectors.held_bytes();
   valid.queries.reserve(query_count);
   valid.report.queries.resize(query_count);
   return valid;
 }
 
-// Where a query is in the request, as its errors name it. Those of a partial call are worded as if
-// the query were alone.
+// The path of a query, as its errors name it. The errors of a partial call are worded as if the
+// query were alone.
 //   list  "queries" or "user_ids"
-FieldPath PathOf(std::string_view list, int index, bool partial) {
+FieldPath MakePath(std::string_view list, int index, bool partial) {
   return {list, nullptr, partial ? 0 : index};
 }
 
@@ -356,8 +358,9 @@ absl::Status WithOwnField(absl::Status error, const FieldPath& path, int index) 
   return base::WithField(std::move(error), fmt::format("{}{}", own, rest));
 }
 
-// Refuses one query of a partial call: adds an empty one with the error, whose field is the query's
-// own. The same error comes back where the call fails of it, as of any error of the options.
+// Refuses one query. A partial call gets an empty query with the error, whose field is the query's
+// own. Returns the error if it fails the call: if the call is not partial, or the options are
+// wrong.
 absl::Status RefuseQuery(absl::Status error, const FieldPath& path, int index, ValidSearch& valid) {
   if (!valid.partial || !IsOfQuery(error, path)) return error;
   valid.report.queries[valid.queries.size()].status = WithOwnField(std::move(error), path, index);
@@ -414,7 +417,7 @@ constexpr std::array kSharedOptions{
 
 bool IsOfAUser(const v1::Query& query) { return query.has_user_id() || query.has_blend(); }
 
-// Says which options no query takes.
+// Adds notes on the options that no query takes.
 void NoteUnusedOptions(const v1::SearchRequest& request, std::vector<std::string>& notes) {
   const v1::SearchOptions& options = request.options();
   const auto& queries = request.queries();
@@ -451,15 +454,15 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
   if (!defaults.ok()) return defaults.status();
   std::set<std::string_view> filters;  // of valid->queries, which do not move
   for (int index = 0; index < request.queries_size(); ++index) {
-    const FieldPath path = PathOf("queries", index, valid->partial);
+    const FieldPath path = MakePath("queries", index, valid->partial);
     absl::Status past_reach;
     auto query =
-        ValidateQuery(path, request.queries(index), vectors.Of(static_cast<std::size_t>(index)),
+        ValidateQuery(path, request.queries(index), vectors.Data(static_cast<std::size_t>(index)),
                       request, *defaults, valid->paging, limits, past_reach);
     if (query.ok() && !past_reach.ok()) {
       if (!valid->partial) return past_reach;
-      // The pages of a query that is answered end before this one. So this query has another error,
-      // which is the same on every page.
+      // If this query could be answered, the pages would have ended before this one. So the query
+      // has another error, which is the same on every page.
       valid->report.queries[valid->queries.size()].past_reach =
           WithOwnField(std::move(past_reach), path, index);
     }
@@ -499,7 +502,7 @@ absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& reques
   if (status.ok()) status = SetOffset(kOptions, valid->paging, limits, *query, past_reach);
   status.Update(past_reach);
   for (int index = 0; status.ok() && index < request.user_ids_size(); ++index) {
-    const FieldPath path = PathOf("user_ids", index, valid->partial);
+    const FieldPath path = MakePath("user_ids", index, valid->partial);
     status = CheckId(path, request.user_ids(index), limits);
     if (status.ok()) {
       query->target = query::ByUser{request.user_ids(index), options.exclude_seen(), {}};

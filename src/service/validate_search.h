@@ -41,11 +41,12 @@ enum class ReceiptDetail : std::uint8_t {
 // fits is checked against the snapshot that the call pins. Must not outlive the request.
 struct ValidSearch {
   std::vector<query::QueryRequest> queries;
-  // What is known of each query already: with partial, why it is refused; such a query is empty.
+  // What is known of each query before it is resolved. With partial this says why a query is
+  // refused; a refused query is empty.
   query::CallReport report;
-  bool partial = false;  // a query that cannot be answered leaves the others their answers
-  std::vector<std::string_view> exclude_ids;               // of every query; views of the request
-  std::optional<std::vector<std::string_view>> allow_ids;  // the same; unset allows all items
+  bool partial = false;  // a query that cannot be answered does not fail the others
+  std::vector<std::string_view> exclude_ids;               // for every query; views of the request
+  std::optional<std::vector<std::string_view>> allow_ids;  // views of the request; unset: all items
   // Other collections whose items the queries name, each once, in the order of the request.
   std::vector<std::string> item_collections;
   AnswerOptions answer;
@@ -66,7 +67,7 @@ absl::StatusOr<ValidSearch> ValidateSearch(const v1::SearchRequest& request, con
                                            const SentVectors& vectors = {});
 absl::StatusOr<ValidSearch> ValidateRecommend(const v1::RecommendRequest& request,
                                               const Limits& limits);
-// The request to explain, with only the query to explain.
+// Validates the request to explain, and keeps only the query to explain.
 // Errors: also those of the query, where the request is a partial call.
 absl::StatusOr<ValidSearch> ValidateExplain(const v1::ExplainRequest& request,
                                             const Limits& limits);

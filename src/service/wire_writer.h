@@ -13,10 +13,9 @@
 
 namespace simile::service {
 
-// Messages in protobuf's wire format, made without message objects. What a message has is said
-// once, by a function template over a sink, which runs twice: with a ByteCounter, which finds the
-// exact size of the message and of every message in it, and then with a WireWriter, which writes
-// them.
+// Messages in protobuf's wire format, made without message objects. A function template over a sink
+// says once what a message has. It runs twice: with a ByteCounter, which finds the exact size of
+// the message and of every message in it, and then with a WireWriter, which writes them.
 //
 //   template <class Sink>
 //   void EncodeGroup(Sink& out, const Group& group) {
@@ -43,15 +42,15 @@ using google::protobuf::io::CodedOutputStream;
 
 enum class Type : std::uint32_t { kVarint = 0, kFixed64 = 1, kCounted = 2, kFixed32 = 5 };
 
-// Of an entry of a map: protobuf gives every map these numbers.
+// The fields of an entry of a map: protobuf gives every map these numbers.
 constexpr int kKeyFieldNumber = 1;
 constexpr int kValueFieldNumber = 2;
 
-constexpr std::uint32_t TagOf(int field, Type type) {
+constexpr std::uint32_t MakeTag(int field, Type type) {
   return static_cast<std::uint32_t>(field) << 3 | static_cast<std::uint32_t>(type);
 }
 inline std::size_t CountedBytes(int field, std::uint64_t size) {
-  return CodedOutputStream::VarintSize32(TagOf(field, Type::kCounted)) +
+  return CodedOutputStream::VarintSize32(MakeTag(field, Type::kCounted)) +
          CodedOutputStream::VarintSize64(size) + size;
 }
 // The content of an entry, without its own tag and length.
@@ -68,33 +67,34 @@ static_assert(std::endian::native == std::endian::little, "floats are copied as 
 // Counts a message's bytes.
 class ByteCounter {
  public:
-  //   bytes_max  beyond which counting may end, below 4 GiB: the message is not written then
+  //   bytes_max  below 4 GiB. Counting may end beyond it; then the message is not written
   ByteCounter(WireSizes& sizes, std::uint64_t bytes_max) : sizes_(sizes), bytes_max_(bytes_max) {}
 
-  // Asked between the parts of a long message: leave out the rest.
+  // Whether to leave out the rest. Encoders ask between the parts of a long message.
   bool is_full() const { return sizes_.bytes > bytes_max_; }
 
   void Number(int field, std::uint64_t value) {
     if (value != 0) PresentNumber(field, value);
   }
-  // Of an optional field: also when it is 0.
+  // For an optional field: counted also when it is 0.
   void PresentNumber(int field, std::uint64_t value) {
-    sizes_.bytes += wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kVarint)) +
-                    wire::CodedOutputStream::VarintSize64(value);
+    sizes_.bytes +=
+        wire::CodedOutputStream::VarintSize32(wire::MakeTag(field, wire::Type::kVarint)) +
+        wire::CodedOutputStream::VarintSize64(value);
   }
   void Float(int field, float value) {
     if (!wire::IsZero(value)) PresentFloat(field, value);
   }
-  // Of an optional field: also when it is 0.
+  // For an optional field: counted also when it is 0.
   void PresentFloat(int field, float value) {
     sizes_.bytes +=
-        wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kFixed32)) +
+        wire::CodedOutputStream::VarintSize32(wire::MakeTag(field, wire::Type::kFixed32)) +
         sizeof value;
   }
   void Double(int field, double value) {
     if (wire::IsZero(value)) return;
     sizes_.bytes +=
-        wire::CodedOutputStream::VarintSize32(wire::TagOf(field, wire::Type::kFixed64)) +
+        wire::CodedOutputStream::VarintSize32(wire::MakeTag(field, wire::Type::kFixed64)) +
         sizeof value;
   }
   // A repeated field, packed.
@@ -104,7 +104,7 @@ class ByteCounter {
   void Text(int field, std::string_view text) {
     if (!text.empty()) Element(field, text);
   }
-  // Of a repeated field: also when it is empty.
+  // For a repeated field: counted also when it is empty.
   void Element(int field, std::string_view text) {
     sizes_.bytes += wire::CountedBytes(field, text.size());
   }
@@ -112,7 +112,7 @@ class ByteCounter {
   void Entry(int field, std::string_view name, std::span<const std::uint8_t> message) {
     sizes_.bytes += wire::CountedBytes(field, wire::EntryBytes(name.size(), message.size()));
   }
-  // A message, whose fields `encode` passes to this sink; also when it has none.
+  // A message, whose fields `encode` passes to this sink. Counted also when it has no fields.
   template <class Encode>
   void Message(int field, Encode&& encode) {
     const std::size_t index = sizes_.messages.size();
@@ -210,7 +210,7 @@ class WireWriter {
 
  private:
   void Tag(int field, wire::Type type) {
-    out_ = wire::CodedOutputStream::WriteTagToArray(wire::TagOf(field, type), out_);
+    out_ = wire::CodedOutputStream::WriteTagToArray(wire::MakeTag(field, type), out_);
   }
   void Header(int field, std::uint64_t size) {
     Tag(field, wire::Type::kCounted);

@@ -23,7 +23,7 @@ std::vector<std::vector<Hit>> OracleAnswers(const MatrixView& rows, const Matrix
       }
       const std::size_t count = std::min(k, hits.size());
       std::ranges::partial_sort(hits, hits.begin() + static_cast<std::ptrdiff_t>(count),
-                                std::greater<>(), KeyOf);
+                                std::greater<>(), ToRankKey);
       hits.resize(count);
       answers[query] = std::move(hits);
     }

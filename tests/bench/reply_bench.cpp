@@ -109,7 +109,8 @@ Measured Measure(const Answers& answers, const service::RowShape& shape, std::si
   answers.Nanoseconds(shape, [](const service::SearchReply::Parts& parts) {
     v1::SearchResponse expected;
     FillResponse(parts, expected);
-    const std::string difference = DifferenceOf(service::SearchReply(parts, kCountedMax), expected);
+    const std::string difference =
+        FindDifference(service::SearchReply(parts, kCountedMax), expected);
     if (!difference.empty()) throw std::runtime_error(difference);
   });
   std::vector<double> wire_ns;

@@ -134,7 +134,7 @@ std::vector<Hit> OracleHits(const ConformanceCase& drawn, std::size_t query) {
     const float score = certificate::CanonicalScoreReference(rows[i], drawn.queries->view()[query]);
     if (drawn.Passes(query, row, score)) hits.push_back({row, score});
   }
-  std::ranges::sort(hits, std::greater<>(), KeyOf);
+  std::ranges::sort(hits, std::greater<>(), ToRankKey);
   if (hits.size() > drawn.specs[query].k) hits.resize(drawn.specs[query].k);
   return hits;
 }

@@ -80,8 +80,8 @@ TEST(SearchResultTest, HoldsNoHitsWhenNoneAreWanted) {
 }
 
 TEST(HitTest, RanksByItsScoreAndRow) {
-  EXPECT_GT(KeyOf({3, 0.5F}), KeyOf({2, 0.4F}));
-  EXPECT_GT(KeyOf({2, 0.5F}), KeyOf({3, 0.5F}));
+  EXPECT_GT(ToRankKey({3, 0.5F}), ToRankKey({2, 0.4F}));
+  EXPECT_GT(ToRankKey({2, 0.5F}), ToRankKey({3, 0.5F}));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace {
 
-using simile::service::DifferenceOf;
+using simile::service::FindDifference;
 
 constexpr std::uint64_t kCountedMax = std::uint64_t{64} << 20;
 
@@ -37,7 +37,7 @@ class Numbers {
 };
 
 void Check(const simile::service::Reply& reply, const google::protobuf::Message& expected) {
-  const std::string difference = DifferenceOf(reply, expected);
+  const std::string difference = FindDifference(reply, expected);
   if (difference.empty()) return;
   std::fprintf(stderr, "%s: %s\n", expected.GetTypeName().c_str(), difference.c_str());
   std::abort();
@@ -52,13 +52,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   simile::v1::SearchResponse search;
   FillResponse(answer.parts(), search);
   Check(service::SearchReply(answer.parts(), kCountedMax), search);
-  if (!service::DifferenceOfLayouts(answer.parts()).empty()) std::abort();
+  if (!service::CompareLayouts(answer.parts()).empty()) std::abort();
   const simile::engine::SnapshotPtr& snapshot = answer.snapshot();
   Check(service::FetchReply(snapshot, answer.shape(), answer.items(), answer.notes(), kCountedMax,
                             kCountedMax),
-        FetchResponseOf(*snapshot, answer.shape(), answer.items(), answer.notes()));
+        MakeFetchResponse(*snapshot, answer.shape(), answer.items(), answer.notes()));
   Check(service::LookupReply(snapshot, answer.shape(), answer.matches(), answer.notes(),
                              kCountedMax, kCountedMax),
-        LookupResponseOf(*snapshot, answer.shape(), answer.matches(), answer.notes()));
+        MakeLookupResponse(*snapshot, answer.shape(), answer.matches(), answer.notes()));
   return 0;
 }

@@ -183,8 +183,8 @@ TEST_F(AllowedIdsTest, AreRefusedBeyondTheLimit) {
   const Outcome outcome = client_.Search(request, response);
   EXPECT_EQ(outcome.code, absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(outcome.message,
-            "options.allow_ids.ids: 200,001 ids given; at most 200,000. A payload field that marks "
-            "these items, and a filter that asks for it, have no such limit");
+            "options.allow_ids.ids: 200,001 ids given; at most 200,000. To allow more, mark the "
+            "items with a payload field and filter by it");
   Allow({"heat-1995", ""}, *request.mutable_options());
   EXPECT_EQ(client_.Search(request, response).message,
             "options.allow_ids.ids[1]: empty; an id has 1 to 512 bytes");

@@ -181,7 +181,7 @@ TEST_F(AnswerNotesTest, TheLastPageSaysThatRowsFollow) {
                options.mutable_group_by()->set_field("cast");
                options.mutable_group_by()->set_group_size(20);
              })},
-       {"the pages end at rank 20, since those of queries[1] do",
+       {"the pages end at rank 20, since the pages of queries[1] end",
         [&](v1::SearchRequest& request) {
           paged(20)(request);
           v1::Query& other = *request.add_queries();

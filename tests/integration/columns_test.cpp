@@ -17,7 +17,7 @@
 namespace simile::integration {
 namespace {
 
-using service::DifferenceOfLayouts;
+using service::CompareLayouts;
 using ::testing::StartsWith;
 
 template <class Request>
@@ -136,8 +136,7 @@ TEST_F(ColumnsTest, HaveTheHitsOfTheOtherLayoutInRandomCalls) {
   // Two calls for each: 1,250 requests of 2.5 queries take some seconds.
   for (int i = 0; i < 1'250; ++i) {
     const v1::SearchRequest request = DrawSearch();
-    ASSERT_EQ(
-        DifferenceOfLayouts(OfAnyCall(Search(AsColumns(request))), OfAnyCall(Search(request))), "")
+    ASSERT_EQ(CompareLayouts(OfAnyCall(Search(AsColumns(request))), OfAnyCall(Search(request))), "")
         << request.ShortDebugString();
   }
 }
@@ -149,8 +148,8 @@ TEST_F(ColumnsTest, AreOfRecommendToo) {
     for (std::uint64_t user = 1 + Draw(3); user > 0; --user) request.add_user_ids(DrawUser());
     request.mutable_options()->set_exclude_seen(OneIn(2));
     DrawOptions(*request.mutable_options());
-    ASSERT_EQ(DifferenceOfLayouts(OfAnyCall(AsSearch(Recommend(AsColumns(request)))),
-                                  OfAnyCall(AsSearch(Recommend(request)))),
+    ASSERT_EQ(CompareLayouts(OfAnyCall(AsSearch(Recommend(AsColumns(request)))),
+                             OfAnyCall(AsSearch(Recommend(request)))),
               "");
   }
 }
@@ -167,8 +166,7 @@ TEST_F(ColumnsTest, AreInTheAnswersOfAStream) {
   ASSERT_EQ(responses.size(), requests.size());
   for (std::size_t i = 0; i < requests.size(); i += 2) {
     EXPECT_EQ(
-        DifferenceOfLayouts(OfAnyCall(responses[i + 1].search()), OfAnyCall(responses[i].search())),
-        "");
+        CompareLayouts(OfAnyCall(responses[i + 1].search()), OfAnyCall(responses[i].search())), "");
   }
 }
 
@@ -180,7 +178,7 @@ TEST_F(ColumnsTest, MayChangeFromPageToPage) {
   request.mutable_options()->set_page_token(Search(request).next_page_token());
   const v1::SearchResponse second = Search(AsColumns(request));
   EXPECT_EQ(second.columns().first_ranks(), std::string("\x0b\0\0\0", 4));
-  EXPECT_EQ(DifferenceOfLayouts(OfAnyCall(second), OfAnyCall(Search(request))), "");
+  EXPECT_EQ(CompareLayouts(OfAnyCall(second), OfAnyCall(Search(request))), "");
 }
 
 TEST_F(ColumnsTest, AreRefusedWhenTheAnswerWouldBeTooLarge) {
@@ -213,7 +211,7 @@ TEST(BoundColumnsTest, HaveTextIdsAndNoRowThatTheCallerCannotSee) {
   EXPECT_TRUE(columns.columns().ids().has_texts());
   EXPECT_TRUE(columns.columns().rows().empty());
   columns.clear_notes();  // of with_rows
-  EXPECT_EQ(DifferenceOfLayouts(OfAnyCall(columns), OfAnyCall(hits)), "");
+  EXPECT_EQ(CompareLayouts(OfAnyCall(columns), OfAnyCall(hits)), "");
 }
 
 TEST_F(ColumnsTest, OfAnUnknownLayoutAreRefused) {

@@ -217,7 +217,7 @@ concept ShowsRowsByThemselves = requires(const Snapshot& snapshot) {
   snapshot.dataset;
 };
 
-// What a handler would write that does not think of rights: none of it compiles.
+// Code that a handler without regard for rights would contain: none of it compiles.
 static_assert(OpensSnapshots<PermittedCollection> && OpensStatuses<PermittedCollection>);
 static_assert(!OpensSnapshots<std::string> && !OpensStatuses<std::string>);
 static_assert(ShowsRowsByThemselves<engine::Snapshot> && !ShowsRowsByThemselves<PermittedSnapshot>);
@@ -226,7 +226,7 @@ static_assert(!std::is_default_constructible_v<PermittedCollection>);
 static_assert(!std::is_default_constructible_v<PermittedServer>);
 static_assert(
     !std::is_constructible_v<PermittedSnapshot, PermittedCollection, engine::SnapshotPtr>);
-// A row of the table of methods that names no role.
+// A row of the table of methods without a role.
 static_assert(MethodRow{}.role == Role::kAdmin);
 
 TEST_F(AccessControlTest, PermitsChangesToTheRoleThatMayMakeThem) {

@@ -14,7 +14,7 @@ bool compared_wholly = true;
 
 }  // namespace
 
-// In place of OpenSSL's: counts, and reads all bytes like it.
+// Replaces OpenSSL's function: counts its calls, and also reads all bytes.
 extern "C" int CRYPTO_memcmp(const void* left, const void* right, std::size_t size) {
   ++compared_hashes;
   compared_wholly = compared_wholly && size == simile::service::TokenHash().size();
@@ -29,7 +29,7 @@ extern "C" int CRYPTO_memcmp(const void* left, const void* right, std::size_t si
 namespace simile::service {
 namespace {
 
-AccessPolicy PolicyOf(const std::vector<std::string>& tokens) {
+AccessPolicy MakePolicy(const std::vector<std::string>& tokens) {
   std::vector<Principal> principals;
   for (const std::string& token : tokens) {
     Principal principal;
@@ -41,17 +41,17 @@ AccessPolicy PolicyOf(const std::vector<std::string>& tokens) {
 }
 
 TEST(AccessPolicyTest, FindsWhoseATokenIs) {
-  const AccessPolicy policy = PolicyOf({"first", "second", "third"});
+  const AccessPolicy policy = MakePolicy({"first", "second", "third"});
   EXPECT_EQ(policy.FindToken(HashToken("first"))->name, "of first");
   EXPECT_EQ(policy.FindToken(HashToken("third"))->name, "of third");
   EXPECT_EQ(policy.FindToken(HashToken("fourth")), nullptr);
   EXPECT_EQ(policy.FindToken(HashToken("")), nullptr);
 }
 
-// So the time that a look takes says neither which principals there are nor how near a guess is:
-// the same comparisons of whole hashes for the first, the last, a near and a far token.
+// A look-up makes the same comparisons of whole hashes for the first, the last, a near and a far
+// token. So its time says neither which principals exist nor how near a guess is.
 TEST(AccessPolicyTest, ComparesEveryHashWhateverTheToken) {
-  const AccessPolicy policy = PolicyOf({"first-token", "second-token", "third-token"});
+  const AccessPolicy policy = MakePolicy({"first-token", "second-token", "third-token"});
   const std::string known = "first-token";
   std::vector<std::string> guesses = {known, "third-token", "x", std::string(4'096, 'x')};
   for (std::size_t size = 0; size < known.size(); ++size) {
@@ -65,7 +65,7 @@ TEST(AccessPolicyTest, ComparesEveryHashWhateverTheToken) {
   EXPECT_TRUE(compared_wholly);
 }
 
-// A guess that shares a longer beginning with a token shares nothing more of its hash.
+// A guess with the same beginning as a token has no more of its hash than any other guess.
 TEST(AccessPolicyTest, HashesSayNothingOfACommonBeginning) {
   const std::string known = "simile_0123456789abcdefghijklmnopqrstuvwxyz";
   const TokenHash hash = HashToken(known);

@@ -1,6 +1,7 @@
 // An allocation that fails ends the call or the change that made it, and nothing else. Calls and
-// changes are made as the server makes them, but for gRPC, once for each of their allocations,
-// which then fails. A program of its own, because watched_memory.cpp replaces operator new.
+// changes are made as the server makes them, but without gRPC. Each is made once for each of its
+// allocations, which then fails. A program of its own, because watched_memory.cpp replaces operator
+// new.
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -66,9 +67,9 @@ constexpr std::size_t kDim = 8;
 constexpr std::size_t kRows = 20;
 constexpr std::size_t kUsers = 3;
 
-std::string IdOf(std::size_t row) { return fmt::format("a-film-with-a-long-id-{}", row); }
+std::string FormatId(std::size_t row) { return fmt::format("a-film-with-a-long-id-{}", row); }
 
-// Writes a collection with all that one may have. Others for another edition.
+// Writes a collection with every kind of file and field. Another edition has other vectors.
 void WriteCatalogue(const std::filesystem::path& folder, std::size_t edition) {
   std::filesystem::create_directories(folder);
   tests::SeededRandom random(7 + edition);
@@ -87,7 +88,7 @@ void WriteCatalogue(const std::filesystem::path& folder, std::size_t edition) {
   std::string payload;
   std::string interactions;
   for (std::size_t row = 0; row < kRows; ++row) {
-    const std::string id = IdOf(row);
+    const std::string id = FormatId(row);
     std::string others;  // so many names that they are looked for in a table
     for (int i = 0; row == 0 && i < 20; ++i) others += fmt::format(R"(,"field-{}":{})", i, i);
     payload += fmt::format(
@@ -104,8 +105,8 @@ void WriteCatalogue(const std::filesystem::path& folder, std::size_t edition) {
   write("interactions.jsonl", interactions);
 }
 
-// A call without gRPC that keeps its reply in memory it has from the start, since it must record
-// its end when no memory is left.
+// A call without gRPC. It keeps its reply in memory that it allocates at first, since it must
+// record its end when no memory is left.
 class RecordedCall final : public Call {
  public:
   explicit RecordedCall(const Clock& clock) : arrived_at_(clock.Now()), bytes_(kReplyBytesMax) {}
@@ -158,7 +159,7 @@ class RecordedCall final : public Call {
 };
 
 // Equal messages have equal bytes.
-std::string BytesOf(const google::protobuf::Message& message) {
+std::string Serialize(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
@@ -206,8 +207,8 @@ class AllocationFailureTest : public testing::Test {
     return started.ok() ? end.get_future().get() : started;
   }
 
-  // The same while this allocation of these threads fails.
-  //   failed  whether it was made
+  // Makes a change while an allocation of some threads fails.
+  //   failed  set to whether this allocation was made
   absl::Status ChangeWithout(Of threads, std::size_t number, ChangeKind kind,
                              const std::string& folder, bool& failed) {
     absl::Status end;
@@ -220,7 +221,7 @@ class AllocationFailureTest : public testing::Test {
     EXPECT_FALSE(changes_.AnyUnderWay());
     return end;
   }
-  // What a change that replaces `before` leaves when it has ended so.
+  // Checks what a change that replaces `before` leaves after this end.
   void ExpectServed(const engine::SnapshotPtr& before, const absl::Status& end) {
     const engine::CollectionStatus status = store_.Get("films").value();
     EXPECT_EQ(status.state, engine::CollectionState::kServing);
@@ -236,8 +237,8 @@ class AllocationFailureTest : public testing::Test {
     bool failed = false;  // whether the allocation that was to fail was made
   };
 
-  // Calls until the call has no more allocations, each time with the next one failing: on this
-  // thread, or on the worker that handles it and all threads that it hands its work to.
+  // Repeats the call until it has no more allocations; each time the next allocation fails. It
+  // fails on this thread, or on the worker that handles the call and all threads that get its work.
   //   handle  (call, request, response), as in the table of methods
   template <class Request, class Response = void, class Handle>
   void CallWithFailures(const std::string& what, const Text& text, const Handle& handle) {
@@ -292,12 +293,12 @@ class AllocationFailureTest : public testing::Test {
     EXPECT_EQ(call.ends(), 1);
     end.reply = call.reply();
     if constexpr (!std::is_void_v<Response>) {
-      if (!end.reason) end.reply = BytesOf(*response);  // an error sends none of it
+      if (!end.reason) end.reply = Serialize(*response);  // an error sends none of it
     }
     return end;
   }
 
-  // After a call that was answered.
+  // Checks the server after an answered call.
   void ExpectNothingIsHeld() {
     const engine::ExecutorCounts counts = executor_.counts();
     EXPECT_EQ(counts.queue_depth, 0U);
@@ -343,13 +344,13 @@ class AllocationFailureTest : public testing::Test {
 
 using Edit = std::function<void(v1::SearchRequest& request, v1::Query& query)>;
 
-std::string TextOf(const Edit& edit) {
+std::string SerializeEdited(const Edit& edit) {
   v1::SearchRequest request;
   request.set_collection("films");
   request.mutable_options()->set_receipt_detail(v1::RECEIPT_DETAIL_BRIEF);
   request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_NONE);
   v1::Query& query = *request.add_queries();
-  query.set_id(IdOf(3));
+  query.set_id(FormatId(3));
   query.set_k(5);
   edit(request, query);
   return request.SerializeAsString();
@@ -365,12 +366,12 @@ void AddExamples(v1::Query& query, v1::Examples::Strategy strategy) {
   v1::Examples& examples = *query.mutable_examples();
   examples.set_strategy(strategy);
   for (const std::size_t row : {1, 5, 9}) {
-    examples.add_positive()->set_id(IdOf(row));
+    examples.add_positive()->set_id(FormatId(row));
   }
-  examples.add_negative()->set_id(IdOf(15));
+  examples.add_negative()->set_id(FormatId(15));
 }
 
-// Every kind of query, and every option that makes another path of it.
+// Every kind of query, and every option that changes its path.
 std::vector<std::pair<std::string, Edit>> Searches() {
   const auto payload = [](v1::SearchRequest& request) {
     request.mutable_options()->mutable_payload()->set_selection(v1::PayloadSelector::SELECTION_ALL);
@@ -394,7 +395,7 @@ std::vector<std::pair<std::string, Edit>> Searches() {
        [](auto&, auto& query) { AddExamples(query, v1::Examples::STRATEGY_SUM_SCORES); }},
       {"blend",
        [](auto&, auto& query) {
-         query.mutable_blend()->set_id(IdOf(4));
+         query.mutable_blend()->set_id(FormatId(4));
          query.mutable_blend()->set_user_id("user-2");
        }},
       {"filter", [](auto&, auto& query) { query.set_filter("year >= 1982 AND genres:\"drama\""); }},
@@ -406,8 +407,8 @@ std::vector<std::pair<std::string, Edit>> Searches() {
       {"exclusions",
        [](auto& request, auto& query) {
          for (std::size_t row = 10; row < 30; ++row) {
-           query.add_exclude_ids(IdOf(row));
-           request.mutable_options()->add_exclude_ids(IdOf(row + 5));
+           query.add_exclude_ids(FormatId(row));
+           request.mutable_options()->add_exclude_ids(FormatId(row + 5));
          }
        }},
       {"groups",
@@ -434,7 +435,7 @@ std::vector<std::pair<std::string, Edit>> Searches() {
          request.mutable_options()->set_priority(v1::PRIORITY_BULK);
          for (std::size_t row = 0; row < 20; ++row) {
            v1::Query& query = *request.add_queries();
-           query.set_id(IdOf(row));
+           query.set_id(FormatId(row));
            query.set_filter(fmt::format("year >= {}", 1980 + row % 4));
          }
        }},
@@ -447,7 +448,7 @@ TEST_F(AllocationFailureTest, AnswersEverySearchOnceOrRefusesItForLackOfMemory) 
   };
   for (const auto& [what, edit] : Searches()) {
     CallWithFailures<v1::SearchRequest>(
-        what, [text = TextOf(edit)] { return text; }, handle);
+        what, [text = SerializeEdited(edit)] { return text; }, handle);
   }
 }
 
@@ -456,7 +457,7 @@ TEST_F(AllocationFailureTest, AnswersSearchesWhoseFilterIsNotCached) {
   CallWithFailures<v1::SearchRequest>(
       "another filter each time",
       [&] {
-        return TextOf([&](auto&, auto& query) {
+        return SerializeEdited([&](auto&, auto& query) {
           query.set_filter(fmt::format("year > 1982 OR year = {}", 5'000 + ++calls));
         });
       },
@@ -483,7 +484,7 @@ TEST_F(AllocationFailureTest, AnswersFetchesAndLookups) {
   fetch.set_collection("films");
   fetch.set_with_vectors(true);
   fetch.set_required_filter("year < 1986");
-  for (const std::size_t row : {1, 2, 9}) fetch.add_ids(IdOf(row));
+  for (const std::size_t row : {1, 2, 9}) fetch.add_ids(FormatId(row));
   CallWithFailures<v1::FetchRequest>(
       "Fetch", [&] { return fetch.SerializeAsString(); },
       [this](Call& call, const v1::FetchRequest& asked, auto) {
@@ -557,11 +558,11 @@ TEST_F(AllocationFailureTest, ReplacesACollectionOrServesTheFormerGeneration) {
   for (const Of of : {Of::kThisThread, Of::kOtherThreads}) {
     ForEachAllocation(Allocations::kSome, [&](std::size_t number, bool& failed) {
       const engine::SnapshotPtr before = store_.Pin("films").value();
-      const std::string served = changes_.OriginOf(*before).folder;
+      const std::string served = changes_.FindOrigin(*before).folder;
       const std::string other = served == "one" ? "two" : "one";
       const absl::Status end = ChangeWithout(of, number, ChangeKind::kReload, other, failed);
       ExpectServed(before, end);
-      ASSERT_EQ(changes_.OriginOf(**store_.Pin("films")).folder, end.ok() ? other : served);
+      ASSERT_EQ(changes_.FindOrigin(**store_.Pin("films")).folder, end.ok() ? other : served);
       failures += end.ok() ? 0 : 1;
     });
     ForEachAllocation(Allocations::kSome, [&](std::size_t number, bool& failed) {
@@ -569,7 +570,7 @@ TEST_F(AllocationFailureTest, ReplacesACollectionOrServesTheFormerGeneration) {
       const absl::Status end = ChangeWithout(of, number, ChangeKind::kRollback, "", failed);
       ExpectServed(before, end);
       if (!end.ok()) return;
-      const std::string served = changes_.OriginOf(**store_.Pin("films")).folder;
+      const std::string served = changes_.FindOrigin(**store_.Pin("films")).folder;
       ASSERT_TRUE(Change(ChangeKind::kReload, served == "one" ? "two" : "one").ok());
     });
   }

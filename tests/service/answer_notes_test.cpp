@@ -85,7 +85,7 @@ class ShortAnswersTest : public SearchPipelineFixture {
     store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
   }
 
-  // A search for what is like play 7.
+  // A search for plays like play 7.
   static v1::SearchRequest Like7(std::uint32_t k) {
     v1::SearchRequest request;
     request.set_collection("plays");
@@ -94,7 +94,7 @@ class ShortAnswersTest : public SearchPipelineFixture {
     return request;
   }
 
-  std::vector<std::string> NotesOf(const v1::SearchRequest& request) {
+  std::vector<std::string> SearchForNotes(const v1::SearchRequest& request) {
     FakeCall call(clock_);
     HandleSearch(pipeline_, call, request);
     EXPECT_TRUE(call.AwaitEnd().ok()) << call.AwaitEnd();
@@ -153,22 +153,24 @@ TEST_F(ShortAnswersTest, NameWhatTookTheRows) {
     query.set_offset(each.offset);
     query.mutable_exclude_ids()->Assign(each.exclude_ids.begin(), each.exclude_ids.end());
     if (each.threshold != -1) query.set_score_threshold(each.threshold);
-    EXPECT_THAT(NotesOf(request), ElementsAre(each.note)) << request.ShortDebugString();
+    EXPECT_THAT(SearchForNotes(request), ElementsAre(each.note)) << request.ShortDebugString();
   }
-  EXPECT_THAT(NotesOf(Like7(19)), ElementsAre());
+  EXPECT_THAT(SearchForNotes(Like7(19)), ElementsAre());
 }
 
 TEST_F(ShortAnswersTest, CountTheSharedExclusionsThatPassTheFilter) {
   v1::SearchRequest request = Like7(20);
   for (const char* const id : {"3", "4", "7", "19"}) request.mutable_options()->add_exclude_ids(id);
   request.mutable_options()->set_filter("year < 5");
-  EXPECT_THAT(NotesOf(request), ElementsAre("3 hits, not 20: no other row passes the filter, 2 "
-                                            "excluded rows aside"));
+  EXPECT_THAT(SearchForNotes(request),
+              ElementsAre("3 hits, not 20: no other row passes the filter, 2 "
+                          "excluded rows aside"));
   request.mutable_options()->set_required_filter("year < 10");
-  EXPECT_THAT(NotesOf(request), ElementsAre("3 hits, not 20: no other row passes the filter, 2 "
-                                            "excluded rows aside"));
+  EXPECT_THAT(SearchForNotes(request),
+              ElementsAre("3 hits, not 20: no other row passes the filter, 2 "
+                          "excluded rows aside"));
   request.mutable_options()->set_filter("year < 10");
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(SearchForNotes(request),
               ElementsAre("7 hits, not 20: no other row can be returned: 3 rows are excluded"));
 }
 
@@ -176,7 +178,7 @@ TEST_F(ShortAnswersTest, SayOfGroupsWhatNoOtherOneHas) {
   v1::SearchRequest request = Like7(5);
   v1::Query& query = *request.mutable_queries(0);
   query.mutable_group_by()->set_field("kinds");
-  const auto note = [&] { return NotesOf(request).back(); };
+  const auto note = [&] { return SearchForNotes(request).back(); };
   EXPECT_EQ(note(),
             "3 groups, not 5: no other group has a row that can be returned, 1 excluded row aside");
   query.set_filter("year >= 0");
@@ -234,10 +236,9 @@ TEST_F(ShortAnswersTest, SayOfPagesThatGroupsFollow) {
   request.mutable_options()->set_k(1);
   request.add_queries()->set_id("7");
   request.mutable_queries(1)->set_k(2);
-  EXPECT_EQ(
-      note(),
-      "the pages end at group 1, since those of queries[1] do, and more groups may follow: ask "
-      "for this query in a call of its own");
+  EXPECT_EQ(note(),
+            "the pages end at group 1, since the pages of queries[1] end, and more groups may "
+            "follow: ask for this query in a call of its own");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(CallerSharesTest, AlwaysAdmitsWhatTakesNothing) {
   EXPECT_TRUE(shares.Fits(2, 1));
 }
 
-// So many callers that each takes half of what is left would leave none for the eleventh.
+// If each caller took half of the free places, none would be left for the eleventh.
 TEST(CallerSharesTest, KeepsAPlaceForEveryCaller) {
   CallerShares places = CallerShares::OfPlaces(1'024);
   int held_by_first = 0;
@@ -68,7 +68,7 @@ TEST(CallerSharesTest, SaysWhatIsTakenByWhom) {
             "half: 700 more do not fit");
 }
 
-// A caller may be refused although more places are free than it holds: those are kept.
+// A caller may be refused although more places are free than it holds: some free places are kept.
 TEST(CallerSharesTest, SaysThatPlacesAreKept) {
   CallerShares places = CallerShares::OfPlaces(1'024);
   places.Add(1, 1);
@@ -90,13 +90,13 @@ net::PeerKey V4(const char* text, in_port_t port) {
 }
 
 TEST(CallerKeyTest, IsOfTheAddressWithoutThePort) {
-  EXPECT_EQ(CallerKeyOf(V4("10.0.0.7", 51'234)), CallerKeyOf(V4("10.0.0.7", 51'235)));
-  EXPECT_NE(CallerKeyOf(V4("10.0.0.7", 51'234)), CallerKeyOf(V4("10.0.0.8", 51'234)));
+  EXPECT_EQ(HashPeer(V4("10.0.0.7", 51'234)), HashPeer(V4("10.0.0.7", 51'235)));
+  EXPECT_NE(HashPeer(V4("10.0.0.7", 51'234)), HashPeer(V4("10.0.0.8", 51'234)));
 }
 
 TEST(CallerKeyTest, IsOfTheNameOfAPrincipal) {
-  EXPECT_EQ(CallerKeyOfName("ranker"), CallerKeyOfName("ranker"));
-  EXPECT_NE(CallerKeyOfName("ranker"), CallerKeyOfName("admin"));
+  EXPECT_EQ(HashPrincipalName("ranker"), HashPrincipalName("ranker"));
+  EXPECT_NE(HashPrincipalName("ranker"), HashPrincipalName("admin"));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class ChangeAuditTest : public ::testing::Test {
     return count;
   }
 
-  // Of a log that drops what is not an error: the audit is written all the same.
+  // The log drops lines that are no errors; the audit is written all the same.
   const observe::Logger log_{{observe::LogFormat::kText, observe::LogLevel::kError, &written_}};
   engine::FakeClock clock_;
   observe::AuditLog audit_{log_, clock_};

@@ -26,7 +26,7 @@ using testing::IsEmpty;
 
 constexpr std::chrono::milliseconds kInterval{200};
 
-// What a caller was told.
+// The progress and the answers that a caller got.
 struct Told {
   std::vector<double> shares;
   std::vector<absl::StatusOr<engine::SnapshotPtr>> results;
@@ -44,7 +44,7 @@ struct Told {
     caller.left = left.get_token();
     return caller;
   }
-  // Of its only answer.
+  // The reason of its only answer.
   ErrorReason reason() const {
     EXPECT_EQ(results.size(), 1U);
     return base::ReasonOf(results.at(0).status());

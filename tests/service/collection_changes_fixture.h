@@ -65,18 +65,20 @@ class CollectionChangesFixture : public testing::Test {
   void Write(const std::string& folder, std::size_t row_count, float shift = 1) const {
     WriteFilmFolder(root_ / folder, row_count, shift);
   }
-  static ChangeRequest Of(ChangeKind kind, const std::string& folder = "") {
+  static ChangeRequest MakeRequest(ChangeKind kind, const std::string& folder = "") {
     ChangeRequest request;
     request.kind = kind;
     request.collection = "films";
     request.folder.path = folder;
     return request;
   }
-  static ChangeRequest LoadOf(const std::string& folder) { return Of(ChangeKind::kLoad, folder); }
-  static ChangeRequest ReloadOf(const std::string& folder = "") {
-    return Of(ChangeKind::kReload, folder);
+  static ChangeRequest MakeLoad(const std::string& folder) {
+    return MakeRequest(ChangeKind::kLoad, folder);
   }
-  static ChangeRequest Rollback() { return Of(ChangeKind::kRollback); }
+  static ChangeRequest MakeReload(const std::string& folder = "") {
+    return MakeRequest(ChangeKind::kReload, folder);
+  }
+  static ChangeRequest Rollback() { return MakeRequest(ChangeKind::kRollback); }
 
   static base::ErrorReason ReasonOf(const Result& result) {
     return base::ReasonOf(result.status());
@@ -104,7 +106,7 @@ class CollectionChangesFixture : public testing::Test {
     ASSERT_TRUE(changes_.Start(request, waiting.Caller()).ok());
     backend_.gate.AwaitArrivals(arrived + 1);
   }
-  // Asks for a reload of what is served, and then lets the change go on that is held.
+  // Asks for a reload of the served collection, and then releases the change that is held up.
   Result ReloadServedWhileHeld() {
     std::latch asking(1);
     std::future<Result> reload = std::async(std::launch::async, [&] {
@@ -115,12 +117,14 @@ class CollectionChangesFixture : public testing::Test {
     backend_.gate.Open();
     return reload.get();
   }
-  std::string RollbackId() { return changes_.OriginOf(**store_.Pin("films")).rollback_snapshot_id; }
+  std::string RollbackId() {
+    return changes_.FindOrigin(**store_.Pin("films")).rollback_snapshot_id;
+  }
   std::string FolderServed() { return FolderServed(changes_); }
   std::string FolderServed(const CollectionChanges& changes) {
-    return changes.OriginOf(**store_.Pin("films")).folder;
+    return changes.FindOrigin(**store_.Pin("films")).folder;
   }
-  std::string LoadedFrom() { return changes_.OriginOf(**store_.Pin("films")).loaded_from; }
+  std::string LoadedFrom() { return changes_.FindOrigin(**store_.Pin("films")).loaded_from; }
   // The value of simile_reload_total{result}.
   std::string Counted(const std::string& result) const {
     const std::string name = "simile_reload_total{result=\"" + result + "\"} ";

@@ -42,7 +42,7 @@ class CollectionChangesTest : public CollectionChangesFixture {};
 TEST_F(CollectionChangesTest, LoadsAFolderOfTheDataRoot) {
   Write("a", 30);
   Waiting waiting;
-  const Result loaded = Make(LoadOf("a/"), waiting);
+  const Result loaded = Make(MakeLoad("a/"), waiting);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ((*loaded)->row_count(), 30U);
   EXPECT_EQ((*loaded)->version, 1U);
@@ -65,7 +65,7 @@ TEST_F(CollectionChangesTest, SaysThatAFileWasCutWhileItWasRead) {
     if (progress.bytes_read == 0 || std::exchange(was_cut, true)) return;
     std::filesystem::resize_file(root_ / "a" / "metadata.jsonl", 1'000);
   };
-  ASSERT_TRUE(changes_.Start(LoadOf("a"), std::move(caller)).ok());
+  ASSERT_TRUE(changes_.Start(MakeLoad("a"), std::move(caller)).ok());
   const Result result = waiting.Await();
   EXPECT_TRUE(was_cut);
   ASSERT_FALSE(result.ok());
@@ -73,7 +73,7 @@ TEST_F(CollectionChangesTest, SaysThatAFileWasCutWhileItWasRead) {
   EXPECT_EQ(EncodeError(result.status(), "7").message(),
             "metadata.jsonl: has changed since the load was planned; load again");
   EXPECT_EQ(ReasonOf(store_.Pin("films")), ErrorReason::kCollectionNotFound);
-  EXPECT_EQ(ReasonOf(Make(LoadOf("a"))), ErrorReason::kInvalidFiles) << "it stays cut";
+  EXPECT_EQ(ReasonOf(Make(MakeLoad("a"))), ErrorReason::kInvalidFiles) << "it stays cut";
 }
 
 TEST_F(CollectionChangesTest, LoadsOnceForAllWhoAsk) {
@@ -81,9 +81,9 @@ TEST_F(CollectionChangesTest, LoadsOnceForAllWhoAsk) {
   Waiting first;
   Waiting second;
   Waiting third;
-  Hold(LoadOf("a"), first);
-  ASSERT_TRUE(changes_.Start(LoadOf("a"), second.Caller()).ok());
-  ASSERT_TRUE(changes_.Start(LoadOf("a/"), third.Caller()).ok());
+  Hold(MakeLoad("a"), first);
+  ASSERT_TRUE(changes_.Start(MakeLoad("a"), second.Caller()).ok());
+  ASSERT_TRUE(changes_.Start(MakeLoad("a/"), third.Caller()).ok());
   EXPECT_TRUE(changes_.AnyUnderWay());
   backend_.gate.Open();
   const Result loaded = first.Await();
@@ -98,10 +98,10 @@ TEST_F(CollectionChangesTest, LoadsOnceForAllWhoAsk) {
 TEST_F(CollectionChangesTest, GoesOnWhenItsCallerLeaves) {
   Write("a", 30);
   Waiting leaves;
-  Hold(LoadOf("a"), leaves);
+  Hold(MakeLoad("a"), leaves);
   leaves.Leave();
   Waiting again;
-  ASSERT_TRUE(changes_.Start(LoadOf("a"), again.Caller()).ok());
+  ASSERT_TRUE(changes_.Start(MakeLoad("a"), again.Caller()).ok());
   EXPECT_EQ(ReasonOf(leaves.Await()), ErrorReason::kCancelled);
   backend_.gate.Open();
   EXPECT_EQ(again.Await().value()->version, 1U);
@@ -112,20 +112,20 @@ TEST_F(CollectionChangesTest, RefusesAnotherChangeMeanwhile) {
   Write("a", 30);
   Write("b", 31);
   Waiting waiting;
-  Hold(LoadOf("a"), waiting);
-  EXPECT_EQ(ReasonOf(Make(LoadOf("b"))), ErrorReason::kChangeInProgress);
-  EXPECT_EQ(ReasonOf(Make(ReloadOf())), ErrorReason::kChangeInProgress);
+  Hold(MakeLoad("a"), waiting);
+  EXPECT_EQ(ReasonOf(Make(MakeLoad("b"))), ErrorReason::kChangeInProgress);
+  EXPECT_EQ(ReasonOf(Make(MakeReload())), ErrorReason::kChangeInProgress);
   EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kChangeInProgress);
   EXPECT_EQ(base::ReasonOf(changes_.Unload("films", "")), ErrorReason::kChangeInProgress);
   backend_.gate.Open();
   EXPECT_TRUE(waiting.Await().ok());
-  EXPECT_TRUE(Make(ReloadOf("b")).ok());
+  EXPECT_TRUE(Make(MakeReload("b")).ok());
 }
 
 TEST_F(CollectionChangesTest, ReadsNothingWhenTheFilesAreServedAlready) {
   Write("a", 30);
-  const SnapshotPtr loaded = MustMake(LoadOf("a"));
-  for (const ChangeRequest& again : {LoadOf("a"), ReloadOf(), ReloadOf("a")}) {
+  const SnapshotPtr loaded = MustMake(MakeLoad("a"));
+  for (const ChangeRequest& again : {MakeLoad("a"), MakeReload(), MakeReload("a")}) {
     Waiting waiting;
     EXPECT_EQ(Make(again, waiting).value(), loaded);
     EXPECT_THAT(waiting.stages(), ElementsAre(ChangeStage::kWaiting));
@@ -137,14 +137,14 @@ TEST_F(CollectionChangesTest, ReadsNothingWhenTheFilesAreServedAlready) {
 TEST_F(CollectionChangesTest, DoesNotPublishTheSameContentOfOtherFiles) {
   Write("a", 30);
   Write("b", 30);
-  const SnapshotPtr loaded = MustMake(LoadOf("a"));
+  const SnapshotPtr loaded = MustMake(MakeLoad("a"));
   Waiting reads;
-  EXPECT_EQ(Make(ReloadOf("b"), reads).value(), loaded);
+  EXPECT_EQ(Make(MakeReload("b"), reads).value(), loaded);
   EXPECT_THAT(reads.stages(), Contains(ChangeStage::kReading));
   EXPECT_EQ(FolderServed(), "b");
   EXPECT_EQ(RollbackId(), "");
   Waiting again;
-  EXPECT_EQ(Make(ReloadOf(), again).value(), loaded);
+  EXPECT_EQ(Make(MakeReload(), again).value(), loaded);
   EXPECT_THAT(again.stages(), ElementsAre(ChangeStage::kWaiting));
   EXPECT_EQ(backend_.segments_made, 1U);
 }
@@ -152,22 +152,22 @@ TEST_F(CollectionChangesTest, DoesNotPublishTheSameContentOfOtherFiles) {
 TEST_F(CollectionChangesTest, RefusesToLoadOtherFilesUnderTheName) {
   Write("a", 30);
   Write("b", 31);
-  MustMake(LoadOf("a"));
-  EXPECT_EQ(ReasonOf(Make(LoadOf("b"))), ErrorReason::kCollectionExists);
+  MustMake(MakeLoad("a"));
+  EXPECT_EQ(ReasonOf(Make(MakeLoad("b"))), ErrorReason::kCollectionExists);
   Write("a", 31);
-  EXPECT_EQ(ReasonOf(Make(LoadOf("a"))), ErrorReason::kCollectionExists);
+  EXPECT_EQ(ReasonOf(Make(MakeLoad("a"))), ErrorReason::kCollectionExists);
   EXPECT_EQ(store_.Pin("films").value()->version, 1U);
 }
 
 TEST_F(CollectionChangesTest, ReloadsFromAnotherFolderAndThenFromThat) {
   Write("a", 30);
   Write("b", 31);
-  const SnapshotPtr first = MustMake(LoadOf("a"));
-  EXPECT_EQ(MustMake(ReloadOf("b"))->row_count(), 31U);
+  const SnapshotPtr first = MustMake(MakeLoad("a"));
+  EXPECT_EQ(MustMake(MakeReload("b"))->row_count(), 31U);
   EXPECT_EQ(FolderServed(), "b");
   EXPECT_EQ(RollbackId(), first->id);
   Write("b", 32);
-  const SnapshotPtr third = MustMake(ReloadOf());
+  const SnapshotPtr third = MustMake(MakeReload());
   EXPECT_EQ(third->row_count(), 32U);
   EXPECT_EQ(third->version, 3U);
 }
@@ -176,20 +176,20 @@ TEST_F(CollectionChangesTest, FollowsALinkToTheFolderOfTheDay) {
   Write("1", 30);
   Write("2", 31);
   std::filesystem::create_directory_symlink("1", root_ / "today");
-  MustMake(LoadOf("today"));
+  MustMake(MakeLoad("today"));
   std::filesystem::remove(root_ / "today");
   std::filesystem::create_directory_symlink("2", root_ / "today");
-  EXPECT_EQ(MustMake(ReloadOf())->row_count(), 31U);
+  EXPECT_EQ(MustMake(MakeReload())->row_count(), 31U);
   EXPECT_EQ(MustMake(Rollback())->row_count(), 30U) << "what the link led to at the time";
-  EXPECT_EQ(MustMake(ReloadOf())->row_count(), 31U);
+  EXPECT_EQ(MustMake(MakeReload())->row_count(), 31U);
 }
 
 TEST_F(CollectionChangesTest, RollsBackInMemoryWhileTheGenerationIsThere) {
   Write("a", 30);
   Write("b", 31);
-  const SnapshotPtr first = MustMake(LoadOf("a"));
+  const SnapshotPtr first = MustMake(MakeLoad("a"));
   store_.Lease(*first, std::chrono::seconds(60));
-  MustMake(ReloadOf("b"));
+  MustMake(MakeReload("b"));
   std::filesystem::remove_all(root_ / "a");
   Waiting waiting;
   const Result back = Make(Rollback(), waiting);
@@ -204,8 +204,8 @@ TEST_F(CollectionChangesTest, RollsBackInMemoryWhileTheGenerationIsThere) {
 TEST_F(CollectionChangesTest, RollsBackByReadingTheFolderAgain) {
   Write("a", 30);
   Write("b", 31);
-  const std::string first = MustMake(LoadOf("a"))->id;
-  MustMake(ReloadOf("b"));
+  const std::string first = MustMake(MakeLoad("a"))->id;
+  MustMake(MakeReload("b"));
   Waiting waiting;
   const Result back = Make(Rollback(), waiting);
   ASSERT_TRUE(back.ok()) << back.status();
@@ -220,8 +220,8 @@ TEST_F(CollectionChangesTest, RollsBackByReadingTheFolderAgain) {
 TEST_F(CollectionChangesTest, RollsBackOnceHoweverOftenItIsAsked) {
   Write("a", 30);
   Write("b", 31);
-  MustMake(LoadOf("a"));
-  const std::string second = MustMake(ReloadOf("b"))->id;
+  MustMake(MakeLoad("a"));
+  const std::string second = MustMake(MakeReload("b"))->id;
   const SnapshotPtr back = MustMake(Rollback());
   ChangeRequest again = Rollback();
   again.expected_snapshot_id = second;  // as the first call had it
@@ -229,16 +229,16 @@ TEST_F(CollectionChangesTest, RollsBackOnceHoweverOftenItIsAsked) {
   EXPECT_EQ(MustMake(Rollback()), back);
   EXPECT_EQ(store_.Pin("films").value()->version, 3U);
 
-  EXPECT_EQ(MustMake(ReloadOf("b"))->id, second);
+  EXPECT_EQ(MustMake(MakeReload("b"))->id, second);
   EXPECT_EQ(RollbackId(), back->id);
   EXPECT_EQ(MustMake(Rollback())->id, back->id) << "another change was made";
 }
 
 TEST_F(CollectionChangesTest, RollsBackOnlyWhenSomethingElseWasServed) {
   Write("a", 30);
-  MustMake(LoadOf("a"));
+  MustMake(MakeLoad("a"));
   EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kNothingToRollBack);
-  MustMake(ReloadOf());
+  MustMake(MakeReload());
   EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kNothingToRollBack);
   ChangeRequest unknown = Rollback();
   unknown.collection = "film";
@@ -247,7 +247,7 @@ TEST_F(CollectionChangesTest, RollsBackOnlyWhenSomethingElseWasServed) {
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("Did you mean \"films\"?"));
 }
 
-// How the folder of the earlier generation comes to hold something else.
+// Ways in which the folder of the earlier generation comes to hold other content.
 struct Spoiling {
   const char* name;
   void (*spoil)(const std::filesystem::path& folder);
@@ -260,8 +260,8 @@ class SpoiledFolderTest : public CollectionChangesTest,
 TEST_P(SpoiledFolderTest, IsNotRolledBackTo) {
   Write("a", 30);
   Write("b", 30, 2);
-  MustMake(LoadOf("a"));
-  MustMake(ReloadOf("b"));
+  MustMake(MakeLoad("a"));
+  MustMake(MakeReload("b"));
   GetParam().spoil(root_ / "a");
   const Result refused = Make(Rollback());
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kNothingToRollBack) << refused.status();
@@ -297,9 +297,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(CollectionChangesTest, RollsBackNothingWhenItsFolderWasWrittenOver) {
   Write("a", 30);
-  MustMake(LoadOf("a"));
+  MustMake(MakeLoad("a"));
   Write("a", 30, 2);
-  MustMake(ReloadOf());
+  MustMake(MakeReload());
   Waiting waiting;
   EXPECT_EQ(ReasonOf(Make(Rollback(), waiting)), ErrorReason::kNothingToRollBack);
   EXPECT_THAT(waiting.stages(), ElementsAre(ChangeStage::kWaiting)) << "without reading";
@@ -309,8 +309,8 @@ TEST_F(CollectionChangesTest, ChangesTheShapeOnlyWhenAllowed) {
   Write("a", 30);
   Write("b", 30);
   std::ofstream(root_ / "b" / "collection.json") << "{\"metric\": \"dot\"}";
-  const std::string first = MustMake(LoadOf("a"))->id;
-  ChangeRequest reload = ReloadOf("b");
+  const std::string first = MustMake(MakeLoad("a"))->id;
+  ChangeRequest reload = MakeReload("b");
   EXPECT_EQ(ReasonOf(Make(reload)), ErrorReason::kShapeChange);
   EXPECT_EQ(store_.Pin("films").value()->version, 1U);
   reload.allow_shape_change = true;
@@ -327,7 +327,7 @@ TEST_F(CollectionChangesTest, ChangesTheShapeOnlyWhenAllowed) {
   EXPECT_EQ(MustMake(rollback)->id, first);
 }
 
-// Both folders have the same items, in another order of their nearest.
+// Both folders have the same items, but each item has another order of nearest items.
 TEST_F(CollectionChangesTest, AReloadReplacesTheServersMinimumOfOverlap) {
   CollectionChanges changes({.allowed_over_wire = true, .data_root = root_, .min_overlap = 0.9},
                             {publisher_, store_, queue_, metrics_, log_, clock_, limits_});
@@ -338,8 +338,8 @@ TEST_F(CollectionChangesTest, AReloadReplacesTheServersMinimumOfOverlap) {
   };
   Write("a", 60);
   Write("b", 60, 1'000);
-  ASSERT_TRUE(make(LoadOf("a")).ok());
-  ChangeRequest reload = ReloadOf("b");
+  ASSERT_TRUE(make(MakeLoad("a")).ok());
+  ChangeRequest reload = MakeReload("b");
   const Result refused = make(reload);
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kOverlapTooLow);
   EXPECT_THAT(std::string(refused.status().message()),
@@ -359,8 +359,8 @@ TEST_F(CollectionChangesTest, ChecksTheShapeOfAGenerationInMemory) {
   Write("a", 30);
   Write("b", 30);
   std::ofstream(root_ / "b" / "collection.json") << "{\"metric\": \"dot\"}";
-  store_.Lease(*MustMake(LoadOf("a")), std::chrono::seconds(60));
-  ChangeRequest reload = ReloadOf("b");
+  store_.Lease(*MustMake(MakeLoad("a")), std::chrono::seconds(60));
+  ChangeRequest reload = MakeReload("b");
   reload.allow_shape_change = true;
   MustMake(reload);
   ChangeRequest rollback = Rollback();
@@ -373,8 +373,8 @@ TEST_F(CollectionChangesTest, ChecksTheShapeOfAGenerationInMemory) {
 TEST_F(CollectionChangesTest, ChecksTheContentThatTheCallerExpects) {
   Write("a", 30);
   Write("b", 31);
-  const std::string first = MustMake(LoadOf("a"))->id;
-  ChangeRequest reload = ReloadOf("b");
+  const std::string first = MustMake(MakeLoad("a"))->id;
+  ChangeRequest reload = MakeReload("b");
   reload.expected_snapshot_id = std::string(32, '0');
   const Result refused = Make(reload);
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kSnapshotMismatch);
@@ -396,24 +396,24 @@ TEST_F(CollectionChangesTest, KnowsWhetherTheLastLoadOfACollectionFailed) {
   Write("a", 30);
   Write("bad", 30);
   std::ofstream(root_ / "bad" / "metadata.jsonl", std::ios::app) << "{\"id\": \"one too many\"}\n";
-  EXPECT_EQ(ReasonOf(Make(LoadOf("bad"))), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(ReasonOf(Make(MakeLoad("bad"))), ErrorReason::kInvalidFiles);
   EXPECT_FALSE(changes_.LastLoadFailed("films")) << "it is not served";
-  MustMake(LoadOf("a"));
+  MustMake(MakeLoad("a"));
   EXPECT_FALSE(changes_.LastLoadFailed("films"));
   const auto fail = [&] {
-    EXPECT_EQ(ReasonOf(Make(ReloadOf("bad"))), ErrorReason::kInvalidFiles);
+    EXPECT_EQ(ReasonOf(Make(MakeReload("bad"))), ErrorReason::kInvalidFiles);
     EXPECT_TRUE(changes_.LastLoadFailed("films"));
   };
   fail();
-  ChangeRequest other = LoadOf("a");
+  ChangeRequest other = MakeLoad("a");
   other.collection = "books";
   MustMake(other);
   EXPECT_FALSE(changes_.LastLoadFailed("books"));
   EXPECT_TRUE(changes_.LastLoadFailed("films"));
-  MustMake(ReloadOf());
+  MustMake(MakeReload());
   EXPECT_FALSE(changes_.LastLoadFailed("films")) << "unchanged files are good files";
   Write("b", 31);
-  MustMake(ReloadOf("b"));
+  MustMake(MakeReload("b"));
   fail();
   MustMake(Rollback());
   EXPECT_FALSE(changes_.LastLoadFailed("films"));
@@ -426,19 +426,19 @@ TEST_F(CollectionChangesTest, KeepsServingAfterAFailure) {
   Write("a", 30);
   Write("bad", 30);
   std::ofstream(root_ / "bad" / "metadata.jsonl", std::ios::app) << "{\"id\": \"one too many\"}\n";
-  const SnapshotPtr first = MustMake(LoadOf("a"));
-  EXPECT_EQ(ReasonOf(Make(ReloadOf("bad"))), ErrorReason::kInvalidFiles);
-  EXPECT_EQ(ReasonOf(Make(ReloadOf("none"))), ErrorReason::kInvalidFiles);
-  EXPECT_EQ(ReasonOf(Make(ReloadOf("../a"))), ErrorReason::kOutsideDataRoot);
+  const SnapshotPtr first = MustMake(MakeLoad("a"));
+  EXPECT_EQ(ReasonOf(Make(MakeReload("bad"))), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(ReasonOf(Make(MakeReload("none"))), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(ReasonOf(Make(MakeReload("../a"))), ErrorReason::kOutsideDataRoot);
   Write("b", 31);
   backend_.out_of_memory = true;
-  EXPECT_EQ(ReasonOf(Make(ReloadOf("b"))), ErrorReason::kDoesNotFit);
+  EXPECT_EQ(ReasonOf(Make(MakeReload("b"))), ErrorReason::kDoesNotFit);
   EXPECT_EQ(store_.Pin("films").value(), first);
   EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kServing);
   EXPECT_EQ(FolderServed(), "a");
   EXPECT_EQ(Counted("failed"), "2") << "that read files";
   std::filesystem::remove_all(root_ / "a");
-  EXPECT_EQ(ReasonOf(Make(ReloadOf())), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(ReasonOf(Make(MakeReload())), ErrorReason::kInvalidFiles);
   EXPECT_EQ(Counted("failed"), "3");
   EXPECT_THAT(written_.str(), HasSubstr("collection not published"));
   EXPECT_FALSE(changes_.AnyUnderWay());
@@ -447,25 +447,25 @@ TEST_F(CollectionChangesTest, KeepsServingAfterAFailure) {
 TEST_F(CollectionChangesTest, UnloadsAndForgets) {
   Write("a", 30);
   Write("b", 31);
-  MustMake(LoadOf("a"));
-  MustMake(ReloadOf("b"));
+  MustMake(MakeLoad("a"));
+  MustMake(MakeReload("b"));
   EXPECT_TRUE(changes_.Unload("films", "").ok());
   EXPECT_THAT(store_.List(), IsEmpty());
   EXPECT_EQ(base::ReasonOf(changes_.Unload("films", "")), ErrorReason::kCollectionNotFound);
-  EXPECT_EQ(ReasonOf(Make(ReloadOf())), ErrorReason::kCollectionNotFound);
-  EXPECT_EQ(MustMake(LoadOf("a"))->version, 1U);
+  EXPECT_EQ(ReasonOf(Make(MakeReload())), ErrorReason::kCollectionNotFound);
+  EXPECT_EQ(MustMake(MakeLoad("a"))->version, 1U);
   EXPECT_EQ(ReasonOf(Make(Rollback())), ErrorReason::kNothingToRollBack);
 }
 
 TEST_F(CollectionChangesTest, RefusesWhatFindsTheQueueFull) {
   Write("a", 30);
   Waiting running;
-  Hold(LoadOf("a"), running);
-  ChangeRequest books = LoadOf("a");
+  Hold(MakeLoad("a"), running);
+  ChangeRequest books = MakeLoad("a");
   books.collection = "books";
   Waiting waiting;
   ASSERT_TRUE(changes_.Start(books, waiting.Caller()).ok());
-  ChangeRequest songs = LoadOf("a");
+  ChangeRequest songs = MakeLoad("a");
   songs.collection = "songs";
   EXPECT_EQ(ReasonOf(Make(songs)), ErrorReason::kChangeQueueFull);
   backend_.gate.Open();
@@ -477,15 +477,15 @@ TEST_F(CollectionChangesTest, RefusesWhatFindsTheQueueFull) {
 TEST_F(CollectionChangesTest, StopAnswersThoseWhoWait) {
   Write("a", 30);
   Waiting running;
-  Hold(LoadOf("a"), running);
-  ChangeRequest books = LoadOf("a");
+  Hold(MakeLoad("a"), running);
+  ChangeRequest books = MakeLoad("a");
   books.collection = "books";
   Waiting waiting;
   ASSERT_TRUE(changes_.Start(books, waiting.Caller()).ok());
   changes_.Stop();
   EXPECT_EQ(ReasonOf(running.Await()), ErrorReason::kStopping);
   EXPECT_EQ(ReasonOf(waiting.Await()), ErrorReason::kStopping);
-  EXPECT_EQ(ReasonOf(Make(LoadOf("a"))), ErrorReason::kStopping);
+  EXPECT_EQ(ReasonOf(Make(MakeLoad("a"))), ErrorReason::kStopping);
   EXPECT_EQ(base::ReasonOf(changes_.Unload("films", "")), ErrorReason::kStopping);
   EXPECT_TRUE(changes_.AnyUnderWay());
   std::thread stopper([&] { queue_.Stop(); });
@@ -496,10 +496,10 @@ TEST_F(CollectionChangesTest, StopAnswersThoseWhoWait) {
 
 TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAReloadThatIsUnderWay) {
   Write("a", 10);
-  MustMake(LoadOf("a"));
+  MustMake(MakeLoad("a"));
   Write("a", 11);
   Waiting earlier;
-  Hold(ReloadOf(), earlier);  // has looked at the files
+  Hold(MakeReload(), earlier);  // has looked at the files
   Write("a", 12);
   const Result served = ReloadServedWhileHeld();
   EXPECT_EQ((*earlier.Await())->row_count(), 11U);
@@ -510,9 +510,9 @@ TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAReloadThatIsUnderWay) {
 TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAnotherChange) {
   Write("a", 10);
   Write("b", 20);
-  MustMake(LoadOf("a"));
+  MustMake(MakeLoad("a"));
   Waiting other;
-  Hold(ReloadOf("b"), other);
+  Hold(MakeReload("b"), other);
   const Result served = ReloadServedWhileHeld();
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ((*served)->row_count(), 20U);
@@ -521,9 +521,9 @@ TEST_F(CollectionChangesTest, ReloadsWhatIsServedAfterAnotherChange) {
 TEST_F(CollectionChangesTest, EndsAReloadOfWhatIsServedWhenItStops) {
   Write("a", 10);
   Write("b", 20);
-  MustMake(LoadOf("a"));
+  MustMake(MakeLoad("a"));
   Waiting other;
-  Hold(ReloadOf("b"), other);
+  Hold(MakeReload("b"), other);
   std::future<Result> reload =
       std::async(std::launch::async, [&] { return changes_.ReloadServed("films"); });
   changes_.Stop();
@@ -533,8 +533,8 @@ TEST_F(CollectionChangesTest, EndsAReloadOfWhatIsServedWhenItStops) {
 TEST_F(CollectionChangesTest, AbandonsWhatWaitsWhenTheQueueStops) {
   Write("a", 30);
   Waiting running;
-  Hold(LoadOf("a"), running);
-  ChangeRequest books = LoadOf("a");
+  Hold(MakeLoad("a"), running);
+  ChangeRequest books = MakeLoad("a");
   books.collection = "books";
   Waiting waiting;
   ASSERT_TRUE(changes_.Start(books, waiting.Caller()).ok());
@@ -545,7 +545,7 @@ TEST_F(CollectionChangesTest, AbandonsWhatWaitsWhenTheQueueStops) {
   EXPECT_TRUE(running.Await().ok());
   EXPECT_EQ(ReasonOf(waiting.Await()), ErrorReason::kStopping);
   stopper.join();
-  ChangeRequest songs = LoadOf("a");
+  ChangeRequest songs = MakeLoad("a");
   songs.collection = "songs";
   EXPECT_EQ(ReasonOf(Make(songs)), ErrorReason::kStopping);
 }
@@ -557,12 +557,12 @@ TEST_F(CollectionChangesTest, LoadsConfiguredFoldersAtStart) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(FolderServed(), "") << "outside the data root";
   WriteFilmFolder(elsewhere.path(), 31, 1);
-  EXPECT_EQ(MustMake(ReloadOf())->row_count(), 31U);
+  EXPECT_EQ(MustMake(MakeReload())->row_count(), 31U);
 
   Write("inside", 30);
   ASSERT_TRUE(changes_.LoadAtStart("books", root_ / "inside").ok());
-  EXPECT_EQ(changes_.OriginOf(**store_.Pin("books")).folder, "inside");
-  ChangeRequest again = LoadOf("inside");
+  EXPECT_EQ(changes_.FindOrigin(**store_.Pin("books")).folder, "inside");
+  ChangeRequest again = MakeLoad("inside");
   again.collection = "books";
   EXPECT_EQ(MustMake(again)->version, 1U);
 }
@@ -585,7 +585,7 @@ TEST_F(CollectionChangesTest, ChangesNothingUnlessAllowed) {
   Write("a", 30);
   ASSERT_TRUE(changes.LoadAtStart("films", root_ / "a").ok());
   Waiting waiting;
-  for (const ChangeRequest& request : {LoadOf("a"), ReloadOf(), Rollback()}) {
+  for (const ChangeRequest& request : {MakeLoad("a"), MakeReload(), Rollback()}) {
     EXPECT_EQ(base::ReasonOf(changes.Start(request, waiting.Caller())),
               ErrorReason::kChangesNotAllowed);
   }
@@ -594,7 +594,7 @@ TEST_F(CollectionChangesTest, ChangesNothingUnlessAllowed) {
 
 TEST_F(CollectionChangesTest, RefusesNamesThatAreNone) {
   for (const std::string name : {"", "a/b", "liveness"}) {
-    ChangeRequest request = LoadOf("a");
+    ChangeRequest request = MakeLoad("a");
     request.collection = name;
     EXPECT_EQ(ReasonOf(Make(request)), ErrorReason::kInvalidField) << name;
   }

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class CollectionFoldersTest : public CollectionChangesFixture {
  protected:
-  // The same films as Write's, with the vectors of others.
+  // The same films as Write makes, with other vectors.
   void WriteShuffled(const std::string& folder, std::size_t row_count) const {
     Write(folder, row_count);
     std::vector<float> vectors;
@@ -37,17 +37,17 @@ class CollectionFoldersTest : public CollectionChangesFixture {
 TEST_F(CollectionFoldersTest, KeepsTheFolderOfEachGenerationBesideAnEqualCopy) {
   Write("a", 30);
   Write("b", 30);
-  const SnapshotPtr first = MustMake(LoadOf("a"));
-  EXPECT_EQ(MustMake(ReloadOf("b")), first) << "the same content";
+  const SnapshotPtr first = MustMake(MakeLoad("a"));
+  EXPECT_EQ(MustMake(MakeReload("b")), first) << "the same content";
   EXPECT_EQ(FolderServed(), "b") << "which the next reload reads";
   EXPECT_EQ(LoadedFrom(), "a");
   EXPECT_THAT(written_.str(), HasSubstr("change=reload folder=a next_reload_reads=b\n"));
   ChangeWaiter unread;
-  EXPECT_EQ(*Make(ReloadOf(), unread), first);
+  EXPECT_EQ(*Make(MakeReload(), unread), first);
   EXPECT_THAT(unread.stages(), ElementsAre(ChangeStage::kWaiting)) << "b is known by its files";
 
   Write("b", 31);
-  const SnapshotPtr second = MustMake(ReloadOf());
+  const SnapshotPtr second = MustMake(MakeReload());
   EXPECT_NE(second->id, first->id);
   EXPECT_EQ(FolderServed(), "b");
   EXPECT_EQ(LoadedFrom(), "b");
@@ -61,9 +61,9 @@ TEST_F(CollectionFoldersTest, RollsBackToTheEqualCopyWhereTheFirstFolderIsGone) 
   Write("a", 30);
   Write("b", 30);
   Write("c", 31);
-  const std::string first = MustMake(LoadOf("a"))->id;
-  MustMake(ReloadOf("b"));
-  MustMake(ReloadOf("c"));
+  const std::string first = MustMake(MakeLoad("a"))->id;
+  MustMake(MakeReload("b"));
+  MustMake(MakeReload("c"));
   std::filesystem::remove_all(root_ / "a");
   EXPECT_EQ(MustMake(Rollback())->id, first);
   EXPECT_EQ(FolderServed(), "b");
@@ -73,13 +73,13 @@ TEST_F(CollectionFoldersTest, RollsBackToTheEqualCopyWhereTheFirstFolderIsGone) 
 TEST_F(CollectionFoldersTest, NamesTheFolderThatALinkLedTo) {
   Write("a", 30);
   std::filesystem::create_directory_symlink(root_ / "a", root_ / "current");
-  MustMake(LoadOf("current"));
+  MustMake(MakeLoad("current"));
   EXPECT_EQ(FolderServed(), "current");
   EXPECT_EQ(LoadedFrom(), "a");
   Write("b", 30);
   std::filesystem::remove(root_ / "current");
   std::filesystem::create_directory_symlink(root_ / "b", root_ / "current");
-  MustMake(ReloadOf());
+  MustMake(MakeReload());
   EXPECT_EQ(FolderServed(), "current");
   EXPECT_EQ(LoadedFrom(), "a") << "b has the same content";
 }
@@ -102,8 +102,8 @@ TEST_F(CollectionFoldersTest, AsksOfEveryReloadForTheLeastOverlap) {
 TEST_F(CollectionFoldersTest, SaysHowMuchOfTheAnswersStays) {
   Write("a", 30);
   WriteShuffled("b", 30);
-  MustMake(LoadOf("a"));
-  const SnapshotPtr second = MustMake(ReloadOf("b"));
+  MustMake(MakeLoad("a"));
+  const SnapshotPtr second = MustMake(MakeReload("b"));
   ASSERT_TRUE(second->overlap.has_value());
   EXPECT_GE(*second->overlap, 0);
   EXPECT_LT(*second->overlap, 1);
@@ -112,7 +112,7 @@ TEST_F(CollectionFoldersTest, SaysHowMuchOfTheAnswersStays) {
   EXPECT_FALSE(MustMake(Rollback())->overlap.has_value());
 }
 
-// What was read at the start and did not load, on a server that goes on without it.
+// Collections that did not load at the start, on a server that runs without them.
 class NotRequiredTest : public CollectionFoldersTest {
  protected:
   NotRequiredTest() {
@@ -146,39 +146,39 @@ TEST_F(NotRequiredTest, IsTriedAgainByTheOperator) {
 
 TEST_F(NotRequiredTest, HasTheErrorOfTheLastReload) {
   std::filesystem::remove(root_ / "bad" / "content_vectors.npy");
-  const Result reloaded = MakeLeniently(ReloadOf());
+  const Result reloaded = MakeLeniently(MakeReload());
   EXPECT_EQ(ReasonOf(reloaded), ErrorReason::kInvalidFiles);
   EXPECT_EQ(store_.Get("films")->problem.message(), reloaded.status().message());
-  ChangeRequest expecting = ReloadOf();
+  ChangeRequest expecting = MakeReload();
   expecting.expected_snapshot_id = std::string(32, '0');
   Mend();
   EXPECT_EQ(ReasonOf(MakeLeniently(expecting)), ErrorReason::kCollectionNotLoaded);
 }
 
 TEST_F(NotRequiredTest, HasTheErrorOfALoadOfAnotherFolder) {
-  const Result loaded = MakeLeniently(LoadOf("none"));
+  const Result loaded = MakeLeniently(MakeLoad("none"));
   EXPECT_EQ(ReasonOf(loaded), ErrorReason::kInvalidFiles);
   EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kFailed);
   EXPECT_EQ(store_.Get("films")->problem.message(), loaded.status().message());
   Mend();
-  EXPECT_TRUE(MakeLeniently(ReloadOf()).ok()) << "of the folder that the operator named";
+  EXPECT_TRUE(MakeLeniently(MakeReload()).ok()) << "of the folder that the operator named";
 }
 
 TEST_F(NotRequiredTest, IsTriedAgainByAReload) {
-  EXPECT_EQ(ReasonOf(MakeLeniently(ReloadOf())), ErrorReason::kInvalidFiles);
+  EXPECT_EQ(ReasonOf(MakeLeniently(MakeReload())), ErrorReason::kInvalidFiles);
   EXPECT_EQ(store_.Get("films")->state, engine::CollectionState::kFailed);
   Mend();
-  EXPECT_TRUE(MakeLeniently(ReloadOf()).ok());
+  EXPECT_TRUE(MakeLeniently(MakeReload()).ok());
   EXPECT_EQ(FolderServed(lenient_), "bad");
-  EXPECT_TRUE(MakeLeniently(ReloadOf()).ok()) << "an ordinary reload by now";
+  EXPECT_TRUE(MakeLeniently(MakeReload()).ok()) << "an ordinary reload by now";
 }
 
 TEST_F(NotRequiredTest, IsReplacedByALoadOrAReloadOfAnotherFolder) {
   Write("good", 30);
-  EXPECT_TRUE(MakeLeniently(ReloadOf("good")).ok());
+  EXPECT_TRUE(MakeLeniently(MakeReload("good")).ok());
   EXPECT_EQ(FolderServed(lenient_), "good");
   EXPECT_EQ(ReasonOf(lenient_.LoadAtStart("books", root_ / "bad")), ErrorReason::kInvalidFiles);
-  ChangeRequest load = LoadOf("good");
+  ChangeRequest load = MakeLoad("good");
   load.collection = "books";
   EXPECT_TRUE(MakeLeniently(load).ok());
 }
@@ -188,7 +188,7 @@ TEST_F(NotRequiredTest, IsForgottenByAnUnload) {
   EXPECT_EQ(base::ReasonOf(lenient_.Unload("films", std::string(32, '0'))),
             ErrorReason::kCollectionNotLoaded);
   EXPECT_TRUE(lenient_.Unload("films", "").ok());
-  EXPECT_EQ(ReasonOf(MakeLeniently(ReloadOf())), ErrorReason::kCollectionNotFound);
+  EXPECT_EQ(ReasonOf(MakeLeniently(MakeReload())), ErrorReason::kCollectionNotFound);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ class CollectionLinksTest : public CollectionChangesFixture {
     }
   }
   //   within  the folder that the caller is bound to; empty for none
-  static ChangeRequest Of(ChangeKind kind, const std::string& folder, const std::string& within) {
+  static ChangeRequest MakeRequest(ChangeKind kind, const std::string& folder,
+                                   const std::string& within) {
     ChangeRequest request;
     request.kind = kind;
     request.collection = "films";
@@ -36,9 +37,9 @@ class CollectionLinksTest : public CollectionChangesFixture {
     return request;
   }
   Result Make(ChangeKind kind, const std::string& folder = "", const std::string& within = "") {
-    return CollectionChangesFixture::Make(Of(kind, folder, within));
+    return CollectionChangesFixture::Make(MakeRequest(kind, folder, within));
   }
-  static std::size_t RowsOf(const Result& loaded) {
+  static std::size_t CountRows(const Result& loaded) {
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     return loaded.ok() ? (*loaded)->row_count() : 0;
   }
@@ -55,24 +56,24 @@ TEST_F(CollectionLinksTest, LeadAnywhereFromAFolderThatTheOperatorNamed) {
   const fs::path files = outside_.path() / "1";
   WriteFilmFolder(files, 5, 1);
   WriteLinks(root_ / "films", files);
-  EXPECT_EQ(RowsOf(changes_.LoadAtStart("films", root_ / "films")), 5U);
+  EXPECT_EQ(CountRows(changes_.LoadAtStart("films", root_ / "films")), 5U);
   WriteFilmFolder(files, 6, 1);
-  EXPECT_EQ(RowsOf(changes_.ReloadServed("films")), 6U);
+  EXPECT_EQ(CountRows(changes_.ReloadServed("films")), 6U);
   WriteFilmFolder(files, 7, 1);
-  EXPECT_EQ(RowsOf(Make(ChangeKind::kReload)), 7U) << "the folder is still the operator's";
-  // A caller who is bound to a folder follows them no further than that folder.
+  EXPECT_EQ(CountRows(Make(ChangeKind::kReload)), 7U) << "the folder is still the operator's";
+  // For a caller who is bound to a folder, links lead no further than that folder.
   WriteFilmFolder(files, 8, 1);
   ExpectLeadsOut(Make(ChangeKind::kReload, "", "films"));
-  EXPECT_EQ(RowsOf(changes_.ReloadServed("films")), 8U);
+  EXPECT_EQ(CountRows(changes_.ReloadServed("films")), 8U);
 }
 
 TEST_F(CollectionLinksTest, LeadAnywhereFromAFolderOutsideTheDataRoot) {
   WriteFilmFolder(outside_.path() / "blobs", 5, 1);
   WriteLinks(outside_.path() / "films", "../blobs");
-  EXPECT_EQ(RowsOf(changes_.LoadAtStart("films", outside_.path() / "films")), 5U);
+  EXPECT_EQ(CountRows(changes_.LoadAtStart("films", outside_.path() / "films")), 5U);
   WriteFilmFolder(outside_.path() / "blobs", 6, 1);
   ExpectLeadsOut(Make(ChangeKind::kReload, "", "films"));
-  EXPECT_EQ(RowsOf(Make(ChangeKind::kReload)), 6U);
+  EXPECT_EQ(CountRows(Make(ChangeKind::kReload)), 6U);
 }
 
 TEST_F(CollectionLinksTest, OfACallersFolderLeadNoFurtherThanTheDataRoot) {
@@ -81,7 +82,7 @@ TEST_F(CollectionLinksTest, OfACallersFolderLeadNoFurtherThanTheDataRoot) {
   WriteLinks(root_ / "out", outside_.path() / "1");
   WriteLinks(root_ / "cached", "../blobs");
   ExpectLeadsOut(Make(ChangeKind::kLoad, "out"));
-  EXPECT_EQ(RowsOf(Make(ChangeKind::kLoad, "cached")), 6U);
+  EXPECT_EQ(CountRows(Make(ChangeKind::kLoad, "cached")), 6U);
 }
 
 TEST_F(CollectionLinksTest, OfABoundCallersFolderStayInItsOwn) {
@@ -90,12 +91,12 @@ TEST_F(CollectionLinksTest, OfABoundCallersFolderStayInItsOwn) {
   WriteLinks(root_ / "films/to_others", "../../blobs");
   WriteLinks(root_ / "films/to_own", "../blobs");
   ExpectLeadsOut(Make(ChangeKind::kLoad, "films/to_others", "films"));
-  EXPECT_EQ(RowsOf(Make(ChangeKind::kLoad, "films/to_own", "films")), 6U);
-  // So they do when the operator reloads what such a caller named.
+  EXPECT_EQ(CountRows(Make(ChangeKind::kLoad, "films/to_own", "films")), 6U);
+  // The same holds when the operator reloads a folder that such a caller named.
   fs::remove_all(root_ / "films/to_own");
   WriteLinks(root_ / "films/to_own", "../../blobs");
   ExpectLeadsOut(changes_.ReloadServed("films"));
-  EXPECT_EQ(RowsOf(Make(ChangeKind::kReload, "films/to_others")), 5U);
+  EXPECT_EQ(CountRows(Make(ChangeKind::kReload, "films/to_others")), 5U);
 }
 
 }  // namespace

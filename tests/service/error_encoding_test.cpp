@@ -93,7 +93,8 @@ TEST(EncodeErrorTest, CutsPlainMessagesAtTwoThousandBytes) {
 }
 
 TEST(EncodeErrorTest, CutsAtAWholeCharacter) {
-  // Two-byte letters from an even and an odd offset: one of the two cuts would fall into one.
+  // Two-byte letters from an even and from an odd offset: one of the two cuts would fall into a
+  // letter.
   std::string letters;
   for (int index = 0; index < 2'000; ++index) letters += "\xC3\xA9";
   for (const std::string& text : {letters, "x" + letters}) {
@@ -106,7 +107,8 @@ TEST(EncodeErrorTest, CutsAtAWholeCharacter) {
   }
 }
 
-// What an error takes in the trailing metadata: its message percent-encoded, its details as base64.
+// The bytes of an error in the trailing metadata: its message percent-encoded, its details as
+// base64.
 std::size_t MetadataBytes(const google::rpc::Status& sent) {
   std::size_t bytes = (sent.SerializeAsString().size() + 2) / 3 * 4;
   for (const char c : sent.message()) bytes += c >= ' ' && c <= '~' && c != '%' ? 1 : 3;

@@ -27,7 +27,7 @@ TEST(HitColumnsTest, HaveTheHitsOfTheOtherLayoutInRandomAnswers) {
   std::mt19937_64 random(kSeed);
   for (int i = 0; i < 10'000; ++i) {
     const RandomAnswer answer([&] { return random(); });
-    ASSERT_EQ(DifferenceOfLayouts(answer.parts()), "") << i;
+    ASSERT_EQ(CompareLayouts(answer.parts()), "") << i;
   }
 }
 

@@ -21,15 +21,15 @@ void Require(bool fits, const char* what) {
 }
 
 template <class Number>
-std::vector<Number> ArrayOf(const std::string& bytes) {
+std::vector<Number> ReadNumbers(const std::string& bytes) {
   Require(bytes.size() % sizeof(Number) == 0, "a part of a number");
   std::vector<Number> numbers(bytes.size() / sizeof(Number));
   if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
   return numbers;
 }
 
-std::vector<std::string> TextsOf(const v1::TextColumn& column) {
-  const auto offsets = ArrayOf<std::uint32_t>(column.offsets());
+std::vector<std::string> ReadTexts(const v1::TextColumn& column) {
+  const auto offsets = ReadNumbers<std::uint32_t>(column.offsets());
   std::vector<std::string> texts;
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
     texts.push_back(column.utf8().substr(offsets[i], offsets[i + 1] - offsets[i]));
@@ -37,42 +37,42 @@ std::vector<std::string> TextsOf(const v1::TextColumn& column) {
   Require(offsets.back() == column.utf8().size(), "the end of the texts");
   if (column.places().empty()) return texts;
   std::vector<std::string> values;
-  for (const std::uint32_t place : ArrayOf<std::uint32_t>(column.places())) {
+  for (const std::uint32_t place : ReadNumbers<std::uint32_t>(column.places())) {
     values.push_back(texts.at(place));
   }
   return values;
 }
 
-std::vector<std::string> IdsOf(const v1::IdColumn& ids) {
-  if (ids.has_texts()) return TextsOf(ids.texts());
+std::vector<std::string> ReadIds(const v1::IdColumn& ids) {
+  if (ids.has_texts()) return ReadTexts(ids.texts());
   std::vector<std::string> texts;
-  for (const std::int64_t id : ArrayOf<std::int64_t>(ids.integers())) {
+  for (const std::int64_t id : ReadNumbers<std::int64_t>(ids.integers())) {
     texts.push_back(std::to_string(id));
   }
   return texts;
 }
 
-// The values that the column holds, whatever their places.
-std::vector<v1::PayloadValue> ValuesOf(const v1::PayloadColumn& column) {
+// The values of the column, without regard to its items.
+std::vector<v1::PayloadValue> ReadValues(const v1::PayloadColumn& column) {
   std::vector<v1::PayloadValue> values;
   switch (column.values_case()) {
     case v1::PayloadColumn::kIntegers:
-      for (const std::int64_t value : ArrayOf<std::int64_t>(column.integers())) {
+      for (const std::int64_t value : ReadNumbers<std::int64_t>(column.integers())) {
         values.emplace_back().set_int_value(value);
       }
       break;
     case v1::PayloadColumn::kNumbers:
-      for (const double value : ArrayOf<double>(column.numbers())) {
+      for (const double value : ReadNumbers<double>(column.numbers())) {
         values.emplace_back().set_double_value(value);
       }
       break;
     case v1::PayloadColumn::kBooleans:
-      for (const std::uint8_t value : ArrayOf<std::uint8_t>(column.booleans())) {
+      for (const std::uint8_t value : ReadNumbers<std::uint8_t>(column.booleans())) {
         values.emplace_back().set_bool_value(value != 0);
       }
       break;
     case v1::PayloadColumn::kTexts:
-      for (const std::string& text : TextsOf(column.texts())) {
+      for (const std::string& text : ReadTexts(column.texts())) {
         values.emplace_back().set_string_value(text);
       }
       break;
@@ -85,11 +85,11 @@ std::vector<v1::PayloadValue> ValuesOf(const v1::PayloadColumn& column) {
 // Calls set(item, value) for each item that has the field.
 void VisitValues(const v1::PayloadColumn& column, std::size_t item_count,
                  const std::function<void(std::size_t, const v1::PayloadValue&)>& set) {
-  auto states = ArrayOf<std::uint8_t>(column.states());
+  auto states = ReadNumbers<std::uint8_t>(column.states());
   if (states.empty()) states.assign(item_count, 1);
   Require(states.size() == item_count, "the states of a field");
-  const std::vector<v1::PayloadValue> values = ValuesOf(column);
-  const auto list_offsets = ArrayOf<std::uint32_t>(column.list_offsets());
+  const std::vector<v1::PayloadValue> values = ReadValues(column);
+  const auto list_offsets = ReadNumbers<std::uint32_t>(column.list_offsets());
   int other = 0;
   for (std::size_t item = 0; item < item_count; ++item) {
     v1::PayloadValue value;
@@ -118,12 +118,12 @@ void VisitValues(const v1::PayloadColumn& column, std::size_t item_count,
 }
 
 // A hit for each item, without rank and score.
-std::vector<v1::Hit> ItemsOf(const v1::HitColumns& columns) {
+std::vector<v1::Hit> ReadItems(const v1::HitColumns& columns) {
   std::vector<v1::Hit> items;
-  for (const std::string& id : IdsOf(columns.ids())) items.emplace_back().set_id(id);
-  const auto rows = ArrayOf<std::uint32_t>(columns.rows());
+  for (const std::string& id : ReadIds(columns.ids())) items.emplace_back().set_id(id);
+  const auto rows = ReadNumbers<std::uint32_t>(columns.rows());
   for (std::size_t i = 0; i < rows.size(); ++i) items.at(i).set_row(rows[i]);
-  const auto vectors = ArrayOf<float>(columns.vectors());
+  const auto vectors = ReadNumbers<float>(columns.vectors());
   for (std::size_t i = 0; !vectors.empty() && i < items.size(); ++i) {
     const std::size_t dim = vectors.size() / items.size();
     v1::FloatVector& vector = *items[i].mutable_vector();
@@ -140,8 +140,8 @@ std::vector<v1::Hit> ItemsOf(const v1::HitColumns& columns) {
 
 constexpr double kExactMax = 0x1p53;
 
-// Whether a column of the type holds the value; what it is there.
-bool GiveType(v1::PayloadColumn::ValuesCase type, v1::PayloadValue& value) {
+// Converts a value to the type of a column; returns whether the column can hold the value.
+bool ConvertElement(v1::PayloadColumn::ValuesCase type, v1::PayloadValue& value) {
   switch (type) {
     case v1::PayloadColumn::kNumbers:
       if (value.has_int_value() && std::abs(static_cast<double>(value.int_value())) <= kExactMax) {
@@ -155,35 +155,35 @@ bool GiveType(v1::PayloadColumn::ValuesCase type, v1::PayloadValue& value) {
       }
       return value.has_int_value();
     default:
-      return true;  // the same in a column
+      return true;  // needs no conversion
   }
 }
 
-void GiveTypeOf(const v1::PayloadColumn& column, v1::PayloadValue& value) {
+void ConvertValue(const v1::PayloadColumn& column, v1::PayloadValue& value) {
   if (column.list_offsets().empty()) {
-    GiveType(column.values_case(), value);
+    ConvertElement(column.values_case(), value);
     return;
   }
   if (!value.has_list_value()) return;
   v1::PayloadValue given = value;
   bool all = true;
   for (v1::PayloadValue& element : *given.mutable_list_value()->mutable_values()) {
-    all = GiveType(column.values_case(), element) && all;
+    all = ConvertElement(column.values_case(), element) && all;
   }
   if (all) value = given;
 }
 
 // Adds to the results the hits and groups that the columns have, as the other layout has them.
-void AddHitsOf(const v1::HitColumns& columns, ResultMessages& results) {
-  const auto offsets = ArrayOf<std::uint32_t>(columns.offsets());
-  const auto first_ranks = ArrayOf<std::uint32_t>(columns.first_ranks());
-  const auto scores = ArrayOf<float>(columns.scores());
-  const auto places = ArrayOf<std::uint32_t>(columns.items());
-  const auto group_offsets = ArrayOf<std::uint32_t>(columns.groups().offsets());
-  const auto sizes = ArrayOf<std::uint32_t>(columns.groups().sizes());
+void AddHits(const v1::HitColumns& columns, ResultMessages& results) {
+  const auto offsets = ReadNumbers<std::uint32_t>(columns.offsets());
+  const auto first_ranks = ReadNumbers<std::uint32_t>(columns.first_ranks());
+  const auto scores = ReadNumbers<float>(columns.scores());
+  const auto places = ReadNumbers<std::uint32_t>(columns.items());
+  const auto group_offsets = ReadNumbers<std::uint32_t>(columns.groups().offsets());
+  const auto sizes = ReadNumbers<std::uint32_t>(columns.groups().sizes());
   const std::vector<std::string> keywords =
-      columns.has_groups() ? TextsOf(columns.groups().keywords()) : std::vector<std::string>();
-  const std::vector<v1::Hit> items = ItemsOf(columns);
+      columns.has_groups() ? ReadTexts(columns.groups().keywords()) : std::vector<std::string>();
+  const std::vector<v1::Hit> items = ReadItems(columns);
   Require(static_cast<int>(offsets.size()) == results.size() + 1, "offsets");
   Require(static_cast<int>(first_ranks.size()) == results.size(), "first ranks");
   Require(scores.size() == offsets.back() && places.size() == scores.size(), "hits");
@@ -217,12 +217,12 @@ void AddHitsOf(const v1::HitColumns& columns, ResultMessages& results) {
 
 // Gives the payload of hits the types that columns have: an integer of a field of numbers becomes a
 // number, 12.0 of a field of integers becomes 12.
-void GiveTypesOf(const v1::HitColumns& columns, ResultMessages& results) {
+void ConvertPayload(const v1::HitColumns& columns, ResultMessages& results) {
   std::map<std::string, const v1::PayloadColumn*> by_field;
   for (const v1::PayloadColumn& column : columns.payload()) by_field[column.field()] = &column;
   const auto give = [&](google::protobuf::RepeatedPtrField<v1::Hit>& hits) {
     for (v1::Hit& hit : hits) {
-      for (auto& [field, value] : *hit.mutable_payload()) GiveTypeOf(*by_field.at(field), value);
+      for (auto& [field, value] : *hit.mutable_payload()) ConvertValue(*by_field.at(field), value);
     }
   };
   for (v1::SearchResult& result : results) {
@@ -242,12 +242,12 @@ v1::SearchResponse Written(const SearchReply& reply) {
 
 }  // namespace
 
-std::string DifferenceOfLayouts(v1::SearchResponse with_columns, v1::SearchResponse with_hits) {
+std::string CompareLayouts(v1::SearchResponse with_columns, v1::SearchResponse with_hits) {
   for (const v1::SearchResult& result : with_columns.results()) {
     if (result.hits_size() + result.groups_size() > 0) return "hits beside columns";
   }
-  AddHitsOf(with_columns.columns(), *with_columns.mutable_results());
-  GiveTypesOf(with_columns.columns(), *with_hits.mutable_results());
+  AddHits(with_columns.columns(), *with_columns.mutable_results());
+  ConvertPayload(with_columns.columns(), *with_hits.mutable_results());
   with_columns.clear_columns();
   std::string difference;
   google::protobuf::util::MessageDifferencer differencer;
@@ -257,7 +257,7 @@ std::string DifferenceOfLayouts(v1::SearchResponse with_columns, v1::SearchRespo
 
 namespace {
 
-v1::PayloadColumn::ValuesCase CaseOf(data::FieldType type) {
+v1::PayloadColumn::ValuesCase ToValuesCase(data::FieldType type) {
   switch (data::TypeOfElements(type)) {
     case data::FieldType::kInteger:
       return v1::PayloadColumn::kIntegers;
@@ -276,14 +276,14 @@ v1::PayloadColumn::ValuesCase CaseOf(data::FieldType type) {
 void RequireTypes(const v1::HitColumns& columns, const data::PayloadTable& payload) {
   for (const v1::PayloadColumn& column : columns.payload()) {
     const data::FieldInfo& field = payload.fields()[payload.FieldNumber(column.field()).value()];
-    Require(column.values_case() == CaseOf(field.type), "the type of a column");
+    Require(column.values_case() == ToValuesCase(field.type), "the type of a column");
     Require(column.list_offsets().empty() != data::IsList(field.type), "lists");
   }
 }
 
 }  // namespace
 
-std::string DifferenceOfLayouts(SearchReply::Parts parts) {
+std::string CompareLayouts(SearchReply::Parts parts) {
   constexpr std::uint64_t kBytesMax = std::uint64_t{64} << 20;
   parts.columns = nullptr;
   const v1::SearchResponse with_hits = Written(SearchReply(parts, kBytesMax));
@@ -293,7 +293,7 @@ std::string DifferenceOfLayouts(SearchReply::Parts parts) {
   parts.columns = columns.get();
   const v1::SearchResponse with_columns = Written(SearchReply(parts, kBytesMax));
   RequireTypes(with_columns.columns(), parts.receipt.snapshot.dataset->payload);
-  return DifferenceOfLayouts(with_columns, with_hits);
+  return CompareLayouts(with_columns, with_hits);
 }
 
 }  // namespace simile::service

@@ -63,7 +63,7 @@ TEST_F(ParseMessageTest, RefusesAMessageOfVeryManyEmptyPartsWhileItIsRead) {
   EXPECT_LT(arena_.SpaceAllocated(), ParsedBytesMax(bytes.size()) + kOneStep);
 }
 
-// The library keeps those outside the arena.
+// The library keeps unknown fields outside the arena.
 TEST_F(ParseMessageTest, RefusesALargeMessageOfVeryManyUnknownFieldsBeforeItIsRead) {
   constexpr std::string_view kUnknown("\x7A\0", 2);
   const auto parse = [&](std::uint64_t fields) {
@@ -162,7 +162,7 @@ std::string Text(std::initializer_list<int> bytes) {
   return text;
 }
 
-// What the library keeps as unknown.
+// Counts the fields that the library keeps as unknown.
 std::uint64_t CountKept(const UnknownFieldSet& fields) {
   std::uint64_t count = 0;
   for (int i = 0; i < fields.field_count(); ++i) {
@@ -190,7 +190,7 @@ std::uint64_t CountKept(const Message& message) {
   return count;
 }
 
-// With fields of all kinds.
+// A request with fields of all kinds.
 v1::SearchRequest LargeRequest() {
   v1::SearchRequest request;
   request.set_collection("films");
@@ -246,7 +246,8 @@ TEST(CountUnknownFieldsTest, EndsWhereTheBytesAreNoFields) {
   }
 }
 
-// Whatever the library reads is fields, and of what it keeps as unknown none is missed.
+// Bytes that the library can parse are in wire form, and none of the fields that it keeps as
+// unknown is missed.
 TEST(CountUnknownFieldsTest, MissesNoneOfWhatTheLibraryKeeps) {
   const std::string whole = LargeRequest().SerializeAsString();
   int parsed = 0;
@@ -282,7 +283,7 @@ class ParseRequestTest : public testing::Test {
     return bytes;
   }
 
-  // Mostly such queries as the reader makes itself.
+  // Mostly queries of the kinds that the reader parses itself.
   v1::Query DrawQuery() {
     v1::Query query;
     switch (Draw(10)) {

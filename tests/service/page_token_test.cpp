@@ -37,7 +37,7 @@ std::string Unescaped(const std::string& token) {
 }
 
 // A token of these bytes and their checksum.
-std::string TokenOf(std::string bytes) {
+std::string EncodeToken(std::string bytes) {
   base::StableHash hash;
   hash.Add(bytes);
   const auto checksum = base::LittleEndian(hash.Digest64());
@@ -106,10 +106,11 @@ TEST(PageTokenTest, RefusesEveryOtherCharacter) {
 TEST(PageTokenTest, SaysWhenAnotherFormatIsMeant) {
   std::string bytes = Unescaped(kTokenText);
   bytes.resize(bytes.size() - sizeof(std::uint64_t));
-  EXPECT_EQ(TokenOf(bytes), kTokenText);
+  EXPECT_EQ(EncodeToken(bytes), kTokenText);
   std::string later = bytes;
   later[0] = 2;
-  for (const std::string& text : {TokenOf(later), TokenOf("\2"), TokenOf(bytes + "more")}) {
+  for (const std::string& text :
+       {EncodeToken(later), EncodeToken("\2"), EncodeToken(bytes + "more")}) {
     EXPECT_EQ(ReadPageToken(text).status(),
               base::Error(base::ErrorReason::kInvalidPageToken,
                           "options.page_token: a server of another version wrote it, in a format "

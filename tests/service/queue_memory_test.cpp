@@ -1,5 +1,5 @@
-// What calls share between them takes no memory where nothing may fail, and keeps nothing of what
-// failed. In the program of allocation_failure_test.cpp.
+// Queues and budgets that calls share take no memory where nothing may fail, and keep nothing of a
+// call that failed. Part of the program of allocation_failure_test.cpp.
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
@@ -117,7 +117,7 @@ TEST_F(QueueFailureTest, AnswersWhatIsRunOnTheThreadThatBroughtIt) {
   EXPECT_GT(ends, 2);
 }
 
-// A reply of so many bytes.
+// A reply of a given size.
 class LongReply final : public Reply {
  public:
   explicit LongReply(std::size_t bytes) : bytes_(bytes) {}

@@ -57,7 +57,7 @@ std::string DrawError(const RandomAnswer::Draw& draw) {
   return error.SerializeAsString();
 }
 
-// The types of the first fields; the others have values of any type.
+// The types of the first fields; later fields have values of any type.
 constexpr data::FieldType kUsualTypes[] = {data::FieldType::kInteger,  data::FieldType::kNumber,
                                            data::FieldType::kBoolean,  data::FieldType::kKeyword,
                                            data::FieldType::kKeywords, data::FieldType::kNumbers};

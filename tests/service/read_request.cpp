@@ -22,11 +22,11 @@ ReadOutcome ReadRequest(std::string_view bytes) {
     return result;
   }
   for (int index = 0; index < request.queries_size(); ++index) {
-    const std::string_view data = vectors.Of(static_cast<std::size_t>(index));
+    const std::string_view data = vectors.Data(static_cast<std::size_t>(index));
     if (data.empty()) continue;
     ++result.vectors_in_place;
     v1::PackedVector& vector = *request.mutable_queries(index)->mutable_packed_vector();
-    // The data is in one place: a copy in the message, too, makes the results differ.
+    // The data must be in one place only: a second copy in the message makes the results differ.
     vector.mutable_data()->append(data.data(), data.size());
   }
   result.message_or_error = request.SerializeAsString();

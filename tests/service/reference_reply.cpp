@@ -80,7 +80,7 @@ void FillResult(const SearchReply::Parts& parts, const ResultPage& page, v1::Sea
 
 void FillReceipt(const ReceiptParts& parts, v1::Receipt& message) {
   const observe::Receipt& receipt = parts.receipt;
-  message.set_backend(KindOf(receipt.served_by->info));
+  message.set_backend(ToBackendKind(receipt.served_by->info));
   message.set_snapshot_id(parts.snapshot.id);
   message.set_exact(true);
   message.set_total_us(parts.total_us);
@@ -109,7 +109,7 @@ void FillReceipt(const ReceiptParts& parts, v1::Receipt& message) {
   message.set_device_memory_peak_bytes(receipt.device_bytes_peak);
 }
 
-v1::LookupMatch::Quality QualityOf(filter::MatchQuality quality) {
+v1::LookupMatch::Quality ToQuality(filter::MatchQuality quality) {
   if (quality == filter::MatchQuality::kWhole) return v1::LookupMatch::QUALITY_WHOLE;
   return quality == filter::MatchQuality::kPrefix ? v1::LookupMatch::QUALITY_PREFIX
                                                   : v1::LookupMatch::QUALITY_PART;
@@ -130,9 +130,9 @@ void FillResponse(const SearchReply::Parts& parts, Response& response) {
 template void FillResponse(const SearchReply::Parts&, v1::SearchResponse&);
 template void FillResponse(const SearchReply::Parts&, v1::RecommendResponse&);
 
-v1::FetchResponse FetchResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                  std::span<const FetchedItem> items,
-                                  std::span<const std::string> notes) {
+v1::FetchResponse MakeFetchResponse(const engine::Snapshot& snapshot, const RowShape& shape,
+                                    std::span<const FetchedItem> items,
+                                    std::span<const std::string> notes) {
   v1::FetchResponse response;
   for (const FetchedItem& item : items) {
     v1::Item& message = *response.add_items();
@@ -150,14 +150,14 @@ v1::FetchResponse FetchResponseOf(const engine::Snapshot& snapshot, const RowSha
   return response;
 }
 
-v1::LookupResponse LookupResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                    const filter::TextMatches& found,
-                                    std::span<const std::string> notes) {
+v1::LookupResponse MakeLookupResponse(const engine::Snapshot& snapshot, const RowShape& shape,
+                                      const filter::TextMatches& found,
+                                      std::span<const std::string> notes) {
   v1::LookupResponse response;
   for (const std::string& note : notes) response.add_notes(note);
   for (const filter::TextMatch& match : found.first) {
     v1::LookupMatch& message = *response.add_matches();
-    message.set_quality(QualityOf(match.quality));
+    message.set_quality(ToQuality(match.quality));
     FillRow(snapshot, shape, match.row, *message.mutable_item());
   }
   response.set_match_count(found.match_count);
@@ -167,7 +167,7 @@ v1::LookupResponse LookupResponseOf(const engine::Snapshot& snapshot, const RowS
   return response;
 }
 
-std::string DifferenceOf(const Reply& reply, const google::protobuf::Message& expected) {
+std::string FindDifference(const Reply& reply, const google::protobuf::Message& expected) {
   if (reply.bytes() != expected.ByteSizeLong()) {
     return fmt::format("{} bytes, not {}", reply.bytes(), expected.ByteSizeLong());
   }

@@ -11,20 +11,20 @@
 
 namespace simile::service {
 
-// Responses as messages of the protobuf library, filled field by field from decoded rows: what
-// replies in wire form are compared with.
+// Responses as messages of the protobuf library, filled field by field from decoded rows. Tests
+// compare replies in wire form with them.
 //   Response  v1::SearchResponse or v1::RecommendResponse
 template <class Response>
 void FillResponse(const SearchReply::Parts& parts, Response& response);
-v1::FetchResponse FetchResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                  std::span<const FetchedItem> items,
-                                  std::span<const std::string> notes);
-v1::LookupResponse LookupResponseOf(const engine::Snapshot& snapshot, const RowShape& shape,
-                                    const filter::TextMatches& found,
+v1::FetchResponse MakeFetchResponse(const engine::Snapshot& snapshot, const RowShape& shape,
+                                    std::span<const FetchedItem> items,
                                     std::span<const std::string> notes);
+v1::LookupResponse MakeLookupResponse(const engine::Snapshot& snapshot, const RowShape& shape,
+                                      const filter::TextMatches& found,
+                                      std::span<const std::string> notes);
 
-// Writes the reply and parses what it wrote. Returns how that differs from the message, or how the
-// reply wrote more or fewer bytes than it said; empty when it does not.
-std::string DifferenceOf(const Reply& reply, const google::protobuf::Message& expected);
+// Writes the reply, parses the bytes, and compares them with the message. Returns the difference,
+// or how the reply wrote more or fewer bytes than it said; empty when there is none.
+std::string FindDifference(const Reply& reply, const google::protobuf::Message& expected);
 
 }  // namespace simile::service

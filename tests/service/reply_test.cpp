@@ -16,7 +16,7 @@
 #include "engine/sample_data.h"
 #include "google/rpc/status.pb.h"
 #include "service/access/call_access.h"
-#include "service/call_work.h"
+#include "service/call.h"
 #include "service/random_answer.h"
 #include "service/receipt_encoding.h"
 #include "service/reference_reply.h"
@@ -100,7 +100,7 @@ class SearchReplyTest : public testing::Test {
   void ExpectAsProtobuf() const {
     v1::SearchResponse expected;
     FillResponse(Parts(), expected);
-    EXPECT_EQ(DifferenceOf(SearchReply(Parts(), kCountedMax), expected), "");
+    EXPECT_EQ(FindDifference(SearchReply(Parts(), kCountedMax), expected), "");
   }
 
   const engine::SnapshotPtr snapshot_ = FilmsSnapshot();
@@ -166,7 +166,7 @@ TEST_F(SearchReplyTest, HasGroupsAndColdStarts) {
   ExpectAsProtobuf();
   v1::RecommendResponse recommended;
   FillResponse(Parts(), recommended);
-  EXPECT_EQ(DifferenceOf(SearchReply(Parts(), kCountedMax), recommended), "");
+  EXPECT_EQ(FindDifference(SearchReply(Parts(), kCountedMax), recommended), "");
 }
 
 TEST_F(SearchReplyTest, FillsEveryFieldOfTheReceipt) {
@@ -210,11 +210,11 @@ TEST(LookupReplyTest, HasMatchesOfEveryQuality) {
                                      .match_count = 3,
                                      .whole_match_count = 1};
   for (const RowShape& shape : {WholeRows(), IdsOnly()}) {
-    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, found, {}, kCountedMax, kCountedMax),
-                           LookupResponseOf(*snapshot, shape, found, {})),
+    EXPECT_EQ(FindDifference(LookupReply(snapshot, shape, found, {}, kCountedMax, kCountedMax),
+                             MakeLookupResponse(*snapshot, shape, found, {})),
               "");
-    EXPECT_EQ(DifferenceOf(LookupReply(snapshot, shape, {}, {}, kCountedMax, kCountedMax),
-                           LookupResponseOf(*snapshot, shape, {}, {})),
+    EXPECT_EQ(FindDifference(LookupReply(snapshot, shape, {}, {}, kCountedMax, kCountedMax),
+                             MakeLookupResponse(*snapshot, shape, {}, {})),
               "");
   }
 }
@@ -229,8 +229,8 @@ TEST(FetchReplyTest, HasItemsInTheOrderOfTheRequest) {
   for (const std::vector<FetchedItem>& items :
        {std::vector<FetchedItem>{}, {second}, {second, first, second}, {first, failed, second}}) {
     for (const RowShape& shape : {WholeRows(), IdsOnly()}) {
-      EXPECT_EQ(DifferenceOf(FetchReply(snapshot, shape, items, {}, kCountedMax, kCountedMax),
-                             FetchResponseOf(*snapshot, shape, items, {})),
+      EXPECT_EQ(FindDifference(FetchReply(snapshot, shape, items, {}, kCountedMax, kCountedMax),
+                               MakeFetchResponse(*snapshot, shape, items, {})),
                 "");
     }
   }
@@ -240,20 +240,20 @@ TEST(LookupReplyTest, LeavesItsNotesOutWhereTheyDoNotFit) {
   const engine::SnapshotPtr snapshot = FilmsSnapshot();
   const std::vector<std::string> notes = {"with_rows has no effect", "another"};
   const auto expect = [](const auto& whole, const auto& bare, const auto& make) {
-    EXPECT_EQ(DifferenceOf(make(whole.ByteSizeLong()), whole), "");
+    EXPECT_EQ(FindDifference(make(whole.ByteSizeLong()), whole), "");
     for (const std::size_t max : {whole.ByteSizeLong() - 1, bare.ByteSizeLong(), std::size_t{1}}) {
-      EXPECT_EQ(DifferenceOf(make(max), bare), "") << max;
+      EXPECT_EQ(FindDifference(make(max), bare), "") << max;
     }
   };
   const filter::TextMatches found = {
       .first = {{1, filter::MatchQuality::kWhole}}, .match_count = 1, .whole_match_count = 1};
-  expect(LookupResponseOf(*snapshot, WholeRows(), found, notes),
-         LookupResponseOf(*snapshot, WholeRows(), found, {}), [&](std::size_t bytes_max) {
+  expect(MakeLookupResponse(*snapshot, WholeRows(), found, notes),
+         MakeLookupResponse(*snapshot, WholeRows(), found, {}), [&](std::size_t bytes_max) {
            return LookupReply(snapshot, WholeRows(), found, notes, bytes_max, kCountedMax);
          });
   const std::vector<FetchedItem> items = {{.row = 1, .id = {}, .error = {}}};
-  expect(FetchResponseOf(*snapshot, WholeRows(), items, notes),
-         FetchResponseOf(*snapshot, WholeRows(), items, {}), [&](std::size_t bytes_max) {
+  expect(MakeFetchResponse(*snapshot, WholeRows(), items, notes),
+         MakeFetchResponse(*snapshot, WholeRows(), items, {}), [&](std::size_t bytes_max) {
            return FetchReply(snapshot, WholeRows(), items, notes, bytes_max, kCountedMax);
          });
 }
@@ -266,26 +266,27 @@ TEST(ReplyTest, EncodesRandomAnswersAsProtobufDoes) {
     const RandomAnswer answer([&] { return random(); });
     v1::SearchResponse found;
     FillResponse(answer.parts(), found);
-    ASSERT_EQ(DifferenceOf(SearchReply(answer.parts(), kCountedMax), found), "") << i;
-    ASSERT_EQ(DifferenceOf(FetchReply(answer.snapshot(), answer.shape(), answer.items(),
-                                      answer.notes(), kCountedMax, kCountedMax),
-                           FetchResponseOf(*answer.snapshot(), answer.shape(), answer.items(),
-                                           answer.notes())),
+    ASSERT_EQ(FindDifference(SearchReply(answer.parts(), kCountedMax), found), "") << i;
+    ASSERT_EQ(FindDifference(FetchReply(answer.snapshot(), answer.shape(), answer.items(),
+                                        answer.notes(), kCountedMax, kCountedMax),
+                             MakeFetchResponse(*answer.snapshot(), answer.shape(), answer.items(),
+                                               answer.notes())),
               "")
         << i;
-    ASSERT_EQ(DifferenceOf(LookupReply(answer.snapshot(), answer.shape(), answer.matches(),
-                                       answer.notes(), kCountedMax, kCountedMax),
-                           LookupResponseOf(*answer.snapshot(), answer.shape(), answer.matches(),
-                                            answer.notes())),
+    ASSERT_EQ(FindDifference(LookupReply(answer.snapshot(), answer.shape(), answer.matches(),
+                                         answer.notes(), kCountedMax, kCountedMax),
+                             MakeLookupResponse(*answer.snapshot(), answer.shape(),
+                                                answer.matches(), answer.notes())),
               "")
         << i;
   }
 }
 
 TEST(KindOfTest, KnowsBothBackends) {
-  EXPECT_EQ(KindOf({.name = "cpu", .engine = {}, .device = {}}), v1::BACKEND_KIND_CPU);
-  EXPECT_EQ(KindOf({.name = "gpu", .engine = {}, .device = {}}), v1::BACKEND_KIND_GPU);
-  EXPECT_EQ(KindOf({.name = "other", .engine = {}, .device = {}}), v1::BACKEND_KIND_UNSPECIFIED);
+  EXPECT_EQ(ToBackendKind({.name = "cpu", .engine = {}, .device = {}}), v1::BACKEND_KIND_CPU);
+  EXPECT_EQ(ToBackendKind({.name = "gpu", .engine = {}, .device = {}}), v1::BACKEND_KIND_GPU);
+  EXPECT_EQ(ToBackendKind({.name = "other", .engine = {}, .device = {}}),
+            v1::BACKEND_KIND_UNSPECIFIED);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(ResolveWorkersTest, RunsWhileAnotherPartTakesLong) {
   short_one_ran.wait();
 }
 
-// One runs at a time, so what they share needs no lock.
+// One piece of work runs at a time, so shared variables need no lock.
 TEST_F(ResolveWorkersTest, RunsShortWorkBetweenTheTurnsOfLongWork) {
   std::latch began(1);
   std::latch posted(1);
@@ -141,7 +141,7 @@ TEST_F(ResolveWorkersTest, BeginsWorkOfAnotherCallerWhileOneHasItsShare) {
   posted.count_down();
 }
 
-// A worker that waits until it is let go, so that all else waits.
+// A worker that waits until it is released, so that all other work waits.
 class HeldWorkersTest : public ResolveWorkersTest {
  protected:
   static ResolveWorkers::Options Options() {
@@ -178,7 +178,7 @@ TEST_F(HeldWorkersTest, BoundsTheBytesOfWhatWaits) {
   EXPECT_EQ(workers_.counts().waiting_bytes, 70U);
 }
 
-// What has begun takes 80 bytes of 200.
+// The begun work takes 80 bytes of 200.
 class SpaceTest : public ResolveWorkersTest {
  protected:
   void SetUp() override {
@@ -246,7 +246,7 @@ TEST_F(ResolveWorkersTest, TakesBackSpaceThatWorkDoesNotNeed) {
   other_ran.wait();
 }
 
-// It would wait for ever for the lock that it holds.
+// With the lock held, it would wait forever for the same lock.
 TEST_F(ResolveWorkersTest, FreesWhatWorkKeptWithoutHoldingUpOthers) {
   std::latch ran(1);
   ResolveWorkers workers({}, clock_);

@@ -18,7 +18,7 @@
 #include "engine/gate.h"
 #include "engine/sample_data.h"
 #include "observe/exposed.h"
-#include "service/call_work.h"
+#include "service/call.h"
 #include "service/handlers.h"
 #include "service/unshared_error.h"
 #include "simile/v1/search.pb.h"
@@ -103,7 +103,7 @@ class SearchPipelineFixture : public testing::Test {
     return request;
   }
 
-  // Replaces the content by another one.
+  // Replaces the content by other content.
   void Replace(const std::string& id) {
     engine::Snapshot snapshot = engine::SnapshotOf(engine::RandomDataset(20, kDim, 98));
     snapshot.id = id;

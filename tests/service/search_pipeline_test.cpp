@@ -283,7 +283,7 @@ TEST_F(SearchPipelineTest, AnswersNoPagePastTheReachOfAQuery) {
     EXPECT_EQ(call.AwaitEnd().ok(), partial);
     const std::string message = partial ? call.response().results(0).error().message()
                                         : std::string(call.AwaitEnd().message());
-    EXPECT_THAT(message, HasSubstr("; with k 10 that reaches past 10,000"));
+    EXPECT_THAT(message, HasSubstr("; offset + k may be at most 10,000, and k is 10"));
   }
 }
 
@@ -351,7 +351,8 @@ TEST_F(SearchPipelineTest, FinishesQueuedCallsWhenTheExecutorStops) {
   Occupy();
   FillQueue();
   std::thread stop([this] { executor_.Stop(); });
-  // The queue is full, so a probe is refused at once: as such, or because the stop has begun.
+  // The queue is full, so a probe is refused at once: because of the full queue, or because the
+  // stop has begun.
   absl::StatusCode refusal = absl::StatusCode::kResourceExhausted;
   while (refusal == absl::StatusCode::kResourceExhausted) {
     FakeCall probe(clock_);

@@ -19,11 +19,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Findings = SelfExamination::Findings;
 
-// A machine whose card node holds who opens it, as a hung driver does, until it is released.
+// A machine whose card node blocks every thread that opens it, as a hung driver does, until it is
+// released.
 class SelfExaminationTest : public ::testing::Test {
  protected:
   SelfExaminationTest() { scratch_.Write("dev/nvidia0", ""); }
-  // The thread that hangs has its own copy of all it uses, and ends after this.
+  // The hung thread has its own copy of all that it uses, and ends after this object.
   ~SelfExaminationTest() override { node_->release.set_value(); }
 
   doctor::Options Options() {

@@ -199,7 +199,7 @@ const std::string kSnapshotId = "0123456789abcdef0123456789abcdef";
 
 class PagesTest : public testing::Test {
  protected:
-  // Validates the request with the token of the page after `page` others.
+  // Validates the request with the token of a page that has `page` pages before it.
   static absl::StatusOr<ValidSearch> Page(v1::SearchRequest request, std::uint64_t page) {
     request.mutable_options()->set_paged(true);
     const auto first = ValidateSearch(request, Limits{});
@@ -251,28 +251,28 @@ v1::PackedVector Packed(v1::PackedVector::Format format, const std::string& data
   return packed;
 }
 
-std::vector<float> ValuesOf(const query::VectorBytes& numbers) {
+std::vector<float> CopyNumbers(const query::VectorBytes& numbers) {
   std::vector<float> values(numbers.size());
   numbers.CopyTo(values.data());
   return values;
 }
 
-TEST(VectorBytesOfTest, ReadsLittleEndianFloats) {
+TEST(ValidateVectorBytesTest, ReadsLittleEndianFloats) {
   // 1.0 and -2.5
   const v1::PackedVector packed =
       Packed(v1::PackedVector::FORMAT_F32_LE, std::string("\0\0\x80\x3F\0\0\x20\xC0", 8));
-  const auto numbers = VectorBytesOf({"v"}, packed, packed.data(), 4'096);
+  const auto numbers = ValidateVectorBytes({"v"}, packed, packed.data(), 4'096);
   ASSERT_TRUE(numbers.ok()) << numbers.status();
-  EXPECT_EQ(ValuesOf(*numbers), (std::vector<float>{1.0F, -2.5F}));
+  EXPECT_EQ(CopyNumbers(*numbers), (std::vector<float>{1.0F, -2.5F}));
 }
 
-TEST(VectorBytesOfTest, ReadsLittleEndianFp16) {
+TEST(ValidateVectorBytesTest, ReadsLittleEndianFp16) {
   // 1.0, -2.5 and the least subnormal
   const v1::PackedVector packed =
       Packed(v1::PackedVector::FORMAT_F16_LE, std::string("\x00\x3C\x00\xC1\x01\x00", 6));
-  const auto numbers = VectorBytesOf({"v"}, packed, packed.data(), 4'096);
+  const auto numbers = ValidateVectorBytes({"v"}, packed, packed.data(), 4'096);
   ASSERT_TRUE(numbers.ok()) << numbers.status();
-  EXPECT_EQ(ValuesOf(*numbers), (std::vector<float>{1.0F, -2.5F, 0x1p-24F}));
+  EXPECT_EQ(CopyNumbers(*numbers), (std::vector<float>{1.0F, -2.5F, 0x1p-24F}));
 }
 
 }  // namespace

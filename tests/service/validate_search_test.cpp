@@ -51,12 +51,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "queries[1].k: 10,001; ask for 1 to 10,000"},
         Refusal{"OptionsKZero", kQuery + "options { k: 0 }", "options.k: 0; ask for 1 to 10,000"},
         Refusal{"OffsetTooFar", kFilms + "queries { id: 'a' k: 10 offset: 9991 }",
-                "queries[0].offset: 9,991; with k 10 that reaches past 10,000, the most that both "
-                "may add up to"},
+                "queries[0].offset: 9,991; offset + k may be at most 10,000, and k is 10"},
         Refusal{"OffsetOfOptionsTooFar", kQuery + "options { offset: 4294967295 }",
-                "queries[0].offset: 4,294,967,295; with k 10 that reaches past 10,000, the most "
-                "that both "
-                "may add up to"},
+                "queries[0].offset: 4,294,967,295; offset + k may be at most 10,000, and k is 10"},
         Refusal{"ThresholdNaN", kFilms + "queries { id: 'a' score_threshold: nan }",
                 "queries[0].score_threshold: NaN; give a finite number, or leave it out for no "
                 "threshold"},
@@ -131,8 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"KZero", kFilms + "user_ids: 'u' options { k: 0 }",
                 "options.k: 0; ask for 1 to 10,000"},
         Refusal{"OffsetTooFar", kFilms + "user_ids: 'u' options { offset: 10000 }",
-                "options.offset: 10,000; with k 10 that reaches past 10,000, the most that both "
-                "may add up to"},
+                "options.offset: 10,000; offset + k may be at most 10,000, and k is 10"},
         Refusal{"FieldsAndNone",
                 kFilms + "user_ids: 'u' options { payload { fields: 'title' selection: "
                          "SELECTION_NONE } }",
@@ -180,8 +176,8 @@ TEST(ValidateSearchTest, RefusesTooManyExcludedIds) {
   for (int index = 0; index < 10'001; ++index) request.mutable_options()->add_exclude_ids(id);
   ExpectRefused(
       ValidateSearch(request, Limits{}).status(),
-      "options.exclude_ids: 10,001 ids given; at most 10,000. The options' list and that of "
-      "each query take so many each");
+      "options.exclude_ids: 10,001 ids given; at most 10,000 in the options' list, and in the list "
+      "of each query");
 }
 
 TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
@@ -191,10 +187,10 @@ TEST(ValidateSearchTest, RefusesExclusionsThatMultiplyBeyondTheirBound) {
   for (int index = 0; index < 256; ++index) request.mutable_options()->add_exclude_ids(id);
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
   request.mutable_queries(5)->add_exclude_ids(id);
-  ExpectRefused(
-      ValidateSearch(request, Limits{}).status(),
-      "queries: 262,145 exclusions, those of the options counted for each of 1,024 queries; a call "
-      "may have 262,144: send fewer queries a call or exclude fewer ids");
+  ExpectRefused(ValidateSearch(request, Limits{}).status(),
+                "queries: 262,145 exclusions, the ids of the options counted once for each of "
+                "1,024 queries; a call may have 262,144: send fewer queries a call or exclude "
+                "fewer ids");
 }
 
 TEST(ValidateSearchTest, RefusesAFilterThatIsTooLong) {
@@ -224,7 +220,7 @@ TEST(ValidateSearchTest, RefusesOneFilterTooMany) {
   EXPECT_TRUE(ValidateSearch(request, Limits{}).ok());
 }
 
-// Of a partial call: the number of queries and the exclusions count whatever is refused.
+// In a partial call, the bounds on queries and exclusions also count refused queries.
 TEST(ValidateSearchTest, CountsRefusedQueriesInFewLimits) {
   Limits limits;
   limits.queries_per_call_max = 2;

@@ -8,7 +8,7 @@
 #include "backend/cpu/grow_to.h"
 #include "backend/cpu/rescorer.h"
 #include "backend/zero_query.h"
-#include "simile/zero_vector.h"
+#include "simile/matrix_view.h"
 
 namespace simile::backend::cpu {
 namespace {

@@ -111,7 +111,7 @@ void SegmentSearch::Merge(std::size_t segment_count, std::size_t row_count,
       for (std::size_t segment = 0; segment < segment_count; ++segment) {
         const std::span<const Hit> hits = partial_[segment].Hits(query);
         if (next_[segment] == hits.size()) continue;
-        const RankKey key = KeyOf(hits[next_[segment]]);
+        const RankKey key = ToRankKey(hits[next_[segment]]);
         if (best_segment != segment_count && key < best) continue;
         best = key;
         best_segment = segment;

@@ -19,9 +19,9 @@
 #include "certificate/canonical_score.h"
 #include "data/matrix.h"
 #include "simile/hits.h"
+#include "simile/matrix_view.h"
 #include "simile/query.h"
 #include "simile/rank_key.h"
-#include "simile/zero_vector.h"
 
 namespace simile::engine {
 namespace {
@@ -96,11 +96,11 @@ class Checker {
                                            rank + 1, hit.row));
       }
       const RankKey key = ReferenceKey(answered, hit.row - first_row_);
-      if (KeyOf(hit) != key || std::signbit(hit.score) != std::signbit(key.score())) {
+      if (ToRankKey(hit) != key || std::signbit(hit.score) != std::signbit(key.score())) {
         return Wrong(answered, fmt::format("row {} scored {:a}, the reference says {:a}", hit.row,
                                            hit.score, key.score()));
       }
-      if (rank > 0 && KeyOf(hit) >= KeyOf(answered.hits[rank - 1])) {
+      if (rank > 0 && ToRankKey(hit) >= ToRankKey(answered.hits[rank - 1])) {
         return Wrong(answered,
                      fmt::format("row {} ({:a}) came after row {} ({:a})", hit.row, hit.score,
                                  answered.hits[rank - 1].row, answered.hits[rank - 1].score));
@@ -112,7 +112,7 @@ class Checker {
   // No row of the sample outranks the last hit without being among the hits. With all rows in the
   // sample and CheckHits passed, the answer is the reference's answer, bit for bit.
   absl::Status CheckOmitted(const Answered& answered, std::span<const std::size_t> sample) const {
-    const RankKey last = KeyOf(answered.hits.back());
+    const RankKey last = ToRankKey(answered.hits.back());
     for (const std::size_t index : sample) {
       const RankKey key = ReferenceKey(answered, index);
       if (key <= last) continue;
@@ -169,7 +169,8 @@ absl::StatusOr<std::vector<std::vector<Hit>>> HitsOf(const Snapshot& snapshot,
     }
   }
   for (std::size_t query = 0; query < rows.size(); ++query) {
-    std::ranges::sort(hits[query], [](const Hit& a, const Hit& b) { return KeyOf(a) > KeyOf(b); });
+    std::ranges::sort(hits[query],
+                      [](const Hit& a, const Hit& b) { return ToRankKey(a) > ToRankKey(b); });
     hits[query].resize(std::min<std::size_t>(hits[query].size(), specs[query].k));
   }
   return hits;
@@ -251,7 +252,7 @@ std::vector<std::vector<Hit>> NearestOfSample(const Snapshot& snapshot,
   std::vector<const float*> queries;
   for (const std::size_t row : rows) queries.push_back(vectors.PaddedRow(row));
   std::vector<float> scores(rows.size());
-  const auto better = [](const Hit& a, const Hit& b) { return KeyOf(a) > KeyOf(b); };
+  const auto better = [](const Hit& a, const Hit& b) { return ToRankKey(a) > ToRankKey(b); };
   std::vector<std::vector<Hit>> nearest(rows.size());  // heaps, the worst first
   for (std::size_t row = 0; row < vectors.row_count(); ++row) {
     data::IdIndex::Digits digits;

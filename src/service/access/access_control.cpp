@@ -51,7 +51,7 @@ absl::Status Hold(std::atomic<std::uint64_t>& sum, std::uint64_t amount, std::ui
 
 constexpr std::string_view kBearer = "bearer ";
 
-// The token of an entry `Bearer TOKEN`, whose first word is written in any case.
+// The token of an entry `Bearer TOKEN`; upper and lower case of Bearer are equal.
 std::optional<std::string_view> TokenIn(std::string_view authorization) {
   if (authorization.size() <= kBearer.size()) return std::nullopt;
   const bool is_bearer = std::ranges::equal(
@@ -66,14 +66,14 @@ absl::Status Unauthenticated(std::string_view text) {
   return base::Error(base::ErrorReason::kUnauthenticated, text);
 }
 
-// The principal of what identifies the caller; null when there is none.
-PrincipalPtr PrincipalOf(const AccessPolicy& policy, const Caller& caller) {
+// The principal with the caller's token or certificate; null when there is none.
+PrincipalPtr FindPrincipal(const AccessPolicy& policy, const Caller& caller) {
   return caller.token_hash ? policy.FindToken(*caller.token_hash)
                            : policy.FindCertificate(caller.certificate_names);
 }
 
 // Sets what identifies the caller, and finds the principal.
-// Errors: UNAUTHENTICATED, which says what is missing and nothing of the tokens there are.
+// Errors: UNAUTHENTICATED; the message says what is missing and nothing about existing tokens.
 absl::Status Find(const AccessPolicy& policy, const Credentials& credentials, Caller& caller,
                   PrincipalPtr& principal) {
   if (credentials.is_repeated) {
@@ -83,12 +83,12 @@ absl::Status Find(const AccessPolicy& policy, const Credentials& credentials, Ca
     const auto token = TokenIn(credentials.authorization);
     if (!token) return Unauthenticated("the `authorization` entry is not `Bearer TOKEN`");
     caller.token_hash = HashToken(*token);
-    principal = PrincipalOf(policy, caller);
+    principal = FindPrincipal(policy, caller);
     return principal ? absl::OkStatus() : Unauthenticated("the server does not know the token");
   }
   if (policy.uses_certificates()) {
     caller.certificate_names = credentials.certificate_names();
-    principal = PrincipalOf(policy, caller);
+    principal = FindPrincipal(policy, caller);
     if (principal) return absl::OkStatus();
     if (!caller.certificate_names.empty()) {
       return Unauthenticated(
@@ -166,10 +166,11 @@ absl::Status AccessControl::AdmitAgain(std::string_view method, Role needed, Cal
   if (caller.principal == nullptr) return absl::OkStatus();
   const std::shared_ptr<const AccessPolicy> now = policy();
   if (now == nullptr) return absl::OkStatus();
-  PrincipalPtr principal = PrincipalOf(*now, caller);
+  PrincipalPtr principal = FindPrincipal(*now, caller);
   if (principal == nullptr) {
     return Unauthenticated(
-        fmt::format("the server no longer knows what {} opened the stream with; open another",
+        fmt::format("the server no longer knows the token or certificate with which {} opened the "
+                    "stream; open another",
                     caller.principal->name));
   }
   return CheckPrincipal(method, needed, std::move(principal), caller);
@@ -177,7 +178,7 @@ absl::Status AccessControl::AdmitAgain(std::string_view method, Role needed, Cal
 
 absl::Status AccessControl::CheckPrincipal(std::string_view method, Role needed,
                                            PrincipalPtr principal, Caller& caller) {
-  caller.use = UseOf(principal->name);
+  caller.use = FindOrAddUse(principal->name);
   caller.principal = std::move(principal);
   const Principal& found = *caller.principal;
   if (found.expires_at && clock_.WallNow() >= *found.expires_at) {
@@ -209,7 +210,7 @@ void AccessControl::RecordLineEnd(const AccessPolicy& policy, std::string_view t
   }
 }
 
-std::shared_ptr<PrincipalUse> AccessControl::UseOf(const std::string& name) {
+std::shared_ptr<PrincipalUse> AccessControl::FindOrAddUse(const std::string& name) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<PrincipalUse>& use = uses_[name];
   if (use == nullptr) use = std::make_shared<PrincipalUse>();

@@ -48,7 +48,7 @@ AccessPolicy::AccessPolicy(std::vector<Principal> principals) {
 PrincipalPtr AccessPolicy::FindToken(const TokenHash& hash) const {
   std::size_t found = principals_.size();
   for (const Hash& known : hashes_) {
-    // No early end: a mask, not a branch.
+    // Constant time: no early end, and a mask instead of a branch.
     const std::size_t mask =
         std::size_t{0} - static_cast<std::size_t>(EqualHashes(hash, known.hash));
     found = (found & ~mask) | (known.principal & mask);

@@ -14,7 +14,7 @@
 
 namespace simile::service {
 
-// What a method needs its caller to be. Each role includes those before it.
+// What a method requires of its caller. Each role includes the roles before it.
 enum class Role : std::uint8_t {
   kNone,   // anyone may call: health checks
   kRead,   // searches, looks up, lists
@@ -26,9 +26,9 @@ std::optional<Role> RoleNamed(std::string_view name);
 
 using TokenHash = std::array<std::uint8_t, 32>;  // SHA-256
 
-// How much one principal may take at a time; 0: as much as anyone.
+// How much one principal may take at a time. 0: no limit of its own.
 struct PrincipalLimits {
-  double calls_per_second = 0;  // a second's worth may come at once
+  double calls_per_second = 0;  // the calls of one second may come at once
   std::uint64_t queries_in_flight = 0;
   std::uint64_t bytes_in_flight = 0;  // of requests
 
@@ -43,7 +43,7 @@ struct Principal {
   // address among their alternative names, or by their common name.
   std::vector<TokenHash> token_hashes;
   std::vector<std::string> certificate_names;
-  std::vector<std::string> collections;  // the only ones there are for it; empty: all
+  std::vector<std::string> collections;  // the only ones that exist for it; empty: all
   std::string required_filter;           // rows that do not pass do not exist for it
   data::UserScope users;                 // the only users that exist for it
   std::optional<std::chrono::system_clock::time_point> expires_at;
@@ -65,10 +65,10 @@ class AccessPolicy {
   // REQUIRES: no two principals share a name, a token's hash or a certificate's name.
   explicit AccessPolicy(std::vector<Principal> principals);
 
-  // Null when nobody has the token. Compares its hash with every hash there is, each in constant
-  // time, so that the time says nothing of them: O(principals), about 10 ns each.
+  // Null when nobody has the token. Compares the hash with every known hash, each in constant time,
+  // so the time reveals nothing about them. O(token hashes), about 10 ns each.
   PrincipalPtr FindToken(const TokenHash& hash) const;
-  // The first one that has any of the names; null for none.
+  // The first principal that has any of the names; null when none has.
   PrincipalPtr FindCertificate(std::span<const std::string> names) const;
 
   std::span<const PrincipalPtr> principals() const { return principals_; }

@@ -64,8 +64,7 @@ CallRecord::CallRecord(const Method& method, const net::CallHead& head)
                           &net::Metadata::value_type::first) > 1,
        [&peer] { return peer.certificate_names; }},
       identity_);
-  caller_ =
-      identity_.principal ? CallerKeyOfName(identity_.principal->name) : CallerKeyOf(peer.key);
+  caller_ = identity_.principal ? HashPrincipalName(identity_.principal->name) : HashPeer(peer.key);
   may_change_ = method.row().role >= Role::kWrite;
   if (may_change_ || environment().log_requests) peer_ = peer.address;
   if (IsUsableRequestId(sent_request_id_)) return;
@@ -89,7 +88,7 @@ CallRecord CallRecord::OfMessage(std::uint64_t number) const {
   record.admission_ =
       environment().access.AdmitAgain(method(), method_->row().role, record.identity_);
   if (record.identity_.principal) {
-    record.caller_ = CallerKeyOfName(record.identity_.principal->name);  // may be another by now
+    record.caller_ = HashPrincipalName(record.identity_.principal->name);  // may be another by now
   }
   record.own_request_id_ = fmt::format("{}/{}", request_id(), number);
   return record;

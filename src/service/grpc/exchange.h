@@ -7,7 +7,6 @@
 
 #include "net/rpc_call.h"
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/grpc/call_record.h"
 #include "service/grpc/messages.h"
 #include "service/grpc/method.h"

@@ -136,7 +136,9 @@ class ExportStream::Message final : public ServerCall<Call> {
   }
 
  private:
-  base::LongWork Work() { return WorkOf(*this, *deadline(), environment().clock, kExportStep); }
+  base::LongWork Work() {
+    return MakeLongWork(*this, *deadline(), environment().clock, kExportStep);
+  }
   void End(absl::StatusOr<ReplyMessage> message) {
     ExportStream& stream = stream_;
     const Clock::Duration duration = environment().clock.Now() - arrived_at();

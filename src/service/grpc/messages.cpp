@@ -26,7 +26,7 @@
 namespace simile::service {
 namespace {
 
-using wire::TagOf;
+using wire::MakeTag;
 using wire::Type;
 
 // A request with more queries is left to the library, whose memory is bounded.
@@ -91,14 +91,14 @@ bool ReadPackedVector(std::string_view bytes, PlainQuery& query) {
   while (!in.at_end()) {
     std::uint64_t value = 0;
     switch (in.Tag()) {
-      case TagOf(Packed::kFormatFieldNumber, Type::kVarint):
+      case MakeTag(Packed::kFormatFieldNumber, Type::kVarint):
         if (std::exchange(has_format, true) || !in.Number(value)) return false;
         query.format = static_cast<int>(value);
         break;
-      case TagOf(Packed::kDataFieldNumber, Type::kCounted):
+      case MakeTag(Packed::kDataFieldNumber, Type::kCounted):
         if (!query.data.empty() || !in.Counted(query.data)) return false;
         break;
-      case TagOf(Packed::kAsStoredFieldNumber, Type::kVarint):
+      case MakeTag(Packed::kAsStoredFieldNumber, Type::kVarint):
         if (std::exchange(has_as_stored, true) || !in.Number(value)) return false;
         query.as_stored = value != 0;
         break;
@@ -122,15 +122,15 @@ std::optional<PlainQuery> ReadPlainQuery(std::string_view bytes) {
   while (!in.at_end()) {
     bool read = false;
     switch (in.Tag()) {
-      case TagOf(v1::Query::kPackedVectorFieldNumber, Type::kCounted): {
+      case MakeTag(v1::Query::kPackedVectorFieldNumber, Type::kCounted): {
         std::string_view vector;
         read = query.data.empty() && in.Counted(vector) && ReadPackedVector(vector, query);
         break;
       }
-      case TagOf(v1::Query::kKFieldNumber, Type::kVarint):
+      case MakeTag(v1::Query::kKFieldNumber, Type::kVarint):
         read = read_number(query.k);
         break;
-      case TagOf(v1::Query::kOffsetFieldNumber, Type::kVarint):
+      case MakeTag(v1::Query::kOffsetFieldNumber, Type::kVarint):
         read = read_number(query.offset);
         break;
       default:
@@ -177,9 +177,9 @@ bool Split(std::string_view bytes, SplitRequest& request) {
   while (!in.at_end()) {
     const std::uint32_t tag = in.Tag();
     std::string_view field;
-    const bool is_query = tag == TagOf(Search::kQueriesFieldNumber, Type::kCounted);
-    if (!is_query && tag != TagOf(Search::kCollectionFieldNumber, Type::kCounted) &&
-        tag != TagOf(Search::kOptionsFieldNumber, Type::kCounted)) {
+    const bool is_query = tag == MakeTag(Search::kQueriesFieldNumber, Type::kCounted);
+    if (!is_query && tag != MakeTag(Search::kCollectionFieldNumber, Type::kCounted) &&
+        tag != MakeTag(Search::kOptionsFieldNumber, Type::kCounted)) {
       return false;
     }
     if (!in.Counted(field) || request.queries.size() == kQueriesMax) return false;

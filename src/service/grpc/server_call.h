@@ -10,7 +10,6 @@
 #include <absl/status/statusor.h>
 
 #include "service/call.h"
-#include "service/call_work.h"
 #include "service/change_audit.h"
 #include "service/grpc/call_record.h"
 #include "service/grpc/messages.h"

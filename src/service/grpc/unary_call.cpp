@@ -91,7 +91,8 @@ void UnaryExchange::Arrived::Run() {
 
 absl::Status UnaryExchange::Arrived::CheckWanted() const {
   if (net::OnLoopThread()) return absl::OkStatus();
-  const absl::Status wanted = WorkOf(*this, environment().clock, "its request was read").Ask();
+  const absl::Status wanted =
+      MakeLongWork(*this, environment().clock, "its request was read").Ask();
   CountRefusal(environment().metrics, wanted);
   return wanted;
 }

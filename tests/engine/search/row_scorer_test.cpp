@@ -117,7 +117,7 @@ TEST_F(RowScorerTest, OffersRowsInsteadOfKeepingTheBest) {
   EXPECT_EQ(offered.size(), kRows - query_.excluded_rows.size());
   ScoreAll(nullptr);
   const RankKey best = *std::ranges::max_element(offered);
-  EXPECT_EQ(KeyOf(scorer_.TakeHits().front()), best) << "it keeps the best again";
+  EXPECT_EQ(ToRankKey(scorer_.TakeHits().front()), best) << "it keeps the best again";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "service/payload_selection.h"
+#include "service/answer_options.h"
 
 #include <memory>
 #include <string>
@@ -34,13 +34,13 @@ v1::PayloadSelector Fields(const std::vector<std::string>& names) {
   return selector;
 }
 
-v1::PayloadSelector Of(v1::PayloadSelector::Selection selection) {
+v1::PayloadSelector MakeSelector(v1::PayloadSelector::Selection selection) {
   v1::PayloadSelector selector;
   selector.set_selection(selection);
   return selector;
 }
 
-// For a caller for whom all rows exist.
+// Selects for a caller for whom all rows exist.
 absl::StatusOr<PayloadSelection> Select(const FieldPath& field, std::string_view collection,
                                         const v1::PayloadSelector& selector,
                                         const data::PayloadTable& payload) {
@@ -51,7 +51,7 @@ absl::StatusOr<PayloadSelection> Select(const FieldPath& field, std::string_view
 TEST(SelectPayloadTest, SelectsAllWithoutNames) {
   const data::PayloadTable payload = Films();
   for (const v1::PayloadSelector& all :
-       {v1::PayloadSelector(), Of(v1::PayloadSelector::SELECTION_ALL)}) {
+       {v1::PayloadSelector(), MakeSelector(v1::PayloadSelector::SELECTION_ALL)}) {
     EXPECT_TRUE(CheckPayloadSelector({"f"}, all, Limits{}).ok());
     const auto selection = Select({"f"}, "films", all, payload);
     ASSERT_TRUE(selection.ok());
@@ -62,7 +62,8 @@ TEST(SelectPayloadTest, SelectsAllWithoutNames) {
 
 TEST(SelectPayloadTest, SelectsNoneWithoutPayload) {
   const data::PayloadTable payload = Films();
-  const auto selection = Select({"f"}, "films", Of(v1::PayloadSelector::SELECTION_NONE), payload);
+  const auto selection =
+      Select({"f"}, "films", MakeSelector(v1::PayloadSelector::SELECTION_NONE), payload);
   ASSERT_TRUE(selection.ok());
   EXPECT_TRUE(selection->none);
 }
