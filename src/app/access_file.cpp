@@ -104,7 +104,7 @@ absl::Status CheckKeys(const json& object, std::string_view where,
 }
 
 // What is one value, or a list of them.
-std::span<const json> ListOf(const json& value) {
+std::span<const json> AsList(const json& value) {
   return value.is_array() ? std::span(value.get_ref<const json::array_t&>()) : std::span(&value, 1);
 }
 
@@ -177,7 +177,7 @@ class PrincipalReader {
   absl::Status ReadTexts(std::string_view key, std::vector<std::string>& texts) const {
     const auto found = object_.find(key);
     if (found == object_.end()) return absl::OkStatus();
-    const std::span<const json> list = ListOf(*found);
+    const std::span<const json> list = AsList(*found);
     std::set<std::string_view> known;
     for (const json& each : list) {
       if (!each.is_string() || each.get<std::string>().empty()) {
@@ -272,7 +272,7 @@ class PrincipalReader {
     const auto found = rule.find(key);
     if (found == rule.end()) return absl::OkStatus();
     const std::string place = "users: " + key;
-    const std::span<const json> list = ListOf(*found);
+    const std::span<const json> list = AsList(*found);
     if (list.empty()) return Wrong(place, "an empty list; \"users\": \"none\" says it");
     if (list.size() > count_max) {
       return Wrong(place, "{} of them; at most {} are taken", base::Grouped(list.size()),
@@ -401,7 +401,7 @@ absl::Status CheckVisible(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view sequence = text.substr(at, base::Utf8SequenceLength(text.substr(at)));
     if (sequence.empty()) return BadValue(fmt::format("{} is not UTF-8", base::Quoted(text)));
-    const std::uint32_t code = base::CodePointOf(sequence);
+    const std::uint32_t code = base::DecodeUtf8(sequence);
     if (base::IsControl(sequence) || base::IsInvisible(code)) {
       return BadValue(fmt::format(
           "{} holds U+{:04X}, a control character, unusual space or invisible character; write "

@@ -35,8 +35,8 @@ constexpr double kShortSeconds = 2e-3;
 
 // Fills `query` with the mixture of two rows, at unit length for cosine.
 void MixRows(MatrixView rows, std::uint64_t& random, Metric metric, float* query) {
-  const auto one = rows[base::BelowOf(base::NextSplitMix(random), rows.row_count())];
-  const auto other = rows[base::BelowOf(base::NextSplitMix(random), rows.row_count())];
+  const auto one = rows[base::ScaleBelow(base::NextSplitMix(random), rows.row_count())];
+  const auto other = rows[base::ScaleBelow(base::NextSplitMix(random), rows.row_count())];
   double square = 0;
   for (std::size_t i = 0; i < rows.dim(); ++i) {
     const double mixed = (1 - kOtherShare) * static_cast<double>(one[i]) +

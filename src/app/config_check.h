@@ -53,7 +53,7 @@ struct VariableEffect {
 
 // One effect for each variable of another program that is set. The variables whose values this
 // server takes come first. Pure.
-std::vector<VariableEffect> EffectsOf(const ConfigReading& reading);
+std::vector<VariableEffect> DescribeEffects(const ConfigReading& reading);
 
 // The variables without a reader: `TF32_OVERRIDE, OMP_NUM_THREADS`.
 std::string IgnoredVariables(const std::vector<VariableEffect>& effects);

@@ -64,14 +64,15 @@ std::string NearSetting(std::string_view name, const std::vector<std::string>& k
 absl::Status UnknownSetting(std::string_view name, const std::vector<std::string>& known,
                             std::string_view origin) {
   for (const RenamedSetting& renamed : RenamedSettings()) {
-    const bool is_variable = name == VariableOf(renamed.old_key);
+    const bool is_variable = name == ToVariableName(renamed.old_key);
     if (name != renamed.old_key && !is_variable) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "{} is called {} since {} (from {})", name,
-        is_variable ? VariableOf(renamed.key) : std::string(renamed.key), renamed.since, origin));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is called {} since {} (from {})", name,
+                    is_variable ? ToVariableName(renamed.key) : std::string(renamed.key),
+                    renamed.since, origin));
   }
   for (const EndedSetting& ended : EndedSettings()) {
-    if (name != ended.key && name != VariableOf(ended.key)) continue;
+    if (name != ended.key && name != ToVariableName(ended.key)) continue;
     return absl::InvalidArgumentError(
         fmt::format("{} is no setting any more: {} (from {})", name, ended.instead, origin));
   }
@@ -298,7 +299,7 @@ void FindVariables(const std::map<std::string, std::string>& variables, ConfigRe
   for (const auto& [name, value] : variables) {
     if (std::ranges::find(FamiliarNames(), name, &FamiliarName::name) != FamiliarNames().end()) {
       reading.familiar_values.emplace(name, value);
-    } else if (const ForeignVariable* row = ForeignVariableOf(name);
+    } else if (const ForeignVariable* row = FindForeignVariable(name);
                row != nullptr && !name.starts_with(kPrefix)) {
       reading.foreign_values.push_back({name, value, row});
     }
@@ -501,7 +502,7 @@ LogFormat ReadLogFormat(ConfigSources sources) {
       return std::ranges::find(kept, variable.first) == kept.end();
     });
   };
-  const std::string variable = VariableOf(key);
+  const std::string variable = ToVariableName(key);
   keep_variables({variable, kConfigVariable});
   absl::StatusOr<ConfigReading> reading = ReadConfig(sources);
   if (!reading.ok()) {  // the file is what is wrong: ask the others alone

@@ -100,7 +100,7 @@ std::span<const ForeignVariable> ForeignVariables() {
   return kTable;
 }
 
-const ForeignVariable* ForeignVariableOf(std::string_view name) {
+const ForeignVariable* FindForeignVariable(std::string_view name) {
   const auto table = ForeignVariables();
   const auto found =
       std::ranges::find_if(table, [&](const auto& row) { return Matches(row.name, name); });

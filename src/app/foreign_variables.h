@@ -28,7 +28,7 @@ std::span<const ForeignVariable> ForeignVariables();
 
 // The row that matches a variable of this name. Null when none does, and for what container images
 // and Kubernetes set by themselves (CUDA_VERSION, NVIDIA_REQUIRE_CUDA, WORKER_SERVICE_HOST).
-const ForeignVariable* ForeignVariableOf(std::string_view name);
+const ForeignVariable* FindForeignVariable(std::string_view name);
 
 // Whether Kubernetes or Docker generate variables of this name. They describe each service of a
 // namespace to every container: a service "worker" makes WORKER_SERVICE_HOST, WORKER_SERVICE_PORT,

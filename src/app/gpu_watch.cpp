@@ -21,7 +21,7 @@ namespace {
 
 using backend::GpuFault;
 
-const char* MessageOf(FallbackCause cause) {
+const char* FallbackText(FallbackCause cause) {
   switch (cause) {
     case FallbackCause::kOutOfMemory:
       return "the GPU had no memory for a batch; the CPU answered it";
@@ -91,7 +91,7 @@ void GpuWatch::Log(const backend::GpuEvent& event) {
     count = ++counts_[static_cast<std::size_t>(event.cause)];
   }
   if (!std::has_single_bit(count)) return;
-  log_.Warn(MessageOf(event.cause), {{"reason", event.reason}, {"times", count}});
+  log_.Warn(FallbackText(event.cause), {{"reason", event.reason}, {"times", count}});
 }
 
 void GpuWatch::OnDeviceLost(const backend::GpuEvent& event) {
@@ -141,7 +141,7 @@ struct GpuSensors::State {
 namespace {
 
 // The number of the card in the library. Errors: NVML's.
-absl::StatusOr<unsigned> NumberOf(const Nvml& nvml, const GpuSensors::Options& options) {
+absl::StatusOr<unsigned> FindCard(const Nvml& nvml, const GpuSensors::Options& options) {
   return options.bus_id.empty() ? options.device : nvml.IndexAt(options.bus_id);
 }
 
@@ -177,7 +177,7 @@ void GpuSensors::ReadCard(const std::shared_ptr<State>& state) {
     state->changed.wait(lock, [&] { return state->ending || state->reading_wanted; });
     if (state->ending) return;
     lock.unlock();
-    const absl::StatusOr<unsigned> number = NumberOf(**nvml, state->options);
+    const absl::StatusOr<unsigned> number = FindCard(**nvml, state->options);
     absl::StatusOr<GpuReading> reading =
         number.ok() ? (*nvml)->Read(*number) : absl::StatusOr<GpuReading>(number.status());
     lock.lock();
@@ -192,7 +192,7 @@ void GpuSensors::ReadCard(const std::shared_ptr<State>& state) {
 void GpuSensors::CountXids(const std::shared_ptr<State>& state) {
   const absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Open(state->options.library);
   if (!nvml.ok()) return;
-  const absl::StatusOr<unsigned> number = NumberOf(**nvml, state->options);
+  const absl::StatusOr<unsigned> number = FindCard(**nvml, state->options);
   if (!number.ok()) return;
   const absl::StatusOr<std::unique_ptr<backend::XidEvents>> events = (*nvml)->WatchXids(*number);
   if (!events.ok()) return;
@@ -223,7 +223,7 @@ std::vector<ScrapedMetric> GpuSensors::Metrics() {
   }
   std::vector<ScrapedMetric> metrics;
   if (state_->reading && now - state_->read_at <= options.reading_age_max) {
-    metrics = MetricsOf(*state_->reading, state_->label);
+    metrics = MakeGpuMetrics(*state_->reading, state_->label);
   }
   if (!state_->xids_counted) return metrics;
   for (const auto& [xid, count] : state_->xids) {
@@ -236,7 +236,7 @@ std::vector<ScrapedMetric> GpuSensors::Metrics() {
   return metrics;
 }
 
-std::vector<ScrapedMetric> MetricsOf(const GpuReading& reading, const std::string& gpu) {
+std::vector<ScrapedMetric> MakeGpuMetrics(const GpuReading& reading, const std::string& gpu) {
   std::vector<ScrapedMetric> metrics;
   const auto add = [&](const char* name, const char* help, const auto& value) {
     if (!value) return;

@@ -94,7 +94,7 @@ class GpuSensors {
 
 // The metrics of a reading. Pure.
 //   gpu  the value of the label of this name
-std::vector<observe::ScrapedMetric> MetricsOf(const backend::GpuReading& reading,
-                                              const std::string& gpu);
+std::vector<observe::ScrapedMetric> MakeGpuMetrics(const backend::GpuReading& reading,
+                                                   const std::string& gpu);
 
 }  // namespace simile::app

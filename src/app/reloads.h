@@ -84,7 +84,7 @@ class AccessReload {
     Clock::TimePoint next_report = {};
   };
 
-  static Stamps StampsOf(const std::vector<std::filesystem::path>& files);
+  static Stamps ReadStamps(const std::vector<std::filesystem::path>& files);
   void Look(Watched& watched, absl::FunctionRef<absl::Status()> reload);
   absl::Status ReloadAccessFile();
   absl::Status ReloadCertificates();

@@ -211,7 +211,7 @@ void RunServe(const ConfigReading& reading) {
   const observe::Logger log({config.log_format, config.log_level, nullptr});
   StartOutput output(config.log_format, log);
   const service::LibraryLogs library_logs(log);
-  LogVariables(EffectsOf(reading), log);
+  LogVariables(DescribeEffects(reading), log);
   auto created = App::Create(config, log);
   if (!created.ok()) {
     output.Failed(created.status());

@@ -70,12 +70,12 @@ std::optional<ServerSignals::Request> ServerSignals::Next() {
   signalfd_siginfo info{};
   while (read(fd_.get(), &info, sizeof info) == sizeof info) {
     const auto signal = static_cast<int>(info.ssi_signo);
-    if (signal != kParentEnded || IsEndOfParent()) return Request{KindOf(info), signal};
+    if (signal != kParentEnded || IsEndOfParent()) return Request{ClassifySignal(info), signal};
   }
   return std::nullopt;
 }
 
-ServerSignals::Kind ServerSignals::KindOf(const signalfd_siginfo& info) const {
+ServerSignals::Kind ServerSignals::ClassifySignal(const signalfd_siginfo& info) const {
   if (info.ssi_signo == kParentEnded) return Kind::kParentEnded;
   if (info.ssi_signo != SIGHUP) return Kind::kStop;
   return started_in_terminal_ && IsHangUp(info) ? Kind::kStop : Kind::kReload;

@@ -29,7 +29,7 @@ class ServerSignals {
   std::optional<Request> Next();
 
  private:
-  Kind KindOf(const signalfd_siginfo& info) const;
+  Kind ClassifySignal(const signalfd_siginfo& info) const;
 
   // SIGHUP then stops it when the terminal is closed; otherwise it means to reload.
   const bool started_in_terminal_;

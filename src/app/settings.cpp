@@ -328,7 +328,7 @@ absl::StatusOr<bool> RaiseBatchMax(const std::string& value, Config& config) {
 
 }  // namespace
 
-std::string VariableOf(std::string_view key) {
+std::string ToVariableName(std::string_view key) {
   std::string name = "SIMILE_";
   for (const char c : key) {
     name += c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

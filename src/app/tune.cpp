@@ -125,21 +125,21 @@ BetterTuning MeasureThreads(CollectionProbe& probe, const EngineSetup& before,
 }
 
 // Of the time of all measurements.
-Clock::Duration GpuPartOf(Clock::Duration duration) { return duration / 4; }
+Clock::Duration PlanGpuTime(Clock::Duration duration) { return duration / 4; }
 
 GpuChoiceFile ChoiceFileAt(const std::filesystem::path& file, const Config& config) {
   return {file, DriverFor(config.backend.preference), std::nullopt};
 }
 
-GpuRates MeasureGpuOf(const Config& config, const TuneOptions& options,
-                      std::span<const TunedCollection> collections, const Clock& clock,
-                      const TuneProgress& progress) {
+GpuRates MeasureConfiguredGpu(const Config& config, const TuneOptions& options,
+                              std::span<const TunedCollection> collections, const Clock& clock,
+                              const TuneProgress& progress) {
   constexpr std::chrono::milliseconds kChoiceTime{2'000};  // for each collection
   GpuChoiceFile known = ChoiceFileAt(config.tuning_cache, config);
   GpuRatesTask task{.backend = config.backend,
                     .k = options.k,
                     .batch_max = options.batch_max,
-                    .duration = GpuPartOf(options.duration),
+                    .duration = PlanGpuTime(options.duration),
                     .known = &known};
   task.backend.gpu.choice_time = kChoiceTime;
   if (!config.gpu_fault_journal.empty()) {
@@ -193,7 +193,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   }
   absl::StatusOr<MeasuredTuning> measured = MeasureTuning(config, backend::cpu::Calibrate, clock);
   if (!measured.ok()) return measured.status();
-  const TuningInForce in_force = TuningOf(config, *measured);
+  const TuningInForce in_force = ResolveTuning(config, *measured);
   const auto engine = backend::CpuOptionsOf(in_force.Over(config.backend));
   if (!engine.ok()) return engine.status();
   const EngineSetup before{engine->threads, engine->tuning};
@@ -203,7 +203,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   auto collections = LoadAll(config, probed, progress);
   if (!collections.ok()) return collections.status();
   TuneReport report;
-  report.gpu = MeasureGpuOf(config, options, *collections, clock, progress);
+  report.gpu = MeasureConfiguredGpu(config, options, *collections, clock, progress);
   report.key = measured->key;
   std::vector<std::string> names;
   for (const TunedCollection& each : *collections) names.push_back(each.name);
@@ -211,7 +211,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   if (!probe.ok()) return probe.status();
   report.collections = (*probe)->shapes();
   TuneOptions on_cpu = options;
-  if (!report.gpu.device.empty()) on_cpu.duration -= GpuPartOf(options.duration);
+  if (!report.gpu.device.empty()) on_cpu.duration -= PlanGpuTime(options.duration);
   report.tuning = MeasureThreads(**probe, before, ThreadsToTry(config, before.threads), on_cpu,
                                  clock, progress);
   const EngineSetup after{report.tuning.threads_after, before.tuning};
@@ -225,7 +225,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   if (report.tuning.is_changed()) {
     kept = WithThreads(std::move(kept), after.threads, names, Today(clock));
   }
-  report.in_force = TuningOf(config, kept);
+  report.in_force = ResolveTuning(config, kept);
   SetSufficientBatches(config, options, report);
   if (options.output.empty()) return report;
   GpuChoiceFile choice_file = ChoiceFileAt(options.output, config);

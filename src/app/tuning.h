@@ -45,7 +45,7 @@ struct TuningInForce {
 TuningInForce KnownTuning(const Config& config);
 
 // The tuning that follows from the measurements on this machine.
-TuningInForce TuningOf(const Config& config, const MeasuredTuning& measured);
+TuningInForce ResolveTuning(const Config& config, const MeasuredTuning& measured);
 
 // What the cache holds for this machine; measures what it lacks. Writes nothing: for `tune`.
 // Errors: kFailedPrecondition if the configuration does not use the tuning; those of CpuOptionsOf.

@@ -21,7 +21,7 @@ struct TuningKey {
 
   friend bool operator==(const TuningKey&, const TuningKey&) = default;
 };
-TuningKey KeyOf(const backend::cpu::Int8Options& options);
+TuningKey MakeTuningKey(const backend::cpu::Int8Options& options);
 
 // What `simile tune` chose on some collections: the number of threads. An earlier version tuned the
 // other numbers, too; its findings go over the findings of the calibration.

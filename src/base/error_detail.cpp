@@ -139,7 +139,7 @@ constexpr absl::string_view kFieldKey = "simile/field";
 constexpr absl::string_view kRetryKey = "simile/retry-after-ms";
 
 // The reason of an error that was made without one. NOT_FOUND and its like have no general reason.
-ErrorReason ReasonOfCode(StatusCode code) {
+ErrorReason GeneralReason(StatusCode code) {
   switch (code) {
     case StatusCode::kInvalidArgument:
     case StatusCode::kOutOfRange:
@@ -230,7 +230,7 @@ ErrorReason ReasonOf(const absl::Status& status) {
   assert(!status.ok());
   const auto number = status.GetPayload(kReasonKey);
   return number ? static_cast<ErrorReason>(std::stoi(std::string(*number)))
-                : ReasonOfCode(status.code());
+                : GeneralReason(status.code());
 }
 
 std::string FieldOf(const absl::Status& status) {
@@ -238,7 +238,7 @@ std::string FieldOf(const absl::Status& status) {
   return field ? std::string(*field) : std::string();
 }
 
-std::optional<std::chrono::milliseconds> RetryAfterOf(const absl::Status& status) {
+std::optional<std::chrono::milliseconds> ReadRetryAfter(const absl::Status& status) {
   const auto wait = status.GetPayload(kRetryKey);
   if (!wait) return std::nullopt;
   return std::chrono::milliseconds(std::stoll(std::string(*wait)));

@@ -96,7 +96,7 @@ absl::Status WithRetryAfter(absl::Status status, std::chrono::milliseconds wait)
 // code, or kInternal: no error that a caller can cause depends on this. REQUIRES: !status.ok()
 ErrorReason ReasonOf(const absl::Status& status);
 std::string FieldOf(const absl::Status& status);  // empty for none
-std::optional<std::chrono::milliseconds> RetryAfterOf(const absl::Status& status);
+std::optional<std::chrono::milliseconds> ReadRetryAfter(const absl::Status& status);
 
 // What an errno says, in the system's words.
 std::string SystemErrorText(int error);

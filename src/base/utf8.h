@@ -16,7 +16,7 @@ std::size_t Utf8SequenceLength(std::string_view text);
 bool IsControl(std::string_view sequence);
 
 // REQUIRES: a valid sequence.
-std::uint32_t CodePointOf(std::string_view sequence);
+std::uint32_t DecodeUtf8(std::string_view sequence);
 
 // Whether a code point is an invisible character or an unusual space: they arrive by pasting and
 // make words differ that look alike. The joiners U+200C and U+200D are not among them: words of

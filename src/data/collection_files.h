@@ -45,7 +45,7 @@ std::string_view NameOf(FileRole role);
 std::vector<std::string> UsualNames(const CollectionPart& part);
 
 // Whether a file of this name can be the part's.
-bool HasEndingOf(const CollectionPart& part, std::string_view name);
+bool HasPartEnding(const CollectionPart& part, std::string_view name);
 
 // Reads collection.json, the settings that file names cannot express:
 //   vectors, payload, user_ids, user_vectors, interactions   files inside the folder

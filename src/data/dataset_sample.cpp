@@ -137,7 +137,7 @@ absl::Status SamplePayload(const Folder& folder, const DatasetPlan& plan, const 
     return absl::OkStatus();
   }
   sample.payload = std::move(payload->table);
-  sample.lookup_fields = LookupFieldsOf(plan.files, sample.payload);
+  sample.lookup_fields = FindLookupFields(plan.files, sample.payload);
   const double times =
       static_cast<double>(plan.row_count) / static_cast<double>(sample.payload.row_count());
   sample.payload_bytes = PayloadTable::BytesFor(

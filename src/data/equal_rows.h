@@ -29,10 +29,10 @@ struct RowSums {
   double squares = 0;
   double weighted = 0;
 };
-//   weights  WeightsOf(values.size())
-RowSums SumsOf(std::span<const double> values, std::span<const double> weights);
+//   weights  MakeColumnWeights(values.size())
+RowSums SumRow(std::span<const double> values, std::span<const double> weights);
 // The same on every machine.
-std::vector<double> WeightsOf(std::size_t dim);
+std::vector<double> MakeColumnWeights(std::size_t dim);
 
 // Finds the largest group of equal rows, in one pass and two MiB. Beyond 16,384 different vectors
 // it drops the least frequent vectors (lossy counting: Manku and Motwani, VLDB 2002).
@@ -50,7 +50,7 @@ class EqualRows {
     std::uint64_t count = 0;  // 0: an empty place
     Row first_row = 0;
   };
-  Seen& PlaceOf(std::uint64_t hash);
+  Seen& FindPlace(std::uint64_t hash);
   void ForgetRare();
 
   // An open table with linear probing, at most half full: a power of two. Not a map of absl's,

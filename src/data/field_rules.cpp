@@ -109,11 +109,11 @@ class Chooser {
   absl::Status Choose(FieldInfo& field) {
     const FieldType guess = field.values.Guess();
     if (field.name == kIdField) return ChooseOfIds(field, guess);
-    const KeptType* const kept = KeptOf(field.name);
-    const std::string declared_separator = SeparatorOf(field.name);
+    const KeptType* const kept = FindKept(field.name);
+    const std::string declared_separator = FindSeparator(field.name);
     field.separator = declared_separator;
     if (field.separator.empty() && kept != nullptr) field.separator = kept->separator;
-    const std::optional<FieldType> declared = DeclaredOf(field.name);
+    const std::optional<FieldType> declared = FindDeclared(field.name);
     field.type = declared                   ? *declared
                  : !field.separator.empty() ? FieldType::kKeywords
                  : kept != nullptr          ? kept->type
@@ -174,19 +174,19 @@ class Chooser {
   }
 
   // Of a field with a separator: a list of keywords.
-  std::optional<FieldType> DeclaredOf(const std::string& field) const {
-    if (!SeparatorOf(field).empty()) return FieldType::kKeywords;
+  std::optional<FieldType> FindDeclared(const std::string& field) const {
+    if (!FindSeparator(field).empty()) return FieldType::kKeywords;
     const auto found = declared_.find(field);
     return found == declared_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  std::string SeparatorOf(const std::string& field) const {
+  std::string FindSeparator(const std::string& field) const {
     const auto found = std::ranges::find(rules_.separators, field, &NamedSeparator::field);
     return found == rules_.separators.end() ? std::string() : found->separator;
   }
 
   // kOther is not kept: no filter compares its values, so a better type takes nothing away.
-  const KeptType* KeptOf(const std::string& field) const {
+  const KeptType* FindKept(const std::string& field) const {
     const auto found = kept_.find(field);
     return found == kept_.end() || found->second->type == FieldType::kOther ? nullptr
                                                                             : found->second;

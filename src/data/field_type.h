@@ -38,7 +38,7 @@ struct NamedFieldType {
 // As messages, listings and collection.json name it: "list of keywords".
 std::string_view NameOf(FieldType type);
 // The type of this name.
-std::optional<FieldType> FieldTypeOf(std::string_view name);
+std::optional<FieldType> ParseFieldType(std::string_view name);
 // All names, in the order of the types.
 std::span<const std::string_view> FieldTypeNames();
 
@@ -67,11 +67,11 @@ enum class ValueKind : std::uint8_t {
 inline constexpr std::size_t kValueKindCount = 14;
 
 // REQUIRES: not null.
-ValueKind KindOf(const PayloadValue& value);
+ValueKind ClassifyValue(const PayloadValue& value);
 // Whether filters on a field of the type read values of the kind.
 bool Fits(FieldType type, ValueKind kind);
 // The integer that a value of the kind kWhole is: 12 also of 12.0. Nothing for any other value.
-std::optional<std::int64_t> WholeOf(const PayloadValue& value);
+std::optional<std::int64_t> ToWhole(const PayloadValue& value);
 
 // The time in microseconds since 1970 of an RFC 3339 text ("2024-05-31T12:00:00Z"), of one without
 // a zone, which is UTC ("2024-05-31T12:00:00"), or of a day's beginning in UTC ("2024-05-31"). A

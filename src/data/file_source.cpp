@@ -19,7 +19,7 @@
 namespace simile::data {
 namespace {
 
-std::int64_t NsOf(const timespec& time) {
+std::int64_t ToNanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
@@ -27,7 +27,7 @@ std::int64_t NsOf(const timespec& time) {
 std::int64_t FileClockNs() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return NsOf(now);
+  return ToNanoseconds(now);
 }
 
 }  // namespace
@@ -90,14 +90,14 @@ absl::StatusOr<FileFingerprint> FileSource::TakeFingerprint() const {
       return absl::DataLossError(
           fmt::format("{}: cannot be examined: {}", display_name(), base::SystemErrorText(errno)));
     }
-    const std::int64_t changed_ns = NsOf(status.st_ctim);
+    const std::int64_t changed_ns = ToNanoseconds(status.st_ctim);
     // A file from a server whose clock is ahead is not waited for.
     if (changed_ns < FileClockNs() || waits == kWaitsMax) {
       return FileFingerprint{.display_name = display_name(),
                              .device = status.st_dev,
                              .inode = status.st_ino,
                              .bytes = static_cast<std::uint64_t>(status.st_size),
-                             .written_ns = NsOf(status.st_mtim),
+                             .written_ns = ToNanoseconds(status.st_mtim),
                              .changed_ns = changed_ns};
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -53,7 +53,7 @@ std::string_view EntryKind(mode_t mode) {
 }
 
 // Describes an entry itself, not what a link leads to. False when there is none.
-bool StatOf(int folder, const std::string& display_name, struct stat& status) {
+bool StatEntry(int folder, const std::string& display_name, struct stat& status) {
   return fstatat(folder, display_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -103,7 +103,7 @@ bool Folder::IsInside(const std::string& display_name) {
 
 bool Folder::Has(const std::string& display_name) const {
   struct stat status {};
-  return StatOf(descriptor_.get(), display_name, status);
+  return StatEntry(descriptor_.get(), display_name, status);
 }
 
 absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfolder,
@@ -138,16 +138,16 @@ absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfold
     added.display_name = fmt::format("{}{}", subfolder, name);
     added.is_folder = entry->d_type == DT_DIR;
     struct stat status {};
-    if (entry->d_type == DT_UNKNOWN && StatOf(descriptor_.get(), added.display_name, status)) {
+    if (entry->d_type == DT_UNKNOWN && StatEntry(descriptor_.get(), added.display_name, status)) {
       added.is_folder = S_ISDIR(status.st_mode);
     }
   }
   return entries;
 }
 
-std::uint64_t Folder::BytesOf(const std::string& display_name) const {
+std::uint64_t Folder::MeasureFile(const std::string& display_name) const {
   struct stat status {};
-  if (!StatOf(descriptor_.get(), display_name, status) || !S_ISREG(status.st_mode)) return 0;
+  if (!StatEntry(descriptor_.get(), display_name, status) || !S_ISREG(status.st_mode)) return 0;
   return static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -44,7 +44,7 @@ class Folder {
   absl::StatusOr<std::vector<FolderEntry>> List(const std::string& subfolder,
                                                 std::size_t count_max) const;
   // The size of a regular file, 0 of anything else.
-  std::uint64_t BytesOf(const std::string& display_name) const;
+  std::uint64_t MeasureFile(const std::string& display_name) const;
 
   // Opens a file by its path relative to the folder.
   // REQUIRES: IsInside(display_name).

@@ -24,7 +24,7 @@ absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limi
 
 // The field of a payload's ids by its first line: `id`, else `media_id`, else `item_id`. Empty when
 // the line has none of them, or null there: then ids are row numbers.
-std::string IdFieldOf(const PayloadObject& first_line);
+std::string FindIdField(const PayloadObject& first_line);
 
 // Whether people name a field of ids so: `_id`, `movieId`, `product_id`, `asin`.
 bool IsNamedAsId(std::string_view name);

@@ -173,7 +173,7 @@ absl::Status JsonlReader::CheckBegin() {
                                });
     return MayBeLine(*begin, line_bytes_max_) ? absl::OkStatus() : form_error_;
   }
-  const TextShape shape = TextShapeOf(*begin);
+  const TextShape shape = ClassifyText(*begin);
   if (shape == TextShape::kTable) {
     return RefuseFormat(in_, "looks like CSV", ".csv",
                         [&begin](const std::string& from, const std::string& to) {
@@ -193,7 +193,7 @@ absl::Status JsonlReader::ErrorAtLine(std::string_view what) const {
       fmt::format("{}: line {}: {}", in_.display_name(), line_, what));
 }
 
-PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits) {
+PayloadObject ReadFirstObject(ByteSource& source, const Limits& limits) {
   BufferedReader in(source);
   if (!in.SkipByteOrderMark().ok()) return {};
   const absl::StatusOr<std::string_view> begin = in.Peek();

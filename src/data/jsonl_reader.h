@@ -69,6 +69,6 @@ class JsonlReader {
 };
 
 // The object of a file's first line; empty where it has none that can be read.
-PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits);
+PayloadObject ReadFirstObject(ByteSource& source, const Limits& limits);
 
 }  // namespace simile::data

@@ -244,7 +244,7 @@ class Loader {
       if (absl::Status status = CheckField("lookup_fields", field); !status.ok()) return status;
       if (absl::Status status = CheckHasTexts(field); !status.ok()) return status;
     }
-    dataset_.lookup_fields = LookupFieldsOf(files_, dataset_.payload);
+    dataset_.lookup_fields = FindLookupFields(files_, dataset_.payload);
     return absl::OkStatus();
   }
 
@@ -423,7 +423,8 @@ class Loader {
 
 }  // namespace
 
-std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const PayloadTable& payload) {
+std::vector<std::string> FindLookupFields(const CollectionFiles& files,
+                                          const PayloadTable& payload) {
   if (!files.lookup_fields.empty()) return files.lookup_fields;
   for (const char* const field : {"title", "name"}) {
     if (payload.FieldNumber(field)) return {field};
@@ -431,7 +432,7 @@ std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const Payl
   return {};
 }
 
-std::vector<KeptType> FieldTypesOf(const Dataset& dataset) {
+std::vector<KeptType> ListKeptTypes(const Dataset& dataset) {
   std::vector<KeptType> types = dataset.absent_types;
   for (const FieldInfo& field : dataset.payload.fields()) {
     types.push_back({field.name, field.type, field.separator, field.has_lasting_meaning});

@@ -21,7 +21,7 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
   packed_.clear();
   for (const auto& [name, value] : row) {
     std::uint32_t number = 0;
-    if (absl::Status status = NumberOf(name, number); !status.ok()) return status;
+    if (absl::Status status = FindOrAddField(name, number); !status.ok()) return status;
     AddValue(number, value, 1);
     AppendVarint(packed_, number);
     AppendValue(packed_, value);
@@ -36,7 +36,7 @@ absl::Status PayloadTableBuilder::Add(const PayloadObject& row) {
   return absl::OkStatus();
 }
 
-absl::Status PayloadTableBuilder::NumberOf(std::string_view name, std::uint32_t& number) {
+absl::Status PayloadTableBuilder::FindOrAddField(std::string_view name, std::uint32_t& number) {
   const auto found = numbers_.find(name);
   if (found != numbers_.end()) {
     number = found->second;
@@ -98,14 +98,14 @@ void PayloadTableBuilder::AddValue(std::uint32_t number, const PayloadValue& val
   for (const PayloadMember& member : *object) {
     // A member may be the one too many for all of them.
     if (nodes_[row_field].is_closed) return;
-    const std::optional<std::uint32_t> field = MemberOf(number, member.first, names);
+    const std::optional<std::uint32_t> field = FindOrAddMember(number, member.first, names);
     if (field) AddValue(*field, member.second, names + 1);
   }
 }
 
-std::optional<std::uint32_t> PayloadTableBuilder::MemberOf(std::uint32_t number,
-                                                           const std::string& name,
-                                                           std::size_t names) {
+std::optional<std::uint32_t> PayloadTableBuilder::FindOrAddMember(std::uint32_t number,
+                                                                  const std::string& name,
+                                                                  std::size_t names) {
   const auto found = nodes_[number].members.find(name);
   if (found != nodes_[number].members.end()) return found->second;
   const std::string& object = table_.fields_[number].name;

@@ -48,13 +48,13 @@ class PayloadTableBuilder {
     bool is_closed = false;
   };
 
-  absl::Status NumberOf(std::string_view name, std::uint32_t& number);
+  absl::Status FindOrAddField(std::string_view name, std::uint32_t& number);
   // Adds a value that is not null to its field, and the members of an object to theirs.
   //   names  in the field's name
   void AddValue(std::uint32_t number, const PayloadValue& value, std::size_t names);
   // The field of a member; nothing when it is left out.
-  std::optional<std::uint32_t> MemberOf(std::uint32_t number, const std::string& name,
-                                        std::size_t names);
+  std::optional<std::uint32_t> FindOrAddMember(std::uint32_t number, const std::string& name,
+                                               std::size_t names);
   // The number of a field that is new.
   std::uint32_t NewField(std::string name);
   // Makes place for one field more. False when the fields of rows take all.

@@ -196,7 +196,7 @@ std::span<const std::uint8_t> PayloadCursor::ReadElement() {
   return ReadCounted();
 }
 
-PayloadCursor MembersOf(std::span<const std::uint8_t> value) {
+PayloadCursor ReadMembers(std::span<const std::uint8_t> value) {
   const EncodedValue read = ReadValue(value);
   const auto* const object = std::get_if<EncodedObject>(&read);
   return object == nullptr ? PayloadCursor({}) : object->members;

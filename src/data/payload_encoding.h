@@ -68,7 +68,7 @@ class PayloadCursor {
   }
   // An encoded value, which is passed in one step whatever it holds.
   std::span<const std::uint8_t> ReadValueBytes();
-  // The next member of an object. REQUIRES: at a member (MembersOf).
+  // The next member of an object. REQUIRES: at a member (ReadMembers).
   EncodedMember ReadMember();
   // The next element of a list. REQUIRES: at an element (EncodedList).
   std::span<const std::uint8_t> ReadElement();
@@ -89,6 +89,6 @@ using EncodedValue = std::variant<std::monostate, bool, std::int64_t, double, st
 EncodedValue ReadValue(std::span<const std::uint8_t> value);
 
 // The members of an encoded value; none unless it is an object.
-PayloadCursor MembersOf(std::span<const std::uint8_t> value);
+PayloadCursor ReadMembers(std::span<const std::uint8_t> value);
 
 }  // namespace simile::data

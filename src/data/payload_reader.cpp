@@ -89,7 +89,7 @@ class PayloadReading {
   absl::Status AddLine() {
     if (!has_object_) {
       has_object_ = true;
-      if (file_.id_field.empty()) file_.id_field = IdFieldOf(object_);
+      if (file_.id_field.empty()) file_.id_field = FindIdField(object_);
       if (!file_.id_field.empty()) ids_.emplace(row_count_);
       MakeUpIds(row());
     }

@@ -29,7 +29,7 @@ struct ExpectedRows {
 
 // How metadata.jsonl is read.
 struct PayloadRules {
-  // The field of ids; empty: IdFieldOf the first line.
+  // The field of ids; empty: FindIdField the first line.
   std::string id_field;
   // When given, the file must have exactly that many lines; those beyond are only counted.
   std::optional<ExpectedRows> expected;

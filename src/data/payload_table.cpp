@@ -11,7 +11,7 @@ PayloadValue ReadMember(std::span<const std::uint8_t> value, std::string_view pa
   while (true) {
     const std::size_t end = path.find('.');
     const std::string_view name = path.substr(0, end);
-    PayloadCursor members = MembersOf(value);
+    PayloadCursor members = ReadMembers(value);
     EncodedMember member;
     do {
       if (members.at_end()) return {};
@@ -35,12 +35,13 @@ std::optional<std::uint32_t> PayloadTable::FieldNumber(std::string_view name) co
 
 std::span<const std::uint8_t> PayloadTable::EncodedRow(Row row) const {
   assert(row < starts_.size());
-  const std::size_t chunk_index = ChunkOf(row);
+  const std::size_t chunk_index = ChunkIndex(row);
   const std::vector<std::uint8_t>& chunk = chunks_[chunk_index];
-  const std::size_t begin = OffsetOf(row);
+  const std::size_t begin = ChunkOffset(row);
   const Row next = row + 1;
-  const bool last_of_chunk = next == starts_.size() || ChunkOf(next) != chunk_index;
-  return std::span(chunk).subspan(begin, (last_of_chunk ? chunk.size() : OffsetOf(next)) - begin);
+  const bool last_of_chunk = next == starts_.size() || ChunkIndex(next) != chunk_index;
+  return std::span(chunk).subspan(begin,
+                                  (last_of_chunk ? chunk.size() : ChunkOffset(next)) - begin);
 }
 
 PayloadObject PayloadTable::Read(Row row) const {

@@ -93,10 +93,10 @@ class PayloadTable {
   // one.
   static constexpr std::size_t kBlockRows = std::size_t{1} << (32 - kOffsetBits);
 
-  std::size_t ChunkOf(Row row) const {
+  std::size_t ChunkIndex(Row row) const {
     return block_chunks_[row / kBlockRows] + (starts_[row] >> kOffsetBits);
   }
-  std::size_t OffsetOf(Row row) const { return starts_[row] & (kChunkBytes - 1); }
+  std::size_t ChunkOffset(Row row) const { return starts_[row] & (kChunkBytes - 1); }
   // A member of a field's objects that is a field of its own.
   struct Member {
     std::string name;
@@ -109,7 +109,7 @@ class PayloadTable {
     visit(number, value);
     const std::vector<Member>& members = members_[number];
     if (members.empty()) return;
-    for (PayloadCursor encoded = MembersOf(value); !encoded.at_end();) {
+    for (PayloadCursor encoded = ReadMembers(value); !encoded.at_end();) {
       const EncodedMember member = encoded.ReadMember();
       const auto found = std::ranges::lower_bound(
           members, member.name, {}, [](const Member& each) { return std::string_view(each.name); });

@@ -28,7 +28,7 @@ enum class TextShape : std::uint8_t {
 std::string_view WithoutBlanks(std::string_view text);
 
 // By the file's first bytes; a byte order mark of UTF-8 is passed over.
-TextShape TextShapeOf(std::string_view begin);
+TextShape ClassifyText(std::string_view begin);
 
 // Refuses what holds no data whatever the file's name is: kUtf16, kGzip, and what a failed download
 // or checkout leaves, kGitLfs, kWebPage, kXml and kEmpty.

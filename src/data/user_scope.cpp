@@ -23,8 +23,8 @@ void SortDistinct(std::vector<std::string>& texts) {
 // The rows of a scope's users, ascending.
 //   users  those of a collection, or its visitors
 // Errors: work's.
-absl::StatusOr<std::vector<Row>> RowsOf(const UserScope& scope, const IdIndex& users,
-                                        base::LongWork& work) {
+absl::StatusOr<std::vector<Row>> FindUserRows(const UserScope& scope, const IdIndex& users,
+                                              base::LongWork& work) {
   std::vector<Row> rows;
   for (const std::string& id : scope.ids()) {
     if (const std::optional<Row> row = users.Find(id)) rows.push_back(*row);
@@ -55,12 +55,12 @@ absl::Status AddCounts(const SeenSets& sets, std::span<const Row> users, base::L
 }
 
 // Errors: work's.
-absl::StatusOr<UserSubset> SubsetOf(const UserScope& scope, const Dataset& dataset,
-                                    base::LongWork& work) {
+absl::StatusOr<UserSubset> MakeSubset(const UserScope& scope, const Dataset& dataset,
+                                      base::LongWork& work) {
   const Profiles& profiles = dataset.profiles;
-  const auto users = RowsOf(scope, profiles.ids, work);
+  const auto users = FindUserRows(scope, profiles.ids, work);
   if (!users.ok()) return users.status();
-  const auto visitors = RowsOf(scope, profiles.visitor_ids, work);
+  const auto visitors = FindUserRows(scope, profiles.visitor_ids, work);
   if (!visitors.ok()) return visitors.status();
   UserSubset subset{users->size(), 0, std::make_shared<const std::vector<Row>>()};
   for (const Row user : *users) subset.pair_count += profiles.seen.Of(user).size();
@@ -132,7 +132,7 @@ absl::StatusOr<UserSubset> UserSubsets::Of(const UserScope& scope,
     };
   }
   if (std::optional<UserSubset> known = Find(scope)) return *std::move(known);
-  absl::StatusOr<UserSubset> made = SubsetOf(scope, *dataset, work);
+  absl::StatusOr<UserSubset> made = MakeSubset(scope, *dataset, work);
   if (made.ok()) Insert(scope, *made);
   return made;
 }

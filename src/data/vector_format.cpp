@@ -35,7 +35,7 @@ absl::Status CheckBegin(BufferedReader& in, const VectorFormat& format) {
   const absl::StatusOr<std::string_view> begin = in.Peek();
   if (!begin.ok()) return begin.status();
   if (format.begins(*begin)) return absl::OkStatus();
-  if (absl::Status data = CheckHoldsData(in, TextShapeOf(*begin)); !data.ok()) return data;
+  if (absl::Status data = CheckHoldsData(in, ClassifyText(*begin)); !data.ok()) return data;
   for (const VectorFormat& other : kFormats) {
     if (!other.begins(*begin)) continue;
     const std::string_view name = in.display_name();

@@ -36,8 +36,9 @@ struct VectorLayout {
 
 // The last step of every header reader: two axes, both within bounds.
 // Errors: kInvalidArgument beginning with `display_name`.
-absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType type,
-                                      std::span<const std::uint64_t> shape, const Limits& limits);
+absl::StatusOr<VectorLayout> MakeVectorLayout(std::string_view display_name, ElementType type,
+                                              std::span<const std::uint64_t> shape,
+                                              const Limits& limits);
 
 // Adds a note where there are more dimensions than rows: `v.npy: more dimensions (500) than rows
 // (32): if it is transposed, ...`. Only for vectors whose number of rows no other file gives.

@@ -117,7 +117,7 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const Ve
                         VectorFacts& facts, KeepRow keep) {
   RowReader reader(in, layout);
   std::vector<double> values(layout.dim);
-  const std::vector<double> weights = WeightsOf(layout.dim);
+  const std::vector<double> weights = MakeColumnWeights(layout.dim);
   FaultReport faults(rules);
   EqualRows equal(layout.row_count);
   std::uint64_t zero_rows = 0;
@@ -128,7 +128,7 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const Ve
   for (std::uint64_t row = 0; row < layout.row_count; ++row) {
     if (absl::Status status = reader.Next(values); !status.ok()) return status;
     if (rules.metric == Metric::kDot && layout.type == ElementType::kFloat64) RoundToFloat(values);
-    const RowSums sums = SumsOf(values, weights);
+    const RowSums sums = SumRow(values, weights);
     const std::optional<double> length = faults.Check(row, values, sums.squares);
     if (!length) continue;
     if (*length == 0) {

@@ -28,7 +28,7 @@ struct Column {
   int odd_count = 1;
 };
 
-FieldInfo FieldOf(const Column& column) {
+FieldInfo MakeField(const Column& column) {
   FieldInfo field;
   field.name = "f";
   for (int row = 0; row < 100; ++row) {
@@ -46,7 +46,7 @@ struct Chosen {
 
 Chosen Choose(const Column& column, const FieldRules& rules = {}) {
   Chosen chosen;
-  chosen.field = FieldOf(column);
+  chosen.field = MakeField(column);
   chosen.status = ChooseFieldTypes(rules, "m.jsonl", {&chosen.field, 1}, chosen.notes);
   return chosen;
 }
@@ -293,13 +293,13 @@ TEST(FieldRulesTest, SaysThatListsOfObjectsAreNotRead) {
 }
 
 TEST(FieldRulesTest, TellsValuesOfOneReading) {
-  EXPECT_TRUE(FieldOf({Text("a"), Text("2024-05-31")}).values.HaveOneReading());
-  EXPECT_TRUE(FieldOf({Whole(1), Whole(2)}).values.HaveOneReading());
-  EXPECT_TRUE(FieldOf({PayloadValue{true}, PayloadValue{false}}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({Text("2024-05-31"), Text("2024-05-31")}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({Text("a"), Whole(2)}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({PayloadValue{0.5}, Whole(2)}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({Texts("a"), Texts("b")}).values.HaveOneReading());
+  EXPECT_TRUE(MakeField({Text("a"), Text("2024-05-31")}).values.HaveOneReading());
+  EXPECT_TRUE(MakeField({Whole(1), Whole(2)}).values.HaveOneReading());
+  EXPECT_TRUE(MakeField({PayloadValue{true}, PayloadValue{false}}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({Text("2024-05-31"), Text("2024-05-31")}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({Text("a"), Whole(2)}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({PayloadValue{0.5}, Whole(2)}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({Texts("a"), Texts("b")}).values.HaveOneReading());
   EXPECT_FALSE(FieldValues().HaveOneReading());
 }
 

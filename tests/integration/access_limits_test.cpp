@@ -16,7 +16,7 @@ using absl::StatusCode;
 TEST(AccessLimitsTest, RefusesEachOfTenThousandGuesses) {
   AccessServer server({AccessServer::Entry("ranker", "read")});
   const Client client = server.NewClient("");
-  const std::string known = AccessServer::TokenOf("ranker");
+  const std::string known = AccessServer::MakeToken("ranker");
   v1::SearchResponse response;
   constexpr int kGuesses = 10'000;
   const auto begin = std::chrono::steady_clock::now();

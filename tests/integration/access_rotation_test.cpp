@@ -88,7 +88,7 @@ cli::ClientSecurity RankerTrusting(const TestAuthority& authority) {
   cli::ClientSecurity security;
   security.encrypted = true;
   security.ca = authority.certificate();
-  security.token = AccessServer::TokenOf("ranker");
+  security.token = AccessServer::MakeToken("ranker");
   return security;
 }
 

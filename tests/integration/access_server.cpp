@@ -32,7 +32,7 @@ AccessServer::AccessServer(const std::vector<std::string>& principals, Encryptio
 
 std::string AccessServer::Entry(const std::string& name, const std::string& role,
                                 const std::string& members) {
-  const service::TokenHash hash = service::HashToken(TokenOf(name));
+  const service::TokenHash hash = service::HashToken(MakeToken(name));
   const std::string hex = absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
   return fmt::format(R"({{"name": "{}", "role": "{}", "token_sha256": "{}"{}{}}})", name, role, hex,
@@ -41,7 +41,7 @@ std::string AccessServer::Entry(const std::string& name, const std::string& role
 
 Client AccessServer::NewClient(const std::string& name) const {
   cli::ClientSecurity security = Trusting();
-  if (!name.empty()) security.token = TokenOf(name);
+  if (!name.empty()) security.token = MakeToken(name);
   return NewClient(security);
 }
 

@@ -89,7 +89,8 @@ TEST(AccessTest, EveryMethodNeedsItsRole) {
     int role = 0;
     for (const char* caller : {"reader", "writer", "admin"}) {
       ++role;
-      const grpc::StatusCode code = CallWithNothing(address, method, AccessServer::TokenOf(caller));
+      const grpc::StatusCode code =
+          CallWithNothing(address, method, AccessServer::MakeToken(caller));
       EXPECT_EQ(code == grpc::StatusCode::PERMISSION_DENIED, role < needed) << method << caller;
       EXPECT_NE(code, grpc::StatusCode::UNAUTHENTICATED) << method << caller;
     }
@@ -139,7 +140,7 @@ TEST(AccessTest, WritesALineForEachChangeAndEachRefusedOne) {
   const std::string address = server.AwaitListening();
   const auto client_of = [&](const std::string& name) {
     cli::ClientSecurity security;
-    if (!name.empty()) security.token = AccessServer::TokenOf(name);
+    if (!name.empty()) security.token = AccessServer::MakeToken(name);
     return Client(address, security);
   };
   EXPECT_TRUE(server.AwaitOutput(" audit change=\"access file\" result=done principals=2\n"));

@@ -59,7 +59,7 @@ bool IsOfTheCall(const FieldDescriptor& field) {
   return kNames.contains(field.name());
 }
 
-double NumberOf(const Message& message, const FieldDescriptor& field, int index) {
+double ReadNumber(const Message& message, const FieldDescriptor& field, int index) {
   const auto& reflection = *message.GetReflection();
   const bool repeated = field.is_repeated();
   switch (field.cpp_type()) {
@@ -121,8 +121,8 @@ std::string LeakIn(const Message& message, const std::vector<std::string>& sent)
         leak = LeakIn(field->is_repeated() ? reflection.GetRepeatedString(message, field, i)
                                            : reflection.GetString(message, field),
                       sent);
-      } else if (NumberOf(message, *field, i) > OtherTenant::kOwnNumbersMax) {
-        leak = fmt::format("{}", NumberOf(message, *field, i));
+      } else if (ReadNumber(message, *field, i) > OtherTenant::kOwnNumbersMax) {
+        leak = fmt::format("{}", ReadNumber(message, *field, i));
       }
       if (!leak.empty()) return field->full_name() + ": " + leak;
     }
@@ -236,7 +236,7 @@ std::vector<const MethodDescriptor*> AllMethods() {
   return methods;
 }
 
-const Message& PrototypeOf(const google::protobuf::Descriptor& type) {
+const Message& FindPrototype(const google::protobuf::Descriptor& type) {
   return *google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type);
 }
 
@@ -262,7 +262,7 @@ class BoundCallerTest : public ::testing::Test {
   End Call(const MethodDescriptor& method, const std::string& request, const std::string& caller) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
-    context.AddMetadata("authorization", "Bearer " + AccessServer::TokenOf(caller));
+    context.AddMetadata("authorization", "Bearer " + AccessServer::MakeToken(caller));
     context.AddMetadata("x-request-id", "the-same");
     const std::string path = fmt::format("/{}/{}", method.service()->full_name(), method.name());
     grpc::CompletionQueue queue;
@@ -299,13 +299,13 @@ class BoundCallerTest : public ::testing::Test {
   }
 
   static std::unique_ptr<Message> Parsed(const MethodDescriptor& method, const std::string& reply) {
-    std::unique_ptr<Message> message(PrototypeOf(*method.output_type()).New());
+    std::unique_ptr<Message> message(FindPrototype(*method.output_type()).New());
     EXPECT_TRUE(message->ParseFromString(reply));
     return message;
   }
 
-  static std::string LeakOf(const MethodDescriptor& method, const Message& request,
-                            const End& end) {
+  static std::string FindLeak(const MethodDescriptor& method, const Message& request,
+                              const End& end) {
     std::vector<std::string> sent;
     AddTexts(request, sent);
     for (const std::string& reply : end.replies) {
@@ -367,12 +367,12 @@ TEST_F(BoundCallerTest, LearnsNothingOfOtherRowsByAnyMethod) {
   }
   for (const MethodDescriptor* const method : AllMethods()) {
     bool is_answered = false;
-    for (const auto& request : GenerateRequests(PrototypeOf(*method->input_type()), words)) {
+    for (const auto& request : GenerateRequests(FindPrototype(*method->input_type()), words)) {
       SCOPED_TRACE(method->full_name() + " " + request->ShortDebugString());
       const std::string bytes = request->SerializeAsString();
       const End end = Call(*method, bytes, "bound-twice");
       is_answered = is_answered || end.status.ok();
-      EXPECT_EQ(LeakOf(*method, *request, end), "");
+      EXPECT_EQ(FindLeak(*method, *request, end), "");
       if (bytes.find(OtherTenant::kMarker) != std::string::npos) {
         ExpectEqual(*method, end, CallWithNothing(*method, bytes, "bound-twice"));
       }

@@ -42,11 +42,11 @@ struct Outcome {
 };
 void PrintTo(const Outcome& outcome, std::ostream* out);
 // Of the answer to a request of a stream.
-Outcome OutcomeOf(const v1::SearchStreamResponse& response);
+Outcome ReadOutcome(const v1::SearchStreamResponse& response);
 // Of a query of a partial call.
-Outcome OutcomeOf(const google::rpc::Status& status);
+Outcome ReadOutcome(const google::rpc::Status& status);
 // REQUIRES: the call of the context has ended with the status.
-Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context);
+Outcome ReadOutcome(const grpc::Status& status, const grpc::ClientContext& context);
 
 // What Load, Reload and Rollback send.
 struct ChangeAnswer {

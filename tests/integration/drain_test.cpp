@@ -241,7 +241,7 @@ TEST(ParentThreadTest, DoesNotStopTheServerByItsEnd) {
 // As when Ctrl-C ends both.
 TEST_F(ParentTest, IsNoSecondSignalByItsEnd) {
   const std::string address = StartAndAwaitListening();
-  HeldCall call(PortOf(address), parent_->MetricsPort());
+  HeldCall call(ParsePort(address), parent_->MetricsPort());
   ASSERT_TRUE(base::SignalProcess(ServerPid(), SIGTERM));
   ASSERT_TRUE(parent_->AwaitOutput("no new calls"));
   EndParent();
@@ -260,7 +260,7 @@ class ProgramDrainTest : public testing::Test {
       : server_(kServeFilms, WithVariable(variable)) {
     address_ = server_.AwaitListening();
     metrics_port_ = server_.MetricsPort();
-    call_.emplace(PortOf(address_), metrics_port_);
+    call_.emplace(ParsePort(address_), metrics_port_);
     server_.Signal(SIGTERM);
     EXPECT_TRUE(server_.AwaitOutput("no new calls"));
   }
@@ -334,8 +334,8 @@ TEST_P(LargeMessageDrainTest, IsAnsweredOrItsStreamEndsWithUnavailable) {
   EXPECT_TRUE(!is_whole || peer.AwaitData(1));
   clock_.Release();
   EXPECT_TRUE(peer.AwaitCallEnd(1));
-  EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kUnavailable);
-  const std::string data = peer.DataOf(1);
+  EXPECT_EQ(peer.FindStatus(1), absl::StatusCode::kUnavailable);
+  const std::string data = peer.JoinData(1);
   EXPECT_EQ(!data.empty(), is_whole);
   if (!data.empty()) {
     v1::SearchStreamResponse response;

@@ -361,7 +361,7 @@ TEST_P(HostilePeersTest, HarmsNobody) {
         break;
       case Reaction::kServed:
         EXPECT_TRUE(peer.AwaitData(1) && peer.AwaitCallEnd(1));
-        EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kOk);
+        EXPECT_EQ(peer.FindStatus(1), absl::StatusCode::kOk);
         break;
       case Reaction::kCutOrIgnored:
         EXPECT_TRUE(peer.AnswersPing() || peer.AwaitClosed());
@@ -450,7 +450,7 @@ std::function<void(RawPeer&)> Encrypted(const std::string& bytes) {
 void AwaitBeginningOfAnswer(RawPeer& peer) {
   constexpr std::uint64_t kInitialWindowSize = 4;
   const std::string large = BigEndian(1U << 30, 4);
-  const std::string token = Literal("authorization", "Bearer " + AccessServer::TokenOf("ranker"));
+  const std::string token = Literal("authorization", "Bearer " + AccessServer::MakeToken("ranker"));
   peer.Send(kHttp2Preface +
             Frame(FrameType::kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + large) +
             Frame(FrameType::kWindowUpdate, 0, 0, large) + Headers(1, kEndHeaders, token) +
@@ -581,7 +581,7 @@ TEST(UnfinishedBodiesTest, AreResetWhenOthersWaitForTheirSpace) {
   const Outcome outcome = server.NewClient().Search(request, response);
   EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   EXPECT_TRUE(peer.AwaitCallEnd(1));
-  EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(peer.FindStatus(1), absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ struct PageAnswer {
 };
 
 template <class Response>
-PageAnswer AnswerOf(Outcome outcome, Response response) {
+PageAnswer MakeAnswer(Outcome outcome, Response response) {
   return {std::move(outcome),
           {response.results().begin(), response.results().end()},
           std::move(*response.mutable_receipt()),
@@ -62,7 +62,7 @@ PageAnswer Ask(const Client& client, const Paged& request) {
   if (request.user_ids.empty()) {
     v1::SearchResponse response;
     Outcome outcome = client.Search(request.search, response);
-    return AnswerOf(std::move(outcome), std::move(response));
+    return MakeAnswer(std::move(outcome), std::move(response));
   }
   v1::RecommendRequest recommend;
   recommend.set_collection(request.search.collection());
@@ -70,7 +70,7 @@ PageAnswer Ask(const Client& client, const Paged& request) {
   *recommend.mutable_options() = request.search.options();
   v1::RecommendResponse response;
   Outcome outcome = client.Recommend(recommend, response);
-  return AnswerOf(std::move(outcome), std::move(response));
+  return MakeAnswer(std::move(outcome), std::move(response));
 }
 
 // The request for as many rows at once as `pages` pages have together.

@@ -40,9 +40,9 @@ class RawPeer {
   // Whether the server ends the call, by its status or a reset.
   bool AwaitCallEnd(std::uint32_t stream);
   // What has come of the call's messages, each after its prefix of five bytes.
-  std::string DataOf(std::uint32_t stream) const;
+  std::string JoinData(std::uint32_t stream) const;
   // The status that ended the call. None after a reset.
-  std::optional<absl::StatusCode> StatusOf(std::uint32_t stream) const;
+  std::optional<absl::StatusCode> FindStatus(std::uint32_t stream) const;
   // Whether the server still answers a ping.
   bool AnswersPing();
 
@@ -54,7 +54,7 @@ class RawPeer {
     std::string payload;
     bool IsWhole() const { return payload.size() == header.length; }
     bool EndsCall(std::uint32_t stream) const;
-    bool IsDataOf(std::uint32_t stream) const;
+    bool IsStreamData(std::uint32_t stream) const;
   };
   // Waits until bytes can be read, or written when `to_write`; reads them. False once it is closed.
   bool Progress(bool to_write, bool& writable);
@@ -64,7 +64,7 @@ class RawPeer {
   bool HasFrame(const Condition& condition) const;
   bool AwaitFrame(const Condition& condition);
   // Bytes that the server takes of a stream now, by the frames received.
-  std::int64_t WindowOf(std::uint32_t stream) const;
+  std::int64_t SumWindow(std::uint32_t stream) const;
 
   base::FileDescriptor fd_;
   net::FrameReader reader_;

@@ -59,7 +59,7 @@ v1::SearchStreamRequest TaggedToyStory(std::uint64_t tag, std::uint32_t k = 3) {
   return request;
 }
 
-std::string ReasonOf(const v1::SearchStreamResponse& response) {
+std::string ReadReason(const v1::SearchStreamResponse& response) {
   google::rpc::ErrorInfo info;
   for (const auto& detail : response.error().details()) detail.UnpackTo(&info);
   return info.reason();
@@ -69,7 +69,7 @@ void ExpectFailed(const v1::SearchStreamResponse& response, std::uint64_t tag,
                   absl::StatusCode code, const std::string& reason) {
   EXPECT_EQ(response.tag(), tag);
   EXPECT_EQ(response.error().code(), static_cast<int>(code)) << response.error().message();
-  EXPECT_EQ(ReasonOf(response), reason) << response.error().message();
+  EXPECT_EQ(ReadReason(response), reason) << response.error().message();
   EXPECT_EQ(response.answer_case(), v1::SearchStreamResponse::ANSWER_NOT_SET);
 }
 
@@ -237,7 +237,7 @@ TEST_F(SearchStreamTest, LeavesNotesOutOfAnAnswerThatWouldBeTooLarge) {
   }
   options.set_reply_bytes_max(static_cast<std::uint32_t>(first - 2 * kTimeBytes - 1));
   stream.Send(request);
-  EXPECT_EQ(ReasonOf(stream.Read()), "REPLY_TOO_LARGE");
+  EXPECT_EQ(ReadReason(stream.Read()), "REPLY_TOO_LARGE");
   stream.call().HalfClose();
   EXPECT_TRUE(stream.AwaitEnd().ok());
 }

@@ -145,7 +145,7 @@ int ServerProcess::AwaitExit() {
   return *exit_;
 }
 
-std::uint16_t PortOf(const std::string& address) {
+std::uint16_t ParsePort(const std::string& address) {
   return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }
 

@@ -66,6 +66,6 @@ class ServerProcess {
 };
 
 // The number at the end of an address, or of what ends with one.
-std::uint16_t PortOf(const std::string& address);
+std::uint16_t ParsePort(const std::string& address);
 
 }  // namespace simile::integration

@@ -43,13 +43,13 @@ class TenantCatalogue {
 
   TenantCatalogue();
 
-  std::filesystem::path FolderOf(const std::string& collection) const {
+  std::filesystem::path FolderPath(const std::string& collection) const {
     return folder_.path() / collection;
   }
   const std::vector<TenantItem>& items() const { return items_; }  // rows of "shared"
   const TenantItem& Item(const std::string& id) const;
   // Those of the tenant, or those of all others.
-  std::vector<std::string> IdsOf(const std::string& tenant, bool its_own = true) const;
+  std::vector<std::string> ListIds(const std::string& tenant, bool its_own = true) const;
 
  private:
   void DrawItems(tests::SeededRandom& random);
