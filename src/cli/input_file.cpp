@@ -18,7 +18,7 @@
 #include "base/message_text.h"
 #include "data/buffered_reader.h"
 #include "data/byte_source.h"
-#include "data/row_reader.h"
+#include "data/vector_reader.h"
 #include "data/vector_format.h"
 
 namespace simile::cli {

@@ -10,7 +10,6 @@
 #include "data/buffered_reader.h"
 #include "data/field_rules.h"
 #include "data/id_index.h"
-#include "data/payload_builder.h"
 #include "data/payload_table.h"
 #include "simile/limits.h"
 

@@ -13,7 +13,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/payload_builder.h"
 #include "data/random_payload.h"
 #include "simile/limits.h"
 

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "service/page_token.h"
 #include "service/search_pipeline_fixture.h"
 
