@@ -41,8 +41,8 @@ using backend::GpuReading;
 using backend::Nvml;
 using observe::ScrapedMetric;
 
-// The Xids that NVIDIA's list gives a cause in the card, the driver or a program on the card; all
-// others count as "other".
+// The Xids to which NVIDIA's list gives a cause in the card, the driver or a program on the card.
+// Any other Xid counts as "other".
 constexpr std::array<std::uint64_t, 19> kKnownXids = {13, 31, 32, 43, 45, 48, 61, 62,  63, 64,
                                                       68, 69, 74, 79, 92, 94, 95, 119, 120};
 
@@ -50,7 +50,7 @@ std::string XidLabel(std::uint64_t xid) {
   return std::ranges::find(kKnownXids, xid) == kKnownXids.end() ? "other" : std::to_string(xid);
 }
 
-// How soon the thread that waits for Xids sees that it shall end.
+// The longest time until the thread that waits for Xids sees that it must end.
 constexpr std::chrono::milliseconds kXidWait{100};
 // The destructor waits this long for its threads: longer than kXidWait and a reading take.
 constexpr std::chrono::milliseconds kEndWait{500};
@@ -214,7 +214,7 @@ std::vector<ScrapedMetric> GpuSensors::Metrics() {
   const Options& options = state_->options;
   std::unique_lock lock(state_->mutex);
   const bool is_fresh = state_->reading && now - state_->read_at < options.refresh_interval;
-  // One that is still wanted from an earlier scrape hangs: this scrape does not wait for it again.
+  // A reading that an earlier scrape still wants hangs; this scrape does not wait for it again.
   if (state_->can_read && !is_fresh && !state_->reading_wanted) {
     state_->reading_wanted = true;
     state_->wanted_at = now;

@@ -11,9 +11,9 @@
 
 namespace simile::app {
 
-// Tells the process that started the server when it serves and when it stops: by a file that exists
-// in between, and by the protocol of sd_notify(3) (systemd's Type=notify). Owned by wiring; all
-// methods may be called from any thread.
+// Tells the process that started the server when the server serves and when it stops. A file exists
+// in between, and messages follow the protocol of sd_notify(3) (systemd's Type=notify). Owned by
+// wiring; all methods may be called from any thread.
 class Readiness {
  public:
   //   file           empty: none

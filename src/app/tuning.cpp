@@ -15,7 +15,7 @@ using backend::cpu::TuningFindings;
 using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 
-// Why so many threads search when `simile tune` did not decide it.
+// The origin of the number of threads when `simile tune` did not choose it.
 std::string ThreadsOrigin(const Config& config) {
   return config.backend.threads > 0 ? "backend.threads" : "every core this process may use";
 }
@@ -29,8 +29,8 @@ TuningInForce Defaults(const Config& config, const std::string& origin) {
   return in_force;
 }
 
-// Whether what `simile tune` found is in force: not where it chose the number of threads and the
-// configuration sets another, because then the rest was measured with other threads, too.
+// Whether the findings of `simile tune` are in force. They are not where tune chose the number of
+// threads and the configuration sets it, because all findings were made with tune's number.
 bool UsesTuned(const Config& config, const MeasuredTuning& measured) {
   return measured.tuned && (config.backend.threads == 0 || !measured.tuned->threads);
 }
@@ -52,11 +52,7 @@ bool IsComplete(const TuningFindings& findings, const Int8Options& options) {
          findings.scan_rows_max;
 }
 
-std::string FormatDate(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
-
-// The findings `over` those `below`.
+// Merges findings. The findings `over` replace the findings `below`.
 TuningFindings Merged(TuningFindings over, const TuningFindings& below) {
   for (const TuningValue& value : TuningValues()) {
     if (!(over.*value.found)) over.*value.found = below.*value.found;
@@ -88,6 +84,10 @@ Completed ReadAndMeasure(const Config& config, const Int8Options& options, const
 }
 
 }  // namespace
+
+std::string FormatDate(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
 
 std::string TuningText(const TuningValue& value, std::size_t number) {
   return value.max_is_never && number >= value.max ? "never" : base::Grouped(number);

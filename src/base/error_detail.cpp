@@ -83,7 +83,7 @@ constexpr std::array kReasons{
         "there is no earlier generation, or its folder is gone or holds other content by now", ""},
     ErrorReasonInfo{
         ErrorReason::kPageSnapshotGone, "PAGE_SNAPSHOT_GONE", StatusCode::kAborted,
-        "the server does not have the content of the page token or cursor, or no longer",
+        "the server never had, or no longer has, the content of the page token or cursor",
         "start again with the first page, or continue on another server"},
     ErrorReasonInfo{ErrorReason::kChangeInProgress, "CHANGE_IN_PROGRESS", StatusCode::kAborted,
                     "another change of the same collection is under way",
@@ -138,7 +138,7 @@ constexpr absl::string_view kReasonKey = "simile/reason";
 constexpr absl::string_view kFieldKey = "simile/field";
 constexpr absl::string_view kRetryKey = "simile/retry-after-ms";
 
-// The reason of an error that was made without one. NOT_FOUND and its like have no general reason.
+// The reason of an error that was made without one. Codes such as NOT_FOUND have no general reason.
 ErrorReason GeneralReason(StatusCode code) {
   switch (code) {
     case StatusCode::kInvalidArgument:

@@ -52,8 +52,8 @@ double QuotaV1(const std::string& folder) {
   return ReadQuota(quotas, periods);
 }
 
-// The smallest quota from the process's own group up to the root: each level limits those below.
-// Inside a container the path may be the host's and not exist here; the root still does.
+// The smallest quota from the process's own group up to the root: each level limits the levels
+// below. Inside a container the path may be the host's and not exist here; the root still does.
 template <class Quota>
 double SmallestQuota(const std::string& mount, std::string path, Quota quota) {
   double smallest = quota(mount);

@@ -53,7 +53,7 @@ constexpr auto kParts = std::to_array<CollectionPart>({
      ", one JSON object a line"},
 });
 
-// The keys with a string value, and whether it names a file.
+// A key of collection.json with a string value, and whether the value names a file.
 struct TextKey {
   std::string_view key;
   std::string CollectionFiles::*member;

@@ -15,7 +15,7 @@ namespace simile::data {
 struct EqualGroup {
   std::uint64_t count = 0;
   Row first_row = 0;
-  bool is_exact = true;  // false: there may be more of them, and earlier ones
+  bool is_exact = true;  // false: more rows may share it, and an earlier one
 };
 
 // What an owner should know of rows that share one vector: `1,500 rows share one vector, the first
@@ -29,9 +29,10 @@ struct RowSums {
   double squares = 0;
   double weighted = 0;
 };
+// Computes both sums of a row.
 //   weights  MakeColumnWeights(values.size())
 RowSums SumRow(std::span<const double> values, std::span<const double> weights);
-// The same on every machine.
+// A random weight for each of `dim` columns, the same on every machine.
 std::vector<double> MakeColumnWeights(std::size_t dim);
 
 // Finds the largest group of equal rows, in one pass and two MiB. Beyond 16,384 different vectors
@@ -57,7 +58,7 @@ class EqualRows {
   // which does not survive a failing allocation.
   std::vector<Seen> seen_;
   std::size_t seen_count_ = 0;
-  std::uint64_t forgotten_max_ = 0;  // no vector was forgotten that had more rows
+  std::uint64_t forgotten_max_ = 0;  // the most rows of a vector that was forgotten
 };
 
 // Sums products in double, in eight lanes: in one chain each addition waits for the one before.

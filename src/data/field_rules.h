@@ -17,11 +17,11 @@ struct FieldInfo {
   bool is_nested = false;  // a member of an object, not of rows
   FieldValues values;      // of all rows
   FieldType type = FieldType::kOther;
-  // Whether a first load of the same files would choose another type or separator: those of the
-  // served generation were kept.
+  // Whether a first load of the same files would choose another type or separator. Then those of
+  // the served generation were kept.
   bool is_kept_otherwise = false;
-  // Whether filters on it mean the same whatever values a later load brings: its type is declared,
-  // its values have one reading, or had it when the type was chosen that has been kept since.
+  // Whether filters on the field keep their meaning whatever values a later load brings. True when
+  // its type is declared, or when its values had one reading at the load that chose the type.
   bool has_lasting_meaning = false;
   std::string separator;  // separates the keywords of a text; empty: a text is one keyword
 };
@@ -40,7 +40,7 @@ struct KeptType {
   std::string field;
   FieldType type = FieldType::kOther;
   std::string separator;             // FieldInfo's
-  bool has_lasting_meaning = false;  // likewise
+  bool has_lasting_meaning = false;  // FieldInfo's
 };
 struct KeptTypes {
   std::vector<KeptType> types;

@@ -29,7 +29,7 @@ bool Is(const PayloadValue& value) {
   return std::holds_alternative<Value>(value.value);
 }
 
-// Beyond 2^53 a double may stand for another integer than the one that was written.
+// Beyond 2^53 a double may differ from the integer that was written.
 bool IsWhole(double number) { return std::abs(number) < 0x1p53 && std::trunc(number) == number; }
 
 ValueKind KindOfList(const PayloadList& list) {
@@ -284,7 +284,7 @@ FieldType FieldValues::GuessOfLists() const {
   const std::uint64_t booleans = Of(ValueKind::kBoolean).count + Of(ValueKind::kBooleans).count;
   const std::uint64_t words = texts() + Of(ValueKind::kTexts).count;
   const std::uint64_t most = std::max({words, numbers, booleans});
-  // An empty list is one of whatever the others have.
+  // An empty list counts as a list of any type.
   if (10 * (most + Of(ValueKind::kEmptyList).count) < 9 * count()) return FieldType::kOther;
   if (most == words) return FieldType::kKeywords;
   if (most == booleans) return FieldType::kBooleans;

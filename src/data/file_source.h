@@ -23,9 +23,9 @@ class FileSource final : public ByteSource {
   absl::Status Skip(std::uint64_t count) override;
   absl::Status ReadAt(std::uint64_t offset, std::span<char> into) override;
 
-  // The file as its file system describes it now. Takes until the end of the file system's clock
-  // tick, at most 20 ms, when the file was changed within it: another change within the same tick
-  // would leave the same times.
+  // The file as its file system describes it now. When the file was changed within the current tick
+  // of the file system's clock, waits for the end of the tick, at most 20 ms. Otherwise another
+  // change within the tick would leave the same times.
   // Errors: kDataLoss.
   absl::StatusOr<FileFingerprint> TakeFingerprint() const;
 

@@ -62,8 +62,8 @@ bool IsWithin(const fs::path& folder, const fs::path& path) {
   return std::ranges::mismatch(folder, path).in1 == folder.end();
 }
 
-// Opens a path whose links are resolved, part by part and following none, so that a part that has
-// become a link since is refused. Of the folders on the way only the right to pass is needed.
+// Opens a path whose links are resolved, part by part. Follows no link, so that a part which has
+// become a link since is refused. The folders on the way need only the right to pass.
 base::FileDescriptor OpenResolved(int folder, const fs::path& relative) {
   base::FileDescriptor parent;
   const fs::path parents = relative.parent_path();

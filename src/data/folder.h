@@ -28,22 +28,22 @@ class Folder {
  public:
   //   links_within  a folder that links of the collection's folder may lead to, beside the folder
   //                 itself; empty: anywhere, for a folder that the operator named
-  // Errors: kNotFound, kPermissionDenied or kInvalidArgument, not naming the folder:
-  // its path is not for every caller of a server.
+  // Errors: kNotFound, kPermissionDenied or kInvalidArgument. Messages do not name the folder,
+  // because
+  //         not every caller of a server may see its path.
   static absl::StatusOr<Folder> Open(const std::filesystem::path& path,
                                      const std::filesystem::path& links_within = {});
 
   // Whether the folder has an entry of this name, of any kind.
   bool Has(const std::string& display_name) const;
 
-  // Its entries or those of a subfolder ("media/"), as they come, but for `.` and `..`; none when
-  // there is no such folder, it cannot be read, or it is a link that leads too far. No file is
-  // opened.
-  //   count_max  reading stops after so many
+  // The entries of the folder or of a subfolder ("media/"), in no order, without `.` and `..`. None
+  // when the folder is missing, cannot be read, or is a link that leads too far. Opens no file.
+  //   count_max  the most entries that are read
   // Errors: OUT_OF_MEMORY without memory or descriptors to read it.
   absl::StatusOr<std::vector<FolderEntry>> List(const std::string& subfolder,
                                                 std::size_t count_max) const;
-  // The size of a regular file, 0 of anything else.
+  // The bytes of a regular file; 0 for any other entry.
   std::uint64_t MeasureFile(const std::string& display_name) const;
 
   // Opens a file by its path relative to the folder.
@@ -70,7 +70,7 @@ class Folder {
 
   base::FileDescriptor descriptor_;
   std::filesystem::path real_;          // with every link resolved
-  std::filesystem::path links_within_;  // likewise; "/" for anywhere
+  std::filesystem::path links_within_;  // with every link resolved; "/" for anywhere
 };
 
 }  // namespace simile::data

@@ -137,7 +137,7 @@ class Glances {
     if (!in.SkipByteOrderMark().ok()) return {};
     return std::string(in.Peek().value_or(std::string_view()));
   }
-  // The object of its first line; empty likewise.
+  // The object of a file's first line; empty where it cannot be read.
   PayloadObject FirstObject(const std::string& display_name) {
     const std::unique_ptr<ByteSource> source = Open(display_name);
     return source == nullptr ? PayloadObject() : ReadFirstObject(*source, limits_);
@@ -146,7 +146,7 @@ class Glances {
  private:
   static constexpr int kGlancesMax = 16;
 
-  // Null where it cannot be opened, or too many were.
+  // Opens a file. Null where it cannot be opened, or too many files were.
   std::unique_ptr<ByteSource> Open(const std::string& display_name) {
     if (count_ == kGlancesMax || folder_.MeasureFile(display_name) == 0) return nullptr;
     ++count_;
@@ -159,7 +159,7 @@ class Glances {
   int count_ = 0;
 };
 
-// How a file of JSON becomes one of lines, by its first bytes. Empty where these do not tell.
+// How to turn a file of JSON into lines, by its first bytes. Empty where the bytes do not tell.
 std::string JsonAdvice(std::string_view begin, const std::string& name, std::string_view usual) {
   if (HoldsLinesOfObjects(begin)) return fmt::format("; `mv {} {}`", name, usual);
   const ObjectsForm* const form = FindObjectsForm(begin);
@@ -217,7 +217,7 @@ Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files, Glances
   const std::string& read = files.*part->member;
   const std::vector<std::string> usual = UsualNames(*part);
   if (!read.empty()) {
-    // Who names a file in collection.json knows which one is read.
+    // An owner who names a file in collection.json knows which file is read.
     const bool is_named = std::ranges::find(usual, LastPart(read)) == usual.end();
     return {fmt::format("{} from {}{}", part->is_read, read,
                         is_named ? fmt::format(", which {} names", kCollectionJson)
@@ -254,7 +254,8 @@ bool Holds(const FolderEntry& entry, const std::vector<std::string>& paths) {
   });
 }
 
-// Once for each noun: without ids, users' vectors are not read either.
+// Adds one sentence for each noun. A file of ids and one of vectors are both "users", since neither
+// is read without the other.
 void AddLeftOut(const CollectionPart& part, const std::string& name, Glances& glances,
                 FolderListing& listing) {
   const std::string_view noun = PartNoun(part.role);

@@ -14,7 +14,7 @@
 namespace simile::data {
 namespace {
 
-// Of a search for the nearest id.
+// The estimated cost of a search for the nearest id.
 constexpr std::uint64_t kIdNs = 10;
 constexpr std::uint64_t kCellNs = 2;
 
@@ -143,7 +143,7 @@ absl::StatusOr<std::string> IdIndex::Nearest(std::string_view id, base::LongWork
   for (std::size_t row = 0; row < size_; ++row) {
     const std::string_view known = IdAt(bytes_, ends_, row);
     measured ? search.Consider(known) : search.ConsiderContinuation(known);
-    // A distance takes a table as long as the one and, at most, a third as wide as the other.
+    // The distance table has a row for each byte of `id`, and columns for a third of `known`.
     const std::uint64_t cells = measured ? id.size() * known.size() / 3 : 0;
     if (absl::Status status = work.Did(kIdNs + cells * kCellNs); !status.ok()) return status;
   }

@@ -47,9 +47,9 @@ struct InspectOptions {
 };
 
 // Reads and checks a whole vector, .jsonl or .json file by itself (lengths as for cosine), or a
-// folder as a collection: there it does all that a load does (CheckDataset), but for the memory
-// that a server must have. Nothing is kept but ids. Messages name the file by its last part.
-// Errors: only when it cannot be opened, or is of a kind that Simile does not read.
+// folder as a collection. For a folder it does all that a load does (CheckDataset), but does not
+// look at the memory that a server must have. Nothing is kept but ids. Messages name the file by
+// its last part. Errors: only when it cannot be opened, or is of a kind that Simile does not read.
 absl::StatusOr<Inspection> InspectFile(const std::filesystem::path& path, const Limits& limits,
                                        const InspectOptions& options = {});
 

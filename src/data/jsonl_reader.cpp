@@ -22,7 +22,7 @@ bool BeginsObject(std::string_view line) {
   return begin != line.npos && line[begin] == '{';
 }
 
-// Whether a line that is no object begins as one and does not end as one.
+// Whether a line begins as an object and does not end as one.
 bool LacksItsEnd(std::string_view line) {
   const std::size_t last = line.find_last_not_of(" \t\r,");
   return BeginsObject(line) && line[last] != '}';
@@ -41,8 +41,8 @@ bool IsCutLine(const BufferedReader& in, std::string_view begin) {
   return text.starts_with('{') && text.find('\n') == text.npos && in.bytes_left() > begin.size();
 }
 
-// Refuses a file of another format, and says what writes its objects one a line. That never writes
-// into the file that it reads.
+// Refuses a file of another format, and gives the command that writes its objects one a line. The
+// command never writes into the file that it reads.
 //   ending   the usual end of a file name of that format: ".csv"
 //   command  what writes `to`, given the names
 absl::Status RefuseFormat(

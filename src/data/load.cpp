@@ -72,7 +72,7 @@ class HashedSource final : public ByteSource {
     read_ += *count;
     return count;
   }
-  // Reads them, since they belong to the content.
+  // Reads the bytes that are skipped, since they belong to the content.
   absl::Status Skip(std::uint64_t count) override {
     constexpr std::uint64_t kStepBytes = std::uint64_t{64} << 10;
     std::vector<char> skipped(std::min(count, kStepBytes));
@@ -84,7 +84,7 @@ class HashedSource final : public ByteSource {
     }
     return absl::OkStatus();
   }
-  // Is not hashed: the same bytes are read in their order, too.
+  // Hashes nothing: the same bytes are also read in their order.
   absl::Status ReadAt(std::uint64_t offset, std::span<char> into) override {
     return source_->ReadAt(offset, into);
   }
@@ -154,7 +154,7 @@ class Loader {
     return std::move(dataset_);
   }
 
-  // Of a load that has succeeded.
+  // Facts about a load that has succeeded.
   const VectorFacts& vector_facts() const { return vector_facts_; }
   const VectorFacts& user_vector_facts() const { return user_vector_facts_; }
   const std::string& id_field() const { return id_field_; }
@@ -230,7 +230,7 @@ class Loader {
                      .keep = keep_},
                     limits_);
     if (!payload.ok()) return payload.status();
-    // First, since they say what the ids are.
+    // The notes of the payload come first, since they say what the ids are.
     std::ranges::move(dataset_.notes, std::back_inserter(payload->notes));
     dataset_.notes = std::move(payload->notes);
     dataset_.payload = std::move(payload->table);
@@ -315,7 +315,7 @@ class Loader {
   }
 
   absl::Status LoadVectors() {
-    // The memory that the other files took to read, before the largest part needs it.
+    // Frees the memory that reading the other files took, before the largest part needs it.
     base::ReturnFreedMemory();
     const VectorRules rules{.metric = files_.metric, .on_zero_row = files_.on_zero_row};
     absl::Status status = LoadMatrix(vectors_, layout_, rules, dataset_.vectors, vector_facts_);

@@ -48,7 +48,7 @@ std::string UnfitText(const PayloadTable& payload);
 struct DatasetSummary {
   std::string content_id;    // as Dataset's
   VectorFacts vectors;       // as stored
-  VectorFacts user_vectors;  // likewise; without users, nothing
+  VectorFacts user_vectors;  // as stored; empty without users
   std::string id_field;      // empty: ids are row numbers
   std::string first_id;
   std::string last_id;

@@ -161,7 +161,7 @@ class PayloadReading {
   const std::uint64_t row_count_;
   PayloadTableBuilder table_;
   FaultList faults_;
-  bool has_object_ = false;  // a line was no fault, and its fields chose that of the ids
+  bool has_object_ = false;              // a line was valid, and its fields chose the field of ids
   std::optional<IdIndex::Builder> ids_;  // nothing: ids are row numbers
   MissedIdField missed_;
   PayloadObject object_;

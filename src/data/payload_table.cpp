@@ -193,7 +193,7 @@ void PayloadTableBuilder::AddValue(std::uint32_t number, const PayloadValue& val
   if (object == nullptr) return;
   const std::uint32_t row_field = nodes_[number].row_field;
   for (const PayloadMember& member : *object) {
-    // A member may be the one too many for all of them.
+    // Adding the last member may have closed the object.
     if (nodes_[row_field].is_closed) return;
     const std::optional<std::uint32_t> field = FindOrAddMember(number, member.first, names);
     if (field) AddValue(*field, member.second, names + 1);
@@ -321,7 +321,7 @@ absl::Status PayloadTableBuilder::ChooseTypes(const FieldRules& rules, std::stri
 PayloadTable PayloadTableBuilder::Build() && {
   if (!types_chosen_) {
     std::vector<std::string> notes;
-    // Without rules nothing is refused.
+    // ChooseTypes without rules refuses nothing.
     static_cast<void>(ChooseTypes({}, {}, notes));
   }
   if (!table_.chunks_.empty()) table_.chunks_.back().shrink_to_fit();

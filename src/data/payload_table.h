@@ -22,18 +22,18 @@
 
 namespace simile::data {
 
-// The most names in the name of a field: those of the objects that it lies in, and its own.
+// The most names that the name of a field joins: the names of the objects around it, and its own.
 inline constexpr std::size_t kNamesOfFieldMax = 4;
 
-// The payload of every row, packed: field names are kept once, values as an answer has them
-// (payload_encoding.h), in chunks of an arena, so that an answer copies them and decodes nothing.
-// Immutable once built; safe to share.
+// The payload of every row, packed into chunks of an arena. Field names are kept once. Values are
+// kept in the form of an answer (payload_encoding.h), so that an answer copies them and decodes
+// nothing. Immutable once built; safe to share.
 class PayloadTable {
  public:
   PayloadTable() = default;
 
   std::size_t row_count() const { return starts_.size(); }
-  // By name; a field's number is its place here.
+  // All fields by name; the number of a field is its index here.
   std::span<const FieldInfo> fields() const { return fields_; }
   // The number of a field, or nothing when no row has it.
   std::optional<std::uint32_t> FieldNumber(std::string_view name) const;
@@ -42,8 +42,8 @@ class PayloadTable {
   PayloadObject Read(Row row) const;
   // One field; monostate when the row lacks it.
   PayloadValue ReadField(Row row, std::uint32_t field_number) const;
-  // Calls visit(field number, value) for every field of the row, those inside objects too. Cost:
-  // one decode of the row, and of each object one for each object that it lies in.
+  // Calls visit(field number, value) for every field of the row, fields inside objects too. Cost:
+  // one decode of the row; an object is decoded once more for each object around it.
   void VisitFields(Row row,
                    const std::function<void(std::uint32_t, const PayloadValue&)>& visit) const;
   // Calls visit(field number, encoded value) for every field of the row, in the order of its line,
@@ -67,7 +67,7 @@ class PayloadTable {
 
   std::uint64_t bytes() const;
   std::uint64_t packed_bytes() const;  // of the rows themselves
-  // bytes() of so many rows and fields.
+  // The bytes() of a table of this size.
   static std::uint64_t BytesFor(std::uint64_t row_count, std::uint64_t packed_bytes,
                                 std::size_t field_count);
 
@@ -80,8 +80,8 @@ class PayloadTable {
   // less than a third of a chunk.
   static constexpr unsigned kOffsetBits = 20;
   static constexpr std::size_t kChunkBytes = std::size_t{1} << kOffsetBits;
-  // As many rows as the bits that an offset leaves free can count chunks: each row begins at most
-  // one.
+  // The rows of a block. The bits above an offset number the chunks of a block, and each row begins
+  // at most one chunk.
   static constexpr std::size_t kBlockRows = std::size_t{1} << (32 - kOffsetBits);
 
   std::size_t ChunkIndex(Row row) const {
@@ -118,8 +118,8 @@ class PayloadTable {
   // Packed rows number fields in the order of first mention, because not all names are known before
   // the last line; this maps that order to field numbers.
   std::vector<std::uint32_t> number_of_stored_;
-  // starts_[row]: the offset in its chunk, kOffsetBits, and above them which chunk it is, counted
-  // from that of its block's first row.
+  // starts_[row]: in the lower kOffsetBits the offset in the row's chunk. The bits above have the
+  // number of the chunk, counted from the chunk of the block's first row.
   std::vector<std::uint32_t> starts_;
   std::vector<std::uint32_t>
       block_chunks_;  // [row / kBlockRows] the chunk of the block's first row
@@ -133,14 +133,16 @@ class PayloadTableBuilder {
   //   keep       kNothing: the same checks and fields, but the table has no rows
   PayloadTableBuilder(std::size_t row_count, const Limits& limits, Keep keep = Keep::kRows);
 
-  // Adds the next row. The members of an object are fields, too, unless they are too many: then
-  // those of the object with the most are left out. Errors: kInvalidArgument when the row itself
-  // brings one field too many, or is too large when packed. The caller adds file and line to the
-  // message. REQUIRES: names are distinct, text is valid UTF-8: the reader has checked.
+  // Adds the next row. The members of an object are fields, too. When there are too many fields,
+  // the members of the object with the most are left out. REQUIRES: names are distinct, text is
+  // valid UTF-8: the reader has checked. Errors: kInvalidArgument when the row itself brings one
+  // field too many, or is too large when
+  //         packed; the caller adds file and line.
   absl::Status Add(const PayloadObject& row);
 
-  // Decides the types of the fields, when all rows are added. Without this they are guessed from
-  // the values. Notes also say which objects' fields are left out. Errors: ChooseFieldTypes'.
+  // Decides the types of the fields, when all rows are added. Without this call they are guessed
+  // from the values. Notes also say which objects' fields are left out. Errors: those of
+  // ChooseFieldTypes.
   absl::Status ChooseTypes(const FieldRules& rules, std::string_view file,
                            std::vector<std::string>& notes);
   PayloadTable Build() &&;
@@ -155,6 +157,7 @@ class PayloadTableBuilder {
     bool is_closed = false;
   };
 
+  // The number of a field of rows, which is added unless it is known. Errors: one field too many.
   absl::Status FindOrAddField(std::string_view name, std::uint32_t& number);
   // Adds a value that is not null to its field, and the members of an object to theirs.
   //   names  in the field's name
@@ -178,10 +181,11 @@ class PayloadTableBuilder {
   Row next_row_ = 0;
   PayloadTable table_;       // fields in the builder's order until Seal sorts them
   std::vector<Node> nodes_;  // [field]
-  // Of fields inside objects that were dropped. A new field takes such a number.
+  // The numbers of dropped fields inside objects. A new field takes one of them.
   std::vector<std::uint32_t> free_numbers_;
   std::map<std::string, std::uint32_t, std::less<>> numbers_;  // of fields of rows
-  // What is left out, for notes: objects with too many fields, and the first of the others.
+  // What is left out, for notes: objects with too many fields, the first object that is too deep,
+  // and the first name with a dot.
   std::vector<std::string> too_many_;
   std::string too_deep_;
   std::string dotted_;

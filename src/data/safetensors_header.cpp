@@ -92,8 +92,8 @@ absl::StatusOr<const Dtype*> ParseDtype(const BufferedReader& in, std::string_vi
                                 base::Quoted(tensor), base::Quoted(*name)));
 }
 
-// One entry of the header. Of a tensor that is not served only its place matters: its dtype may be
-// newer than this program.
+// Parses one entry of the header. Reads only the tensor's place: its dtype may be newer than this
+// program, and matters only for the tensor that is served.
 absl::StatusOr<Tensor> ParseTensor(const BufferedReader& in, std::string_view name,
                                    const PayloadValue& value) {
   const auto* const entry = std::get_if<PayloadObject>(&value.value);

@@ -87,7 +87,7 @@ Outline ReadOutline(std::string_view text) {
   }
 }
 
-// The form of one object that holds the others; null for none.
+// The form of a file whose one object holds all other objects; null for none.
 const ObjectsForm* FindFormOfOne(const Outline& outline) {
   if (outline.members.empty() || outline.is_followed) return nullptr;
   const Outline::Member& first = outline.members.front();

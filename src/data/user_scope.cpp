@@ -10,7 +10,7 @@
 namespace simile::data {
 namespace {
 
-// Of one user, one item that it has seen and one item that is sorted. Estimated.
+// The estimated cost of a user, of an item that it has seen and of an item that is sorted.
 constexpr std::uint64_t kUserNs = 30;
 constexpr std::uint64_t kSeenRowNs = 2;
 constexpr std::uint64_t kItemNs = 40;
@@ -65,7 +65,7 @@ absl::StatusOr<UserSubset> MakeSubset(const UserScope& scope, const Dataset& dat
   UserSubset subset{users->size(), 0, std::make_shared<const std::vector<Row>>()};
   for (const Row user : *users) subset.pair_count += profiles.seen.Of(user).size();
   if (subset.pair_count == 0 && visitors->empty()) return subset;
-  // Before the counts are made, which takes a pass over all items.
+  // Counts the pass over all items below, before it.
   absl::Status status = work.Did(dataset.vectors.row_count());
   if (!status.ok()) return status;
   std::vector<std::uint32_t> counts(dataset.vectors.row_count(), 0);
@@ -151,7 +151,7 @@ std::optional<UserSubset> UserSubsets::Find(const UserScope& scope) {
 }
 
 void UserSubsets::Insert(const UserScope& scope, const UserSubset& subset) {
-  // The scope's rule belongs to its principal, and outlives a change of the access file in here.
+  // Counts the scope's rule: after a change of the access file only the cache keeps it.
   std::uint64_t rule_bytes = 0;
   for (const auto texts : {scope.prefixes(), scope.ids()}) {
     for (const std::string& text : texts) rule_bytes += 2 * (sizeof(std::string) + text.size());

@@ -34,8 +34,8 @@ struct VectorLayout {
   std::uint64_t bytes() const { return row_count * row_bytes(); }
 };
 
-// The last step of every header reader: two axes, both within bounds.
-// Errors: kInvalidArgument beginning with `display_name`.
+// Makes the layout of a shape with two axes, both within bounds: the last step of each header
+// reader. Errors: kInvalidArgument beginning with `display_name`.
 absl::StatusOr<VectorLayout> MakeVectorLayout(std::string_view display_name, ElementType type,
                                               std::span<const std::uint64_t> shape,
                                               const Limits& limits);

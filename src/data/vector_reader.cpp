@@ -105,8 +105,8 @@ class FaultReport {
 };
 
 // Rounds the values of a row as the matrix will keep them, so that the length of the fp32 row is
-// checked. A value that fp32 has no number for, being too large or too small, stays as it is, so
-// that the error reports the length with it.
+// checked. A value that is too large or too small for fp32 stays as it is, so that the error
+// reports the length with it.
 void RoundToFloat(std::span<double> values) {
   for (double& value : values) {
     if (std::abs(value) > kNormMax) continue;

@@ -88,7 +88,7 @@ TEST_F(AccessFileTest, ReadsTheExamplesOfTheDocumentation) {
   }
 }
 
-// A number inside so many lists, of an object.
+// An object with a number inside `lists` lists.
 std::string Nested(int lists) {
   const auto count = static_cast<std::size_t>(lists);
   return R"({"principals": )" + std::string(count, '[') + "1" + std::string(count, ']') + "}";
@@ -218,7 +218,7 @@ TEST_F(AccessFileUsersTest, AreRefusedWhereTheRuleIsNone) {
        where + R"(ids: "a\nb" is "a\u000ab", which holds a control character)"},
       {R"({"ids": [")" + std::string(513, 'x') + "\"]}",
        "is 513 bytes long; an id has at most 512"},
-      {many + "]}", where + "prefix: 65 of them; at most 64 are taken"},
+      {many + "]}", where + "prefix: 65 entries; at most 64 are allowed"},
   };
   for (const Mistake& mistake : mistakes) {
     EXPECT_THAT(RefuseRule(mistake.text), HasSubstr(mistake.message)) << mistake.text;

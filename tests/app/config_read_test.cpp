@@ -356,16 +356,16 @@ TEST_F(ConfigReadTest, RefusesAMaximumThatAnotherCannotBeReachedWith) {
   EXPECT_EQ(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "44739242"), "");
   EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "44739243"),
               HasSubstr("limits.resolve_bytes_max: 134217728 is too little for "
-                        "limits.receive_bytes_max, 44739243: so large a request may take more "
-                        "while it is parsed; give 134217729 or more"));
+                        "limits.receive_bytes_max, 44739243: parsing a request of that size "
+                        "may take more; give 134217729 or more"));
   EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "134217729"),
               HasSubstr("limits.unfinished_bytes_per_peer_max: 134217728 is too little for "
-                        "limits.receive_bytes_max, 134217729: so large a request could not be "
-                        "received; give 268435458 or more"));
+                        "limits.receive_bytes_max, 134217729: a request of that size could not "
+                        "be received; give 268435458 or more"));
   EXPECT_THAT(
       error_of("SIMILE_LIMITS_QUEUE_BYTES_MAX", "1048576"),
       HasSubstr("limits.queue_bytes_max: 1048576 is too little for limits.receive_bytes_max, "
-                "20971520: so large a request would take more than all that wait may; "
+                "20971520: a request of that size would exceed the space of all waiting requests; "
                 "give 20971520 or more"));
 }
 

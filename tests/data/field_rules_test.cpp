@@ -21,7 +21,7 @@ PayloadValue Text(std::string text) { return {std::move(text)}; }
 PayloadValue Whole(std::int64_t number) { return {number}; }
 PayloadValue Texts(const std::string& text) { return {PayloadList{Text(text)}}; }
 
-// A hundred values, of which `odd` are those in the rows from 57 on.
+// A hundred values: `odd` in the rows from 57 on, `usual` in the rows before and after.
 struct Column {
   PayloadValue usual;
   PayloadValue odd;
@@ -231,7 +231,7 @@ TEST(FieldRulesTest, NamesAKeptFieldThatNoRowHasNow) {
   rules.kept.types.push_back({"gone", FieldType::kTime, {}, false});
   EXPECT_THAT(Choose({Whole(1), Whole(2)}, rules).notes,
               ElementsAre("m.jsonl: \"gone\" is in no row now; it was time, and filters on it are "
-                          "refused as those on an unknown field"));
+                          "refused like filters on an unknown field"));
 }
 
 TEST(FieldRulesTest, JudgesNoIds) {
