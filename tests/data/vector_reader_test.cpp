@@ -176,7 +176,7 @@ TEST(ReadMatrixTest, RefusesAFileOfZerosAlone) {
   }
 }
 
-// In fp32 such a row is one of zeros, but as given it has a direction, which would be lost.
+// Rounded to fp32 the row is one of zeros. As given it has a direction, which would be lost.
 TEST(ReadMatrixTest, RefusesARowThatRoundingMakesZeroForDot) {
   const std::vector<double> values = {3, 4, 1e-60, 0};
   EXPECT_EQ(std::string(Load(MakeNpy("<f8", 2, 2, values), kDot).matrix.status().message()),
@@ -224,7 +224,7 @@ struct Shape {
   std::size_t dim;
 };
 
-// numbers  [rows, dim], of which a file by columns holds the transpose
+//   numbers  [rows, dim]; a file by columns holds the transpose
 template <typename Number>
 std::string NumPyFile(const char* descr, const Shape& shape, const std::vector<Number>& numbers,
                       bool by_column) {

@@ -192,7 +192,7 @@ TEST(AccessTest, LoadsForABoundCallerFromItsFoldersAlone) {
       refused.message,
       "bound may use some collections only, so it may load \"books\" from the folder \"books\" "
       "and those inside, not from \"films\"");
-  // Nor through a link of its own.
+  // The caller may not load it through a link of its own, either.
   std::filesystem::create_directory_symlink("../films", root.path() / "books" / "link");
   EXPECT_EQ(server.NewClient("bound").Load("books", "books/link", answer).code,
             StatusCode::kPermissionDenied);

@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 
 constexpr std::uint32_t kReach = 200;  // limits.k_max of the server
 
-// A request that is changed in one way, and what must be said of it.
+// A change of a request, and what the answer's notes must say.
 struct Case {
   std::string note;
   std::function<void(v1::SearchRequest& request)> change;
@@ -51,7 +51,7 @@ class AnswerNotesTest : public FilmsClientTest {
   }
   static void TearDownTestSuite() { server_.reset(); }
 
-  // A search for what is like one of the films.
+  // A search for items like one of the films.
   v1::SearchRequest AnySearch() {
     constexpr const char* kIds[] = {"toy-story-1995", "heat-1995", "alien-1979", "batman-1989"};
     v1::SearchRequest request;

@@ -1,7 +1,7 @@
-// What a caller with a required filter learns of rows that do not exist for it: every method of the
-// contract, with requests that are made from the descriptors, so that a new method or a new field
-// is tried, too. No reply and no error may have a word or a figure of the other tenant, and each
-// answer must be the one that a word which exists nowhere gets.
+// What a caller with a required filter learns of rows that do not exist for it. Calls every method
+// of the contract, with requests made from the descriptors, so that new methods and fields are
+// tried, too. No reply and no error may have a word or a figure of the other tenant. Each answer
+// must equal the answer to a word that exists nowhere.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -51,7 +51,7 @@ bool SaysNothingOfRows(const FieldDescriptor& field) {
   return kNames.contains(field.name());
 }
 
-// Fields that differ between two calls of the same.
+// Fields that differ between two equal calls.
 bool IsOfTheCall(const FieldDescriptor& field) {
   static const std::set<std::string> kNames = {
       "total_us",  "queue_us",         "compute_us",  "next_page_token",
@@ -335,7 +335,8 @@ class BoundCallerTest : public ::testing::Test {
     EXPECT_EQ(a.status.error_code(), b.status.error_code()) << a.status.error_message();
     EXPECT_EQ(a.status.error_message(), b.status.error_message());
     EXPECT_EQ(a.status.error_details(), b.status.error_details());
-    // Of a stream of progress the last message alone: how many come before it depends on time.
+    // Only the last message of a stream of progress: the number of messages before it depends on
+    // time.
     ASSERT_EQ(a.replies.empty(), b.replies.empty());
     if (a.replies.empty() || !a.status.ok()) return;
     const auto one = Parsed(method, a.replies.back());
@@ -385,7 +386,8 @@ TEST_F(BoundCallerTest, LearnsNothingOfOtherRowsByAnyMethod) {
   }
 }
 
-// A figure that is not left out is that of a collection which has the caller's rows alone.
+// A figure that the test does not leave out equals that of a collection with the caller's rows
+// alone.
 TEST_F(BoundCallerTest, SeesTheFiguresOfItsOwnRows) {
   const Client bound = server_.NewClient("bound");
   v1::GetCollectionResponse shared;
@@ -459,7 +461,7 @@ TEST_F(BoundCallerTest, WouldFindWhatIsPlanted) {
   EXPECT_NE(leak_of([](v1::Collection& of) { of.add_fields()->set_name("zebra_field"); }), "");
   EXPECT_NE(leak_of([](v1::Collection& of) { of.add_notes("5,000 rows normalized"); }), "");
   EXPECT_EQ(leak_of([](v1::Collection& of) { of.add_notes("no item \"zebra-7\""); }), "");
-  // To a caller for whom all rows exist, all of this is told.
+  // A caller for whom all rows exist is told all of this.
   v1::GetCollectionResponse all;
   ASSERT_TRUE(free_.Get("shared", all).ok());
   EXPECT_NE(LeakIn(all, {}), "");

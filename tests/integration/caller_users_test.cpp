@@ -1,5 +1,5 @@
-// Whose users are whose: by every call that can name a user, one of others is as one that nobody
-// has, and popularity is made of the clicks of the caller's own users.
+// Which users exist for a caller. In every call that can name a user, another caller's user is
+// answered like a user that nobody has. Popularity counts the clicks of the caller's own users.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kOwn[] = "user_00004";    // of "few"
-constexpr char kOther[] = "user_00042";  // of others
+constexpr char kOther[] = "user_00042";  // another caller's
 constexpr char kNobody[] = "user_98765";
 
 // How a call ended, with USER in place of the user's id.
@@ -85,7 +85,7 @@ std::vector<std::string> ListHitIds(const v1::RecommendResponse& response) {
 
 class CallerUsersTest : public testing::Test {
  protected:
-  // How each call that can name a user ends for one.
+  // How each call that can name a user ends for this user.
   static std::map<std::string, Ending> Endings(const Client& client, const std::string& user) {
     std::map<std::string, Ending> endings;
     v1::RecommendResponse recommended;

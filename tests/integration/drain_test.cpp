@@ -290,8 +290,8 @@ TEST_F(ProgramCutTest, ExitsWithSuccessAfterCuttingACallWhoseReplyNobodyReads) {
   EXPECT_EQ(call_->AwaitEnd().code, absl::StatusCode::kUnavailable);
 }
 
-// A message of 15 MB of a SearchStream, of which a part has come when the server stops; the
-// stream stays open.
+// A SearchStream whose message of 15 MB has come in part when the server stops. The stream stays
+// open.
 class LargeMessageDrainTest : public testing::TestWithParam<double> {
  protected:
   static constexpr int kQueries = 100;

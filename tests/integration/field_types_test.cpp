@@ -1,5 +1,5 @@
-// Filters that callers saved mean the same after a reload, at a first load and after a start,
-// though a cell of the new files is odd: by RPC, by SIGHUP and by the program's commands.
+// Filters that callers saved keep their meaning although a cell of the new files is odd: after a
+// reload, at a first load and after a start, by RPC, by SIGHUP and by the program's commands.
 #include <csignal>
 #include <memory>
 #include <set>
@@ -149,7 +149,7 @@ class FieldTypesTest : public testing::Test {
     ADD_FAILURE() << "no field " << name;
     return v1::PayloadField::default_instance();
   }
-  // That a collection tells of the odd cell.
+  // Expects that the collection reports the odd cell.
   static void ExpectNamed(const v1::Collection& collection, const TypedField& field) {
     EXPECT_EQ(FindField(collection, field.name).rows(), kRows - 1U);
     EXPECT_EQ(FindField(collection, field.name).unfit_rows(), 1U);

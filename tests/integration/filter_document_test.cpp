@@ -1,4 +1,4 @@
-// What docs/filters.md and docs/access.md say of filters, asked of a server.
+// Checks what docs/filters.md and docs/access.md say of filters against a server.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -117,7 +117,7 @@ std::vector<std::vector<std::string>> FirstColumn(const std::string& document,
   return rows;
 }
 
-// An operator that follows `left op value` in its row takes the place of that one's.
+// An operator that follows `left op value` in its row replaces the operator of that condition.
 std::string WithOperator(const std::string& first, const std::string& op) {
   const std::size_t value = first.rfind(' ') + 1;
   const std::size_t left = first.rfind(' ', value - 2);
@@ -141,7 +141,7 @@ std::vector<std::string> ListFilters(const std::string& document) {
   return filters;
 }
 
-// A filter with what the document says is refused in it.
+// A filter, and the part of it that the document says is refused.
 std::string FilterWith(const std::string& refused) {
   if (refused == "!") return "!has(year)";
   if (refused == "&&" || refused == "||") return fmt::format("year = 1990 {} year = 1991", refused);
@@ -179,7 +179,7 @@ class FilterDocumentTest : public testing::Test {
     folder_.reset();
   }
 
-  // "anyone", and those of docs/access.md with a token that is known here.
+  // The principals: "anyone", and the examples of docs/access.md with a token that the test knows.
   static std::vector<std::string> Principals() {
     std::vector<std::string> principals = {AccessServer::Entry("anyone", "read")};
     for (const std::string& block : FencedBlocks(TextOfSource("docs/access.md"), "json")) {

@@ -1,5 +1,5 @@
-// What a peer can send that no gRPC client would, over a connection of its own, while a client asks
-// for films: the peer is cut or refused, the client served, and memory stays in bounds.
+// A peer sends what no gRPC client would send, over a connection of its own, while a client asks
+// for films. The peer is cut or refused, the client is served, and memory stays in bounds.
 
 #include <unistd.h>
 
@@ -168,7 +168,7 @@ std::string Nested(int depth) {
          Data(1, MessagePrefix(static_cast<std::uint32_t>(message.size())) + message, kEndStream);
 }
 
-// A header that the others of the call follow, with more than limits.metadata_bytes_max of them.
+// The header, then other headers of the call, more than limits.metadata_bytes_max of them.
 std::string LongMetadata(const std::string& name, const std::string& value) {
   return Frame(FrameType::kHeaders, kEndHeaders, 1,
                "\x83" + Literal(":path", kSearchMethod) + Literal(name, value) +
@@ -213,7 +213,7 @@ std::vector<HostilePeer> HostilePeers() {
       {"BeginsCallsWithoutEnd", Reaction::kGuarded, BeginWithoutEnd},
       {"SendsLongMetadata", Reaction::kCut,
        AfterSettings(Headers(1, kEndHeaders, Repeated(Literal("x", std::string(120, 'y')), 100)))},
-      // One of these three headers and too many others end gRPC 1.51 as upstream has it
+      // Each of these three headers, with too many other headers, ends gRPC 1.51 as upstream has it
       // (CVE-2023-1428).
       {"SendsTeAndLongMetadata", Reaction::kCut, AfterSettings(LongMetadata("te", "x"))},
       {"SendsASchemeAndLongMetadata", Reaction::kCut, AfterSettings(LongMetadata(":scheme", "x"))},
@@ -431,7 +431,7 @@ struct VanishingPeer {
 };
 void PrintTo(const VanishingPeer& peer, std::ostream* out) { *out << peer.name; }
 
-// Ends the handshake of TLS and then sends the bytes encrypted; waits for the answer to those.
+// Ends the handshake of TLS, sends the bytes encrypted, and waits for an answer.
 std::function<void(RawPeer&)> Encrypted(const std::string& bytes) {
   return [bytes](RawPeer& peer) {
     const TlsSession session = NewTlsSession();
@@ -445,8 +445,8 @@ std::function<void(RawPeer&)> Encrypted(const std::string& bytes) {
   };
 }
 
-// A call whose answer has six megabytes, all of which the peer has windows for, until the answer
-// has begun to come.
+// Makes a call whose answer has six megabytes, with windows for the whole answer. Waits until the
+// answer has begun to come.
 void AwaitBeginningOfAnswer(RawPeer& peer) {
   constexpr std::uint64_t kInitialWindowSize = 4;
   const std::string large = BigEndian(1U << 30, 4);
@@ -506,9 +506,8 @@ TEST_P(VanishingPeersTest, AreCutWhileOthersAreServed) {
 INSTANTIATE_TEST_SUITE_P(All, VanishingPeersTest, testing::ValuesIn(VanishingPeers()),
                          [](const auto& peer) { return peer.param.name; });
 
-// A request that comes a byte each time that another caller has been answered. gRPC tells nobody of
-// a message that is not whole, and takes each byte for a sign of life: only age ends the
-// connection.
+// A request that comes byte by byte, a byte after each answer to another caller. gRPC reports no
+// message that is not whole, and takes each byte for a sign of life. Only age ends the connection.
 TEST(SlowPeerTest, IsCutWhenItsConnectionIsTooOld) {
   FilmsServer server([](app::Config& config) {
     config.limits.connection_age_max = std::chrono::milliseconds(100);

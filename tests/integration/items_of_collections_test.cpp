@@ -1,5 +1,5 @@
-// Queries by an item of another collection, against the same queries by the vector that a Fetch
-// gives of it; and what the other collection hides.
+// Compares queries by an item of another collection with queries by the item's vector, as Fetch
+// returns it. Also what the other collection hides.
 #include <cstddef>
 #include <filesystem>
 #include <random>
@@ -378,7 +378,7 @@ TEST_F(ItemsOfCollectionsTest, AreHiddenByTheCallersRights) {
   for (const v1::Hit& hit : answer.results(0).hits()) {
     EXPECT_EQ(hit.payload().at("tenant").string_value(), "acme");
   }
-  // As an item that nobody has.
+  // Answered like an item that nobody has.
   const Outcome hidden = Refusal(acme, of_beta);
   EXPECT_EQ(hidden.reason, "ITEM_NOT_FOUND");
   EXPECT_EQ(hidden.message, "no item \"cv-3\" in cvs");

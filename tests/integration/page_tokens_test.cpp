@@ -1,4 +1,4 @@
-// Page tokens between servers that loaded the same files, and those that did not.
+// Page tokens between servers that loaded the same files, and between servers that did not.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +42,7 @@ struct Paged {
   v1::SearchOptions& options() { return *search.mutable_options(); }
 };
 
-// What both kinds answer.
+// The parts of an answer that both kinds of request have.
 struct PageAnswer {
   Outcome outcome;
   std::vector<v1::SearchResult> results;
@@ -82,7 +82,7 @@ Paged Deep(Paged request, std::uint32_t pages) {
   return request;
 }
 
-// Adds the rows of the next page to those of the pages before.
+// Adds the rows of the next page to the rows of the pages before.
 void Append(std::vector<v1::SearchResult> page, std::vector<v1::SearchResult>& all) {
   if (all.empty()) return all.swap(page);
   ASSERT_EQ(page.size(), all.size());

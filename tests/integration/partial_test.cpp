@@ -30,7 +30,7 @@ struct Drawn {
   bool good = true;
 };
 
-// Calls with queries that cannot be answered among others.
+// Calls in which some queries cannot be answered.
 class PartialTest : public FilmsClientTest {
  protected:
   PartialTest() : FilmsClientTest(*server_) {}
@@ -128,7 +128,7 @@ class PartialTest : public FilmsClientTest {
     return query;
   }
 
-  // With so many bad queries, anywhere.
+  // Draws queries of which `bad_count`, at random places, cannot be answered.
   std::vector<Drawn> DrawQueries(int bad_count) {
     std::vector<Drawn> drawn(kQueries);
     for (int i = 0; i < bad_count; ++i) drawn[static_cast<std::size_t>(i)].good = false;
@@ -144,7 +144,7 @@ class PartialTest : public FilmsClientTest {
     return request;
   }
 
-  // The result is what the query gets in a call of its own.
+  // The result equals the result of the query in a call of its own.
   void ExpectAsAlone(const Drawn& drawn, int index, v1::SearchResult result) {
     v1::SearchResponse alone;
     const Outcome outcome = client_.Search(MakeRequest({drawn}), alone);
@@ -160,7 +160,8 @@ class PartialTest : public FilmsClientTest {
         << drawn.query.ShortDebugString();
   }
 
-  // Code, reason and message are those of a call of its own; the field is that of this call.
+  // Code, reason and message equal those of the query in a call of its own. The field is of this
+  // call.
   static void ExpectSameError(const google::rpc::Status& error, const Outcome& alone,
                               const std::string& list, int index) {
     const Outcome together = ReadOutcome(error);

@@ -187,8 +187,8 @@ bool RawPeer::HasFrame(const Condition& condition) const {
       frames_, [&](const ReceivedFrame& frame) { return frame.IsWhole() && condition(frame); });
 }
 
-// The windows of the start and what the server has added. Settings that change them count only once
-// they are answered, and this peer answers none that come later.
+// The windows at the start plus what the server has added. Settings that change windows count only
+// once the peer answers them, and this peer answers no later settings.
 std::int64_t RawPeer::SumWindow(std::uint32_t stream) const {
   constexpr std::int64_t kAtFirst = 65'535;
   std::int64_t of_connection = kAtFirst;

@@ -1,4 +1,4 @@
-// What an answer says of itself: the meaning of its scores, and its receipt.
+// What an answer says about itself: the meaning of its scores, and its receipt.
 
 #include <memory>
 #include <set>

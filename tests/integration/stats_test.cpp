@@ -34,8 +34,8 @@ MetricLines ToMetricLines(const v1::GetStatsResponse& stats) {
   return lines;
 }
 
-// What two readings of a server without load may differ in: the process's own use, connections, and
-// the call that reads, whose reply gRPC holds a moment longer.
+// Whether a metric may differ between two readings of a server without load: the process's own use,
+// connections, and the reading call, whose reply gRPC holds a moment longer.
 bool MayDiffer(const std::string& line) {
   return line.starts_with("process_") || line.starts_with("simile_connections") ||
          line.starts_with("simile_requests_in_flight") ||

@@ -1,7 +1,8 @@
 // Tenants whose names are near each other: 200 pairs of texts that differ in their bytes alone.
 // Every caller is bound to one text, by the access file or by the required filter of its requests,
-// and asks all that can be asked. No answer shows a row of another text, and each shows the
-// caller's own. Whatever shows a row names its tenant, so answers are searched as bytes.
+// and makes calls of every kind. No answer shows a row of another text, and each answer shows rows
+// of the caller's own text. All that shows a row names its tenant, so answers are searched as
+// bytes.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -65,8 +66,8 @@ std::map<std::size_t, std::set<char>> MarksIn(const std::string& bytes) {
 }
 
 // The collection "declared": kRowsEach rows of each text, which collection.json says are keywords.
-// "guessed" has the same rows without that. In "merged" both texts of each pair are the first one,
-// as a server that takes them for one would have it.
+// "guessed" has the same rows without the declaration. In "merged" both texts of each pair are the
+// first text, as a server would have them that takes both for one.
 class TextTenants {
  public:
   TextTenants() : pairs_(DrawNearTexts(kPairs, kTextsSeed)) {
@@ -177,7 +178,7 @@ class TenantTextsTest : public testing::Test {
     if (!right) ++findings_[wrong + " as" + Described(own_)];
   }
 
-  // Expects these rows of the caller's own text in an answer, and none of another.
+  // Expects these rows of the caller's own text in an answer, and no row of another text.
   void Look(const std::string& call, const google::protobuf::Message& answer,
             const std::string& own_rows) {
     auto marks = MarksIn(answer.SerializeAsString());
@@ -207,13 +208,13 @@ class TenantTextsTest : public testing::Test {
     return response;
   }
 
-  // Asks for another's item, which must be as one that nobody has.
+  // Asks for an item of another text, which must be answered like an item that nobody has.
   template <class Response, class Request>
   void AskForHidden(const std::string& call, const Request& request) {
     Response response;
     const Outcome outcome = AskAnything(request, response);
     Expect(outcome.code == absl::StatusCode::kNotFound, call + " finds another's item");
-    // The message names what was asked for, at most.
+    // The message may name the item that was asked for, and no more.
     Expect(MarksIn(outcome.message).size() <= 1, call + " suggests another's item");
     Look(call, response, "");
   }
@@ -310,7 +311,7 @@ class TenantTextsTest : public testing::Test {
     for (const auto& response : responses) Look("SearchStream", response, kOwnRows);
   }
 
-  // What a bound caller may be refused: an answer to it has the caller's rows alone.
+  // Calls that a bound caller may be refused. An answer has the caller's rows alone.
   void AskWhatMayBeRefused() {
     v1::RecommendResponse recommended;
     AskAnything(RecommendAll("user-1"), recommended);
@@ -334,7 +335,7 @@ class TenantTextsTest : public testing::Test {
     AskWhatMayBeRefused();
   }
 
-  // Of a caller who sees all rows: one group and one count for each text.
+  // For a caller who sees all rows: one group and one count for each text.
   void AskForGroupsAndCounts() {
     client_ = std::make_unique<Client>(server_->NewClient("anyone"));
     const std::vector<std::string>& texts = tenants_->texts();

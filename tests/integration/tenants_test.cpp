@@ -1,8 +1,8 @@
 // Calls with a required filter, as a gateway makes them for tenants who share a collection: random
-// calls of every kind with random filters. No answer has a row of another tenant, every answer is
-// that of a collection which has the tenant's rows alone, and hits and groups are those of brute
-// force over these rows. A failure prints the seed of its case; SIMILE_TENANTS_SEED=<seed> runs
-// that case alone.
+// calls of every kind with random filters. No answer has a row of another tenant. Every answer
+// equals that of a collection with the tenant's rows alone. Hits and groups equal those of brute
+// force over the tenant's rows. A failure prints the seed of its case; SIMILE_TENANTS_SEED=<seed>
+// runs that case alone.
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -59,7 +59,7 @@ std::vector<std::string> ListIds(const Response& response) {
 }
 
 // Takes out what differs between equal answers of two collections.
-//   row_count  of the tenant: what passes when nothing is filtered
+//   row_count  of the tenant: the rows that pass without a filter
 template <class Response>
 void MakeComparable(std::uint64_t row_count, Response& response) {
   if constexpr (requires { response.results(); }) {
@@ -324,7 +324,7 @@ class TenantsTest : public testing::Test {
     return ExpectOwnAnswer<Response>(request, own_request);
   }
 
-  // The first page; the others equal those of the tenant's own collection, too.
+  // The first page. The next pages equal those of the tenant's own collection, too.
   template <class Response, class Request>
   Response ExpectOwnPages(const Request& first) {
     const Response answer = ExpectOwnAnswer<Response>(first);
@@ -371,7 +371,7 @@ class TenantsTest : public testing::Test {
     }
   }
 
-  // Each query's explanation of own and other items is that of the tenant's own collection.
+  // Each query's explanation of own and other items equals that of the tenant's own collection.
   void ExpectOwnExplanations(const v1::SearchRequest& search, SeededRandom& random) {
     for (int index = 0; index < search.queries_size(); ++index) {
       v1::ExplainRequest request;
@@ -403,8 +403,7 @@ class TenantsTest : public testing::Test {
     }
   }
 
-  // An export, and the same in two parts, have the sources and hits of the tenant's own
-  // collection.
+  // An export, whole and in two parts, has the sources and hits of the tenant's own collection.
   void ExpectOwnExport(v1::ExportRequest request) {
     const auto texts_of = [](const std::vector<v1::ExportResponse>& messages) {
       std::vector<std::string> texts;
@@ -445,7 +444,7 @@ class TenantsTest : public testing::Test {
     EXPECT_EQ(texts_of(messages), texts_of(own_messages));
   }
 
-  // To the tenant, an item of another is as one that nobody has.
+  // An item of another tenant is answered like an item that nobody has.
   void ExpectHidden(SeededRandom& random) {
     const std::string hidden = DrawElement(other_ids_, random);
     const std::string missing = "item-99999";
@@ -472,7 +471,7 @@ class TenantsTest : public testing::Test {
   std::string tenant_;
   std::string required_filter_;
   std::vector<std::string> ids_;          // of the tenant's items
-  std::vector<std::string> other_ids_;    // of the others'
+  std::vector<std::string> other_ids_;    // of other tenants' items
   std::string last_own_token_;            // of the next page of the tenant's own collection
   std::map<int, std::size_t> explained_;  // by the first reason; 0: returned
   std::size_t rows_seen_ = 0;
