@@ -50,9 +50,8 @@ class App {
   // everything, writes the port file and starts to answer. Until LoadCollections has run, health is
   // NOT_SERVING and the collections are missing.
   // Errors: those of ChooseBackend, Server::Start, Listen, ReplaceFile, ReadTlsFiles,
-  // ReadAccessFile,
-  //         CheckAccess and Readiness::RemoveStaleFile; kInvalidArgument for a malformed collection
-  //         name.
+  //         ReadAccessFile, CheckAccess and Readiness::RemoveStaleFile; kInvalidArgument for a
+  //         malformed collection name.
   //   log    of the process; borrowed for the life of the server
   //   clock  of a test that sets the time; borrowed too. The real one when null
   static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config,

@@ -7,7 +7,6 @@
 
 #include "data/collection_files.h"
 #include "data/faults.h"
-#include "data/file_source.h"
 #include "data/folder.h"
 #include "data/plan.h"
 

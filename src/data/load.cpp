@@ -18,7 +18,6 @@
 #include "data/buffered_reader.h"
 #include "data/collection_files.h"
 #include "data/faults.h"
-#include "data/file_source.h"
 #include "data/fingerprint.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
