@@ -64,7 +64,7 @@ class IdleMemory {
 
   // Whether freed memory is to be given back now. To be called about once a second.
   bool IsDue(const Reading& now);
-  // Records what is resident after a return.
+  // Records the resident bytes after a return.
   void Returned(std::uint64_t resident_bytes) { least_bytes_ = resident_bytes; }
 
  private:

@@ -38,8 +38,8 @@ struct EngineSetup {
 };
 
 // Makes queries for the rows, [count, dim]: near the data as real queries are, but no row's
-// duplicate. Returns the same queries each time. Errors: kResourceExhausted without memory for
-// them.
+// duplicate. Returns the same queries each time.
+// Errors: kResourceExhausted without memory for them.
 absl::StatusOr<data::Matrix> QueriesLike(MatrixView rows, Metric metric, std::size_t count);
 
 // Measures whole searches of the CPU engine over collections in memory, as the server makes them.

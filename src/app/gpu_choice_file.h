@@ -18,11 +18,11 @@ namespace simile::app {
 // or the preference is the CPU.
 std::string DriverFor(backend::Preference preference);
 
-// Keeps in the tuning file what loads measured of the GPU's passes: an entry for each card, driver,
-// build of this program and size of collection. A file that cannot be read counts as empty.
+// Keeps the loads' measurements of the GPU's passes in the tuning file: an entry for each card,
+// driver, build of this program and size of collection. A file that cannot be read counts as empty.
 class GpuChoiceFile final : public backend::GpuChoiceStore {
  public:
-  // Where a server logs what loads measured.
+  // Where a server logs the measurements of loads.
   struct LoadLog {
     const observe::Logger& log;           // borrowed
     std::uint32_t batch_queries_max = 0;  // a warning says what this limit costs

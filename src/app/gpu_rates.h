@@ -48,7 +48,7 @@ struct GpuRatesTask {
   backend::GpuChoiceStore* known = nullptr;
 };
 
-// Called with the share of the time that is over, and what is being done; may be empty.
+// Called with the share of the time that is over and the current step; may be empty.
 using TuneProgress = std::function<void(double share, const std::string& what)>;
 
 // Loads the collections on the GPU that serve would use, each by itself, lets the card measure its

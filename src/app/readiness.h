@@ -18,7 +18,7 @@ class Readiness {
  public:
   //   file           empty: none
   //   notify_socket  the value of NOTIFY_SOCKET; empty: none
-  //   log            borrowed; gets what cannot be delivered to the socket
+  //   log            borrowed; reports messages that the socket does not take
   Readiness(std::filesystem::path file, std::string notify_socket, const observe::Logger& log);
 
   // Removes the file of a server that was killed, so that it is not taken for this one's.

@@ -61,7 +61,7 @@ struct RenamedSetting {
 };
 std::span<const RenamedSetting> RenamedSettings();
 
-// A setting that is refused with what took its place.
+// A former setting, which is refused with a hint at its replacement.
 struct EndedSetting {
   std::string_view key;
   std::string_view instead;  // a sentence's end: "connections are always guarded"

@@ -96,7 +96,7 @@ void StartOutput::Print(int stream, const std::string& text) {
   Wipe();
   // The log goes first: its lines are older, and both may be written to one stream.
   if (!is_unread_) is_unread_ = !log_.Flush(kWait);
-  // Not through stdio, which would try at the end of the program to write what nobody reads.
+  // Not through stdio, which would try again at the end of the program to write the text.
   const base::BoundedWrite result =
       base::WriteWithin(stream, text, is_unread_ ? std::chrono::seconds(0) : kWait);
   if (result.written_bytes < text.size() && !result.failed) is_unread_ = true;

@@ -39,7 +39,7 @@ struct TuneReport {
 // of the usable threads (better_tuning.h), and compares answers where another number is better.
 // Writes the file last, and only where its content changes: the GPU's entries in one step, then the
 // CPU's.
-//   progress  called from this thread with the share of the time and what is being done
+//   progress  called from this thread with the share of the time and the current step
 // Errors: those of the load with the folder; kFailedPrecondition if the configuration does not use
 //         the tuning; kResourceExhausted if the collections and their indexes do not fit;
 //         those of WriteTuningCache: all but a full disk are found before the measurements;

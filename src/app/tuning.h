@@ -51,8 +51,8 @@ TuningInForce KnownTuning(const Config& config);
 TuningInForce ResolveTuning(const Config& config, const MeasuredTuning& measured);
 
 // Reads the findings for this machine from the cache, and measures the missing ones. Writes
-// nothing: for `tune`. Errors: kFailedPrecondition if the configuration does not use the tuning;
-// those of CpuOptionsOf.
+// nothing: for `tune`.
+// Errors: kFailedPrecondition if the configuration does not use the tuning; those of CpuOptionsOf.
 //   measure  as for EnsureTuning
 using Measure =
     std::function<backend::cpu::TuningFindings(const backend::cpu::Int8Options& options)>;

@@ -115,7 +115,7 @@ class App {
 
   absl::Status Start();
   void WarnOfOpenAddress() const;
-  void CleanUp();  // what is done every second
+  void CleanUp();  // the work of every second
   // What the doctor is to examine in this server, and its state now.
   doctor::Options DoctorOptions() const;
   std::string UnreadyReason() const;  // for /readyz

@@ -65,7 +65,7 @@ BoundedWrite WriteWithin(int fd, std::string_view text, std::chrono::millisecond
 // Opens /dev/null in place of each standard stream that the program was started without (`0<&-`,
 // `1>&-`, `2>&-`). Otherwise a file or socket opened later would take the stream's number and
 // receive what is printed. Reading from such an input and writing to such an output still fail, so
-// that lost output stays an error. What is written to such a standard error is dropped.
+// that lost output stays an error. Text written to such a standard error is dropped.
 // REQUIRES: called first in main.
 void OpenClosedStandardStreams();
 

@@ -65,8 +65,9 @@ absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Lim
 // "cosine" or "dot", as collection.json has it.
 std::string_view NameOf(Metric metric);
 
-// Finds a collection's files: what collection.json names, and for the rest the usual names, in the
-// folder itself or in its media/ (items) and users/ (users) subfolders. Only names are examined.
+// Finds a collection's files: the files that collection.json names, and otherwise files with usual
+// names, in the folder itself or in its media/ (items) and users/ (users) subfolders. Only names
+// are examined.
 //   path  the folder as the caller gave it, kept in the result, whose links_within stays empty
 // Errors: kNotFound when there are no vectors or a named file is missing; kInvalidArgument for a
 //         malformed collection.json, two candidates for one part, or users with ids but without

@@ -172,8 +172,8 @@ absl::StatusOr<std::uint64_t> IdBytes(const Folder& folder, const std::string& d
   return Scaled(file_bytes, static_cast<double>(of_ids) / static_cast<double>(begin->size()));
 }
 
-// The memory of what users and visitors have seen, as if all lines named known items, and each user
-// of the collection were in some line.
+// The memory of the items that users and visitors have seen, as if all lines named known items, and
+// each user of the collection were in some line.
 absl::StatusOr<std::uint64_t> InteractionBytes(const Folder& folder, const DatasetPlan& plan,
                                                const Limits& limits) {
   const absl::StatusOr<LineSample> lines = SampleLines(folder, plan.files.interactions);

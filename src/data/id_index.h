@@ -67,8 +67,8 @@ class IdIndex {
   std::optional<Row> Find(std::string_view id) const;
   // The known id nearest to a mistyped one, as NearestSearch finds it in row order. Empty when no
   // id is near, or when ids are row numbers. To keep errors cheap, more than 200,000 ids are
-  // searched only for continuations of the mistyped id, and more than 2,000,000 not at all. Errors:
-  // those of `work`.
+  // searched only for continuations of the mistyped id, and more than 2,000,000 not at all.
+  // Errors: those of `work`.
   absl::StatusOr<std::string> Nearest(std::string_view id, base::LongWork& work) const;
   std::uint64_t bytes() const;
   std::uint64_t id_bytes() const { return bytes_.size(); }  // of the stored ids themselves

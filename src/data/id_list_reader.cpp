@@ -163,7 +163,7 @@ class IdListReader {
   FaultList faults_{in_.display_name()};
 };
 
-// Refuses what is no JSON by what it looks like.
+// Refuses a file that is no JSON, and says what it looks like.
 absl::Status CheckShape(BufferedReader& in) {
   const absl::StatusOr<std::string_view> begin = in.Peek();
   if (!begin.ok()) return begin.status();

@@ -51,7 +51,7 @@ class InteractionsReader {
   JsonlReader lines_;
   std::vector<std::string> item_fields_;
   bool has_users_ = false;     // some line has a `user_id`
-  std::string first_members_;  // what the first line has
+  std::string first_members_;  // the members of the first line
 };
 
 // Whether an object is probably a line of interactions: it has a user and an item, under the names

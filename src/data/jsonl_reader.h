@@ -54,8 +54,8 @@ class JsonlReader {
   absl::StatusOr<bool> ReadLine();
   // Moves past the lines that do not begin an object. Returns how many.
   absl::StatusOr<std::uint64_t> SkipRestOfObject();
-  // Moves past a byte order mark. Refuses what is no JSON, and JSON whose first line is no object:
-  // a list, or an object that is indented.
+  // Moves past a byte order mark. Refuses a file that is no JSON, and JSON whose first line is no
+  // object: a list, or an object that is indented.
   absl::Status CheckBegin();
 
   BufferedReader& in_;

@@ -87,7 +87,7 @@ class HashedSource final : public ByteSource {
   absl::Status ReadAt(std::uint64_t offset, std::span<char> into) override {
     return source_->ReadAt(offset, into);
   }
-  // Reads what no reader needed.
+  // Reads the bytes that no reader needed.
   absl::Status ReadRest() { return Skip(size() - read_); }
 
  private:
@@ -370,7 +370,7 @@ class Loader {
     return absl::OkStatus();
   }
 
-  // Reads what no reader needed, for the content id.
+  // Reads the bytes that no reader needed, for the content id.
   absl::Status ReadRest() {
     for (OpenFile& file : open_) {
       if (file.source == nullptr) continue;

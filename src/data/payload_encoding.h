@@ -28,7 +28,7 @@ namespace simile::data {
 void AppendVarint(std::vector<std::uint8_t>& out, std::uint64_t value);
 void AppendValue(std::vector<std::uint8_t>& out, const PayloadValue& value);
 
-// Decodes what AppendValue has encoded.
+// Decodes a value that AppendValue has encoded.
 PayloadValue DecodeValue(std::span<const std::uint8_t> value);
 
 // A member of an encoded object. Borrows its bytes.

@@ -17,7 +17,7 @@
 namespace simile::data {
 namespace {
 
-//   blank  JsonlReader::BlankLinesText, since the objects that belong there may be what is missing
+//   blank  JsonlReader::BlankLinesText, since the missing objects may belong there
 absl::Status WrongCount(const BufferedReader& in, std::uint64_t lines, const ExpectedRows& expected,
                         const std::string& blank) {
   return absl::InvalidArgumentError(fmt::format(

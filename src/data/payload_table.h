@@ -134,15 +134,15 @@ class PayloadTableBuilder {
   PayloadTableBuilder(std::size_t row_count, const Limits& limits, Keep keep = Keep::kRows);
 
   // Adds the next row. The members of an object are fields, too. When there are too many fields,
-  // the members of the object with the most are left out. REQUIRES: names are distinct, text is
-  // valid UTF-8: the reader has checked. Errors: kInvalidArgument when the row itself brings one
-  // field too many, or is too large when
+  // the members of the object with the most are left out.
+  // REQUIRES: names are distinct, text is valid UTF-8: the reader has checked.
+  // Errors: kInvalidArgument when the row itself brings one field too many, or is too large when
   //         packed; the caller adds file and line.
   absl::Status Add(const PayloadObject& row);
 
   // Decides the types of the fields, when all rows are added. Without this call they are guessed
-  // from the values. Notes also say which objects' fields are left out. Errors: those of
-  // ChooseFieldTypes.
+  // from the values. Notes also say which objects' fields are left out.
+  // Errors: those of ChooseFieldTypes.
   absl::Status ChooseTypes(const FieldRules& rules, std::string_view file,
                            std::vector<std::string>& notes);
   PayloadTable Build() &&;

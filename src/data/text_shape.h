@@ -30,8 +30,8 @@ std::string_view WithoutBlanks(std::string_view text);
 // Classifies a file by its first bytes, after a byte order mark of UTF-8.
 TextShape ClassifyText(std::string_view begin);
 
-// Refuses what holds no data whatever the file's name is: kUtf16, kGzip, and what a failed download
-// or checkout leaves, kGitLfs, kWebPage, kXml and kEmpty.
+// Refuses a file that holds no data, whatever its name is: kUtf16, kGzip, and what a failed
+// download or checkout leaves, kGitLfs, kWebPage, kXml and kEmpty.
 absl::Status CheckHoldsData(const BufferedReader& in, TextShape shape);
 
 // A way in which a file of JSON holds its objects, other than one a line.

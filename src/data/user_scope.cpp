@@ -159,7 +159,7 @@ void UserSubsets::Insert(const UserScope& scope, const UserSubset& subset) {
   const std::uint64_t bytes =
       sizeof(Entry) + rule_bytes + subset.most_seen->capacity() * sizeof(Row);
   if (bytes > bytes_max_) return;
-  std::list<Entry> entry;  // complete before it is added: what follows may have no memory
+  std::list<Entry> entry;  // complete before it is added: later steps may have no memory
   entry.push_back({scope, subset, bytes});
   const std::lock_guard lock(mutex_);
   // Two threads may have made the same subset.

@@ -59,7 +59,7 @@ class UserScope {
   std::shared_ptr<const Rule> rule_;  // null for all users
 };
 
-// The users of a collection that one scope has, and what they have seen most.
+// The users of a collection in one scope, and the items that they have seen most.
 struct UserSubset {
   std::uint64_t user_count = 0;
   std::uint64_t pair_count = 0;  // of a user and an item that it has seen

@@ -39,9 +39,9 @@ absl::StatusOr<VectorLayout> ReadVectorLayout(BufferedReader& in, std::string_vi
                                               const Limits& limits);
 
 // Reads the header of a NumPy .npy file (format versions 1.0, 2.0, 3.0; NEP 1) and leaves the
-// reader at the first number. Accepts what can be served: float16, float32 or float64,
-// little-endian, C or Fortran order, two axes, and exactly as many bytes as the shape says. Errors:
-// kInvalidArgument beginning with the file's name, saying what would be right.
+// reader at the first number. Accepts arrays that can be served: float16, float32 or float64,
+// little-endian, C or Fortran order, two axes, and exactly as many bytes as the shape says.
+// Errors: kInvalidArgument beginning with the file's name, saying what would be right.
 absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits);
 
 // Whether a file's first bytes are those of a .npy file.

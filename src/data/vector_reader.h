@@ -60,9 +60,9 @@ struct VectorFacts {
 // Reads all rows through one small buffer. Checks that each row is finite and of a length within
 // 2^-60..2^60, or zero where the rules take zero. For cosine scales rows to unit length, in double,
 // rounded to fp32 once. For dot keeps rows as given, rounded to fp32. A skipped row is kept as
-// zeros. A file of zeros alone is refused. REQUIRES: the reader is at the first row, as
-// ReadVectorLayout leaves it. Errors: kInvalidArgument `FILE: row R holds NaN at column C; ... (N
-// of M rows are affected)`: the
+// zeros. A file of zeros alone is refused.
+// REQUIRES: the reader is at the first row, as ReadVectorLayout leaves it.
+// Errors: kInvalidArgument `FILE: row R holds NaN at column C; ... (N of M rows are affected)`: the
 //         first invalid row, and how many have the same fault; kResourceExhausted without memory.
 absl::StatusOr<Matrix> ReadMatrix(BufferedReader& in, const VectorLayout& layout,
                                   const VectorRules& rules, VectorFacts& facts);

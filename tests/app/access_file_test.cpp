@@ -268,7 +268,7 @@ TEST(AccessValuesTest, RefusesWhatCanBeNoHash) {
   const std::string patterns[] = {
       std::string(64, '0'), std::string(64, 'f'), std::string(63, '0') + "7",
       "0123456789abcdef0123456789abcdef0123456789ABCDEF0123456789ABCDEF",
-      // That of another, shorter hash, written twice.
+      // The digits of a shorter hash, written twice.
       "098f6bcd4621d373cade4e832627b4f6098f6bcd4621d373cade4e832627b4f6"};
   for (const std::string& text : patterns) {
     EXPECT_THAT(ErrorText(ReadTokenHash(text)), HasSubstr("has a pattern, which no token's hash"))

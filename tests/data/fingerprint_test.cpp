@@ -222,8 +222,8 @@ const std::vector<FileRole> kRoles = {FileRole::kSettings,    FileRole::kVectors
                                       FileRole::kPayload,     FileRole::kUserIds,
                                       FileRole::kUserVectors, FileRole::kInteractions};
 
-// It is kept by callers and compared between servers of different builds: it must not change by
-// accident. See kFormat in fingerprint.cpp.
+// Callers keep the content id, and compare it between servers of different builds. It must not
+// change by accident. See kFormat in fingerprint.cpp.
 constexpr const char* kIdOfSample = "c88d61351251734e8066cfcae1acf188";
 
 TEST(ContentIdTest, IsThatOfTheBytesAndRolesWhereverAndWheneverTheyAreLoaded) {

@@ -24,7 +24,7 @@ using testing::IsEmpty;
 
 const fs::path kFilms = fs::path(SIMILE_SOURCE_DIR) / "examples/films";
 
-// What people read of a fact; nothing for one that was not found.
+// The text of a fact; empty when the fact was not found.
 std::string FindText(const absl::StatusOr<Inspection>& inspection, const std::string& key) {
   EXPECT_TRUE(inspection.ok()) << inspection.status();
   if (!inspection.ok()) return {};

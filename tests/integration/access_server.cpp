@@ -60,7 +60,7 @@ void AccessServer::WriteAccess(const std::vector<std::string>& principals) const
   WriteWhole("access.json", fmt::format(R"({{"principals": [{}]}})", fmt::join(principals, ", ")));
 }
 
-// The pair is complete only after the second file: the server must keep the former one in between.
+// The pair is complete only after the second file: the server must keep the former pair in between.
 void AccessServer::WriteCertificate(const CertificatePair& pair) const {
   WriteWhole("server.pem", pair.certificate);
   WriteWhole("server.key", pair.key);

@@ -119,7 +119,7 @@ ServerProcess::Circumstances WithDrainDelay(const std::string& milliseconds) {
   return WithVariable("SIMILE_LIMITS_DRAIN_DELAY=" + milliseconds);
 }
 
-// What a new client meets at a server that only says that it stops.
+// What a new client meets at a server that has announced its stop and still takes calls.
 void ExpectTakesCallsThoughNotServing(const std::string& address) {
   const Client client(address);
   EXPECT_EQ(client.CheckHealth(""), Health::kNotServing);

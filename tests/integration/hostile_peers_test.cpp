@@ -53,7 +53,7 @@ constexpr std::uint64_t kFreedMax = 0;
 constexpr std::uint8_t kAck = 1;  // of SETTINGS and PING
 constexpr std::uint32_t kLastStream = 0x7fff'ffff;
 
-// What the server does with the peer.
+// How the server reacts to the peer.
 enum class Reaction : std::uint8_t {
   kCut,      // the server closes its connection
   kGuarded,  // the frame guard does; gRPC itself would not, or only after taking much
@@ -304,7 +304,7 @@ class WatchedClient {
     AwaitAnswer();
     return honest_->End();
   }
-  // Beyond what it was at first.
+  // The growth since the first reading.
   std::uint64_t BytesTaken() const { return peak_ > before_ ? peak_ - before_ : 0; }
 
  private:
@@ -378,7 +378,7 @@ TEST_P(HostilePeersTest, HarmsNobody) {
 INSTANTIATE_TEST_SUITE_P(All, HostilePeersTest, testing::ValuesIn(HostilePeers()),
                          [](const auto& peer) { return peer.param.name; });
 
-// What speaks no TLS, or not enough of it, to a port with TLS.
+// Peers that speak no TLS, or too little of it, to a port with TLS.
 std::vector<HostilePeer> PeersOfTls() {
   const std::string hello = ClientHello();
   std::string garbage;
