@@ -28,8 +28,8 @@ struct ConfigSources {
 };
 
 // A configuration and, for each setting in the order of Settings(), the origin of its value.
-// Origins are "default", "default (HOME)" if the default depends on that variable, "file
-// simile.json", "environment SIMILE_SERVER_PORT" and "flag --port".
+// Origins are "default", "default (HOME)" if the default depends on that variable, "flag --port",
+// "environment SIMILE_SERVER_PORT" and "file simile.json".
 struct ConfigReading {
   Config config;
   std::vector<std::string> origins;

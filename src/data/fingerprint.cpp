@@ -13,8 +13,9 @@
 namespace simile::data {
 namespace {
 
-// The first byte that is hashed. A change to the hashed bytes, or to the dataset that a load makes of
-// the same files, takes the next number. Then servers of different builds do not mix their answers.
+// The first byte that is hashed. A change to the hashed bytes, or to the dataset that a load makes
+// of the same files, takes the next number. Then servers of different builds do not mix their
+// answers.
 constexpr std::uint8_t kFormat = 1;
 
 std::string_view ToText(const base::StableHash::Digest& digest) {
