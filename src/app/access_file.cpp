@@ -41,17 +41,15 @@ using WallTime = std::chrono::system_clock::time_point;
 
 constexpr std::size_t kNameBytesMax = 128;
 
-// How many different bytes of its 32 a hash has at least. A random one has about 30, and fewer than
-// these with a probability below 1e-30.
+// The fewest different bytes among the 32 bytes of a hash. A random hash has about 30, and fewer
+// than this with a probability below 1e-30.
 constexpr std::size_t kDifferentBytesMin = 9;
 
 constexpr std::string_view kMakeHash = "`printf %s TOKEN | sha256sum`, or `simile token`";
 
-absl::Status BadValue(std::string_view text) {
-  return absl::InvalidArgumentError(std::string(text));
-}
+absl::Status Refuse(std::string_view text) { return absl::InvalidArgumentError(std::string(text)); }
 
-// A text whose hash is made by mistake where a token should be.
+// A text that people hash by mistake in place of a token.
 struct NoToken {
   std::string_view text;
   std::string_view name;
@@ -79,7 +77,7 @@ constexpr std::size_t kFileBytesMax = 1U << 20;
 
 constexpr const char* kPrincipals = "principals";
 
-// Beyond these a number is a mistake.
+// Larger numbers are taken for mistakes.
 constexpr double kRateMax = 1e9;
 constexpr std::uint64_t kCountMax = std::uint64_t{1} << 50;
 
@@ -89,8 +87,6 @@ constexpr std::size_t kUserIdsMax = 50'000;
 
 constexpr std::string_view kUserRules =
     R"(Give "all", "none", {"prefix": "acme-"} or {"ids": ["ann", "bob"]})";
-
-absl::Status Refuse(std::string_view text) { return absl::InvalidArgumentError(std::string(text)); }
 
 absl::Status CheckKeys(const json& object, std::string_view where,
                        std::span<const std::string> known) {
@@ -103,8 +99,8 @@ absl::Status CheckKeys(const json& object, std::string_view where,
   return absl::OkStatus();
 }
 
-// What is one value, or a list of them.
-std::span<const json> ListOf(const json& value) {
+// The values of a list. Any other value counts as a list of one.
+std::span<const json> AsList(const json& value) {
   return value.is_array() ? std::span(value.get_ref<const json::array_t&>()) : std::span(&value, 1);
 }
 
@@ -177,7 +173,7 @@ class PrincipalReader {
   absl::Status ReadTexts(std::string_view key, std::vector<std::string>& texts) const {
     const auto found = object_.find(key);
     if (found == object_.end()) return absl::OkStatus();
-    const std::span<const json> list = ListOf(*found);
+    const std::span<const json> list = AsList(*found);
     std::set<std::string_view> known;
     for (const json& each : list) {
       if (!each.is_string() || each.get<std::string>().empty()) {
@@ -234,8 +230,8 @@ class PrincipalReader {
               parsed.ok() ? filter::CheckRequiredFilter(*parsed) : parsed.status());
   }
 
-  // Without a rule, users belong to a caller as rows do: all where all rows are its own, otherwise
-  // none.
+  // Without a rule, a caller that has all rows has all users, and a caller with a required filter
+  // has none.
   absl::Status ReadUsers(Principal& principal) const {
     const auto rule = object_.find("users");
     if (rule == object_.end()) {
@@ -272,10 +268,10 @@ class PrincipalReader {
     const auto found = rule.find(key);
     if (found == rule.end()) return absl::OkStatus();
     const std::string place = "users: " + key;
-    const std::span<const json> list = ListOf(*found);
-    if (list.empty()) return Wrong(place, "an empty list; \"users\": \"none\" says it");
+    const std::span<const json> list = AsList(*found);
+    if (list.empty()) return Wrong(place, "an empty list; write \"users\": \"none\" for no users");
     if (list.size() > count_max) {
-      return Wrong(place, "{} of them; at most {} are taken", base::Grouped(list.size()),
+      return Wrong(place, "{} entries; at most {} are allowed", base::Grouped(list.size()),
                    base::Grouped(count_max));
     }
     for (const json& each : list) {
@@ -330,7 +326,7 @@ class PrincipalReader {
   std::string where_;
 };
 
-// Errors: two principals that share what must tell them apart.
+// Refuses two principals that share a name, a certificate name or a token.
 absl::Status CheckDistinct(const std::vector<Principal>& principals, const std::string& file_name) {
   std::set<std::string> names;
   std::set<std::string> certificates;
@@ -387,23 +383,22 @@ absl::StatusOr<std::vector<Principal>> ReadPrincipals(const std::string& text,
 
 absl::Status CheckPrincipalName(std::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax) {
-    return BadValue(fmt::format("has {}; give 1 to {}: logs and messages name the caller by it",
-                                base::Counted(name.size(), "byte"), kNameBytesMax));
+    return Refuse(fmt::format("has {}; give 1 to {}: logs and messages name the caller by it",
+                              base::Counted(name.size(), "byte"), kNameBytesMax));
   }
   return CheckVisible(name);
 }
 
 absl::Status CheckVisible(std::string_view text) {
   if (text.starts_with(' ') || text.ends_with(' ')) {
-    return BadValue(
-        fmt::format("{} begins or ends with a space; leave it out", base::Quoted(text)));
+    return Refuse(fmt::format("{} begins or ends with a space; leave it out", base::Quoted(text)));
   }
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view sequence = text.substr(at, base::Utf8SequenceLength(text.substr(at)));
-    if (sequence.empty()) return BadValue(fmt::format("{} is not UTF-8", base::Quoted(text)));
-    const std::uint32_t code = base::CodePointOf(sequence);
+    if (sequence.empty()) return Refuse(fmt::format("{} is not UTF-8", base::Quoted(text)));
+    const std::uint32_t code = base::DecodeUtf8(sequence);
     if (base::IsControl(sequence) || base::IsInvisible(code)) {
-      return BadValue(fmt::format(
+      return Refuse(fmt::format(
           "{} holds U+{:04X}, a control character, unusual space or invisible character; write "
           "plain text",
           base::Quoted(text), code));
@@ -418,18 +413,18 @@ absl::StatusOr<TokenHash> ReadTokenHash(std::string_view text) {
   const bool is_hex = text.size() == 2 * hash.size() &&
                       text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
   if (!is_hex) {
-    return BadValue(
+    return Refuse(
         fmt::format("not 64 hexadecimal digits; the token itself must not be here: {}", kMakeHash));
   }
   std::ranges::copy(absl::HexStringToBytes(absl::string_view(text.data(), text.size())),
                     hash.begin());
   if (!LooksRandom(hash)) {
-    return BadValue(fmt::format("{} has a pattern, which no token's hash has: {}",
-                                base::Quoted(text), kMakeHash));
+    return Refuse(fmt::format("{} has a pattern, which no token's hash has: {}", base::Quoted(text),
+                              kMakeHash));
   }
   for (const NoToken& none : kNoTokens) {
     if (hash != service::HashToken(none.text)) continue;
-    return BadValue(
+    return Refuse(
         fmt::format("the hash of {}: there was no token when it was made; {} with the token itself",
                     none.name, kMakeHash));
   }
@@ -439,7 +434,7 @@ absl::StatusOr<TokenHash> ReadTokenHash(std::string_view text) {
 absl::StatusOr<WallTime> ReadExpiry(std::string_view text) {
   const std::optional<std::int64_t> time = data::ParseTime(text);
   if (!time || data::LacksZone(text)) {
-    return BadValue(
+    return Refuse(
         fmt::format("{} is not a time as \"2027-05-31T12:00:00Z\", nor a day as \"2027-05-31\"",
                     base::Quoted(text)));
   }
@@ -447,7 +442,7 @@ absl::StatusOr<WallTime> ReadExpiry(std::string_view text) {
   constexpr std::int64_t kTimeMax =
       std::chrono::duration_cast<std::chrono::microseconds>(WallTime::duration::max()).count();
   if (*time < 0 || *time > kTimeMax) {
-    return BadValue(
+    return Refuse(
         fmt::format("{} is not between 1970 and 2262; leave it out for an access that does not end",
                     base::Quoted(text)));
   }

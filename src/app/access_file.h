@@ -15,27 +15,28 @@ namespace simile::app {
 // The values of an entry of the access file, as the file and `simile token` take them. Errors are
 // kInvalidArgument and say what is wrong and what would be right; the caller adds the place.
 
-// A principal's name: 1 to 128 bytes that look like what they are. It must be valid UTF-8.
+// Checks a principal's name: 1 to 128 bytes that CheckVisible accepts.
 absl::Status CheckPrincipalName(std::string_view name);
 
-// Text that can be told from other text by looking at it: no control characters, no invisible ones,
-// no space at its ends.
+// Checks that people can tell the text from other text: valid UTF-8, no control characters, no
+// invisible characters, no space at either end.
 absl::Status CheckVisible(std::string_view text);
 
-// SHA-256 in hexadecimal digits. Refuses what no token's hash can be, such as zeros
-// among it, and the hashes of no token at all: of an empty text, a line end, the word TOKEN.
+// Reads a SHA-256 in hexadecimal digits. Refuses digits with a pattern, such as zeros, which no
+// token's hash has. Also refuses the hashes of texts that are no token: an empty text, a line end,
+// the word TOKEN.
 absl::StatusOr<service::TokenHash> ReadTokenHash(std::string_view text);
 
-// When an access ends: a time as in "2027-05-31T12:00:00Z", or a day, at whose beginning in UTC it
-// ends. From 1970 to 2262, which the clock can tell apart.
+// Reads when an access ends: a time as in "2027-05-31T12:00:00Z", or a day, which means its
+// beginning in UTC. Takes 1970 to 2262, the range of the clock.
 absl::StatusOr<std::chrono::system_clock::time_point> ReadExpiry(std::string_view text);
 
 // Reads the file that says who may call (server.access_file, docs/access.md):
 //
 //   {"principals": [{"name": "ranker", "role": "read", "token_sha256": ["9f86d0..."]}]}
 //
-// Checks everything that can be checked without a collection: names, roles, hashes, times, filters.
-// Unknown names are refused with the nearest known one.
+// Checks all that needs no collection: names, roles, hashes, times, filters. Unknown names are
+// refused with the nearest known one.
 // Errors: kInvalidArgument, which names the file, the principal and what would be right.
 absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> ReadAccessFile(
     const std::filesystem::path& file);
@@ -43,11 +44,11 @@ absl::StatusOr<std::shared_ptr<const service::AccessPolicy>> ReadAccessFile(
 // An entry of that file for a new token; `simile token` prints it.
 std::string AccessEntryText(const service::Principal& principal);
 
-// Adds an entry to that file, or a token to the entry of the same name, whose rights and other
-// tokens stay. Makes a missing file. Replaces the file in one step, follows a link, and keeps mode,
-// owner and group. Returns the principal as the file has it now: with several hashes where it was
-// there before.
-//   has_rights  a role, collections or an end were given: refused for a name that is there
+// Adds an entry to the access file. If the file has an entry of this name, adds the token to that
+// entry and keeps its rights and other tokens. Creates a missing file. Replaces the file in one
+// step, follows a link, and keeps mode, owner and group. Returns the principal as the file now has
+// it, with all of its hashes.
+//   has_rights  the caller gave a role, collections or an end, which an existing entry refuses
 // Errors: those of ReadAccessFile, before and after; an entry of this name where has_rights; an
 //         entry whose access has ended; those of ReplaceFile.
 absl::StatusOr<service::Principal> AddToAccessFile(const std::filesystem::path& file,

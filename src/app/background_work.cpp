@@ -17,7 +17,8 @@
 namespace simile::app {
 namespace {
 
-// Of one processor, for calls of health, scrapes and a few searches a second.
+// An idle process takes at most this share of one processor, for health checks, scrapes and a few
+// searches a second.
 constexpr int kIdlePercentMax = 5;
 constexpr std::chrono::seconds kIdleTime{5};
 // Less is not worth a pass over the allocator's arenas.
@@ -61,7 +62,7 @@ void EverySecond::Run() {
     try {
       work_();
     } catch (const std::bad_alloc&) {
-      // Left out this time.
+      // Skips this call only.
     }
     lock.lock();
   }

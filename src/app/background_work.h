@@ -12,10 +12,10 @@
 
 namespace simile::app {
 
-// Runs a slow function on its own thread. Its end can be polled for along with other descriptors.
+// Runs a slow function on its own thread. A descriptor tells when the function has returned.
 class BackgroundTask {
  public:
-  // Throws system_error without a thread or a descriptor for it. `work` must not throw.
+  // Throws system_error when the system has no thread or descriptor left. `work` must not throw.
   explicit BackgroundTask(std::function<void()> work);
   ~BackgroundTask();  // waits until the function returns
   BackgroundTask(const BackgroundTask&) = delete;
@@ -49,10 +49,10 @@ class EverySecond {
   std::thread thread_;  // last: it uses the members above
 };
 
-// Decides when memory that was freed goes back to the system (base/memory_pages.h): when the
-// process has done next to nothing for some seconds and holds more than after the last time. The
-// allocator keeps by itself what a burst of large replies took, for ever. Not while it works,
-// because other threads wait for the allocator meanwhile. Pure; used by one thread.
+// Decides when freed memory goes back to the system (base/memory_pages.h): when the process has
+// been nearly idle for five seconds and has grown since the last return. Without this the allocator
+// would keep the memory of a burst of large replies for ever. A busy process keeps it, because a
+// return blocks the threads that allocate. Pure; used by one thread.
 class IdleMemory {
  public:
   // What the process has used.
@@ -62,9 +62,9 @@ class IdleMemory {
     std::uint64_t resident_bytes = 0;
   };
 
-  // Whether freed memory is to be given back now. For about one reading a second.
+  // Whether freed memory is to be given back now. To be called about once a second.
   bool IsDue(const Reading& now);
-  // What is resident after that.
+  // Records the resident bytes after a return.
   void Returned(std::uint64_t resident_bytes) { least_bytes_ = resident_bytes; }
 
  private:

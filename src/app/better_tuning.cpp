@@ -21,7 +21,7 @@ struct TimeRatios {
 };
 
 // Nothing unless every kind of search was measured.
-std::optional<TimeRatios> RatiosOf(std::span<const TimedWorkload> workloads) {
+std::optional<TimeRatios> CompareTimes(std::span<const TimedWorkload> workloads) {
   TimeRatios ratios;
   double logarithms = 0;
   for (const TimedWorkload& each : workloads) {
@@ -85,7 +85,7 @@ BetterTuning ChooseThreads(unsigned in_force, const std::vector<TriedThreads>& t
   double best_mean = 1;
   bool has_unmeasured = false;
   for (const TriedThreads& each : tried) {
-    const std::optional<TimeRatios> ratios = RatiosOf(each.workloads);
+    const std::optional<TimeRatios> ratios = CompareTimes(each.workloads);
     has_unmeasured = has_unmeasured || !ratios;
     if (!ratios || !ratios->is_better() || ratios->mean >= best_mean) continue;
     best_mean = ratios->mean;

@@ -36,29 +36,30 @@ struct TunedShape {
 // `films, 64 queries` or `films, 1 query, one row in 16 passes`
 std::string WorkloadText(const Workload& workload, std::span<const TunedShape> collections);
 
-// The kinds of search that a server answers, the shortest first: the longest are left out when time
-// ends.
+// The kinds of search that a server answers, the shortest first. When time runs out the longest are
+// not measured.
 std::vector<Workload> ServiceWorkloads(std::size_t collection_count, std::size_t batch_max);
 
-// Quarters of the usable threads other than the number in force, the most threads first.
+// One to four quarters of the usable threads, the most threads first, without the number in force.
 std::vector<unsigned> OtherThreads(unsigned threads_usable, unsigned in_force);
 
-// A number of threads. before_s is measured with the threads in force, after_s with `threads`.
+// A number of threads that was tried. In its workloads before_s is measured with the threads in
+// force, after_s with `threads`.
 struct TriedThreads {
   unsigned threads = 1;
   std::vector<TimedWorkload> workloads;
 };
 
-// Another number of threads is better when searches take at least this share less time, as the
-// geometric mean of all kinds of search. No kind of search may take more than kSearchLossMax
-// longer.
+// Another number of threads is better when it saves at least this share of the time, in the
+// geometric mean over all kinds of search. No kind of search may take longer by more than
+// kSearchLossMax.
 inline constexpr double kThreadsGainMin = 0.05;
 inline constexpr double kSearchLossMax = 0.02;
 // Above this share of other programs' load the number of threads stays: times on a busy machine say
 // nothing about a quiet one.
 inline constexpr double kOtherLoadMax = 0.1;
 
-// Why so many threads search now.
+// Why the number of threads is what it is now.
 enum class ThreadsConclusion : std::uint8_t {
   kChanged,
   kNoneBetter,
@@ -78,13 +79,14 @@ struct BetterTuning {
   bool is_busy() const { return other_load > kOtherLoadMax; }
 };
 
-// Chooses the best of the numbers that are better; in doubt the number stays.
-//   tried  the number in force alone where there is no choice. REQUIRES: not empty.
+// Chooses the best number of threads among the numbers that are better than the number in force. In
+// doubt the number in force stays.
+//   tried  not empty; the number in force alone where there is no choice
 BetterTuning ChooseThreads(unsigned in_force, const std::vector<TriedThreads>& tried,
                            double other_load);
 
 // The smallest batch that reaches this share of the best rate of queries, with the threads after.
-// Counts one collection's searches without a filter; 0 where none was measured.
+// Looks at the searches of one collection without a filter; 0 where none was measured.
 inline constexpr double kSufficientShare = 0.95;
 std::size_t SufficientBatch(std::span<const TimedWorkload> workloads, std::size_t collection);
 

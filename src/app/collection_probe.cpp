@@ -17,26 +17,27 @@ namespace {
 
 using backend::cpu::Int8Options;
 
-// Twice the largest batch, so that batches of one size differ.
+// The fewest queries of a collection; more where twice the largest batch needs them, so that
+// batches of one size differ.
 constexpr std::size_t kQueriesMin = 1'024;
-// A query is a row with this much of another one: near the data as real queries are, and no row's
-// duplicate.
+// The share of a second row in a query. The mixture is near the data, as real queries are, and no
+// row's duplicate.
 constexpr double kOtherShare = 0.2;
-// Fewer rounds are no measurement.
+// Fewer rounds do not count as a measurement.
 constexpr std::size_t kRoundsMin = 5;
 constexpr std::size_t kRoundsMax = 300;
 // A timed search is repeated until it takes about this long. Longer would collect interruptions,
 // shorter would measure the clock.
 constexpr double kTimedSeconds = 300e-6;
 constexpr std::size_t kRepeatsMax = 64;
-// Below this a search is run once before it is timed: the idle threads of the other engine spin for
-// tens of microseconds after theirs.
+// A shorter search runs once untimed before it is timed, because idle threads of the other engine
+// spin for tens of microseconds after their search.
 constexpr double kShortSeconds = 2e-3;
 
 // Fills `query` with the mixture of two rows, at unit length for cosine.
 void MixRows(MatrixView rows, std::uint64_t& random, Metric metric, float* query) {
-  const auto one = rows[base::BelowOf(base::NextSplitMix(random), rows.row_count())];
-  const auto other = rows[base::BelowOf(base::NextSplitMix(random), rows.row_count())];
+  const auto one = rows[base::ScaleBelow(base::NextSplitMix(random), rows.row_count())];
+  const auto other = rows[base::ScaleBelow(base::NextSplitMix(random), rows.row_count())];
   double square = 0;
   for (std::size_t i = 0; i < rows.dim(); ++i) {
     const double mixed = (1 - kOtherShare) * static_cast<double>(one[i]) +
@@ -182,7 +183,7 @@ TimedWorkload CollectionProbe::TimeInTurn(const EngineSetup& before, const Engin
     if (now >= end || (rounds >= kRoundsMin && now >= until)) break;
     const SearchBatch batch = NextBatch(workload);
     for (std::size_t i = 0; i < engines.size(); ++i) {
-      // They alternate in going first, so that neither always runs on the caches the other left.
+      // The engines alternate in going first, so that neither always finds the other's caches.
       const std::size_t turn = rounds % 2 == 0 ? i : engines.size() - 1 - i;
       if (repeats.are_short) Time(*engines[turn], workload, batch, 1);
       const double seconds = Time(*engines[turn], workload, batch, repeats.count);

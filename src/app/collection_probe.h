@@ -37,8 +37,9 @@ struct EngineSetup {
   friend bool operator==(const EngineSetup&, const EngineSetup&) = default;
 };
 
-// Queries for these rows: near the data as real queries are, and no row's duplicate; [count, dim].
-// The same each time. Errors: kResourceExhausted without memory for them.
+// Makes queries for the rows, [count, dim]: near the data as real queries are, but no row's
+// duplicate. Returns the same queries each time.
+// Errors: kResourceExhausted without memory for them.
 absl::StatusOr<data::Matrix> QueriesLike(MatrixView rows, Metric metric, std::size_t count);
 
 // Measures whole searches of the CPU engine over collections in memory, as the server makes them.
@@ -51,15 +52,17 @@ class CollectionProbe {
     backend::cpu::Int8Options engine;  // kernels; a setup replaces threads and tuning
     std::uint32_t k = 10;
     std::size_t batch_max = 1;  // queries at once
-    // Of each collection, rows from the first on are measured while their codes take at most this
-    // much: beyond every cache the strategies cross where they do, and memory stays bounded.
+    // The first rows of each collection are measured, with at most this many bytes of codes for all
+    // collections together. That bounds memory and exceeds every cache: more rows would not move
+    // the points where the strategies cross.
     std::size_t code_bytes_max = 512U << 20;
   };
   // Draws queries from the collections. Errors: kResourceExhausted without memory for them.
   static absl::StatusOr<std::unique_ptr<CollectionProbe>> Create(
       std::vector<TunedCollection> collections, const Options& options, const Clock& clock);
 
-  // How many rows of one of so many collections are measured.
+  // How many rows are measured of a collection with `row_count` rows, one of `collection_count`
+  // collections.
   static std::size_t RowsToMeasure(const Options& options, std::size_t collection_count,
                                    std::size_t row_count, std::size_t dim);
 
@@ -86,12 +89,12 @@ class CollectionProbe {
     std::vector<std::shared_ptr<const SegmentIndex>> indexes;
     SearchResult result;
   };
-  // A collection with what is asked of it.
+  // A collection with its queries and filters.
   struct Subject {
     TunedCollection collection;
     data::Matrix queries;
-    std::map<std::size_t, RowMask> masks;  // by how many rows one passes of
-    std::size_t rows = 0;                  // that are measured
+    std::map<std::size_t, RowMask> masks;  // by Workload::rows_for_one
+    std::size_t rows = 0;                  // the measured ones, from the first on
   };
 
   CollectionProbe(const Options& options, const Clock& clock) : options_(options), clock_(clock) {}
@@ -111,7 +114,8 @@ class CollectionProbe {
   // The time of one search; 0 when it failed.
   double Time(Engine& engine, const Workload& workload, const SearchBatch& batch,
               std::size_t repeats);
-  // Runs each once untimed: fills caches, grows buffers, finds the repeats.
+  // Runs each engine once untimed, which fills caches and grows buffers. Returns how searches are
+  // to be repeated.
   Repeats WarmUp(const std::vector<Engine*>& engines, const Workload& workload);
 
   const Options options_;

@@ -66,7 +66,7 @@ struct Config {
 
   std::filesystem::path data_root;     // Load reads below it; empty: Load is refused
   bool changes_allowed = false;        // whether clients may Load, Reload, Unload
-  bool collections_required = true;    // false: what does not load leaves the others serving
+  bool collections_required = true;    // false: one that fails to load leaves the others serving
   double min_overlap = 0;              // of the answers that stay at a reload, 0..1
   std::uint64_t memory_bytes_max = 0;  // 0: nine tenths of what the machine has available
 

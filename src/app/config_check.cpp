@@ -14,14 +14,14 @@
 namespace simile::app {
 namespace {
 
-ConfigProblem ProblemOf(std::string_view key, const ConfigReading& reading, std::string message) {
+ConfigProblem MakeProblem(std::string_view key, const ConfigReading& reading, std::string message) {
   return {std::string(key), reading.origins[SettingIndex(key)], std::move(message)};
 }
 
 constexpr std::string_view kThisServer = "this server";
 
-VariableEffect EffectOf(const FamiliarName& familiar, const std::string& given,
-                        const ConfigReading& reading) {
+VariableEffect DescribeEffect(const FamiliarName& familiar, const std::string& given,
+                              const ConfigReading& reading) {
   const std::size_t index = SettingIndex(familiar.key);
   const Setting& setting = Settings()[index];
   const std::string value = setting.get(reading.config).front();
@@ -38,7 +38,7 @@ VariableEffect EffectOf(const FamiliarName& familiar, const std::string& given,
   return effect;
 }
 
-VariableEffect EffectOf(const ForeignValue& found) {
+VariableEffect DescribeEffect(const ForeignValue& found) {
   const ForeignVariable& row = *found.row;
   const bool is_neutral = !row.neutral.empty() && found.value == row.neutral;
   return {found.name, std::string(found.display_value()), std::string(ReaderName(row.reader)),
@@ -97,12 +97,12 @@ std::vector<ConfigProblem> FolderProblems(const ConfigReading& reading) {
     const auto plan = data::PlanDataset(collection.folder, config.limits);
     if (plan.ok()) continue;
     problems.push_back(
-        ProblemOf("collections.serve", reading, LoadErrorText(collection, plan.status())));
+        MakeProblem("collections.serve", reading, LoadErrorText(collection, plan.status())));
   }
   if (LacksDataRoot(config)) {
     problems.push_back(
-        ProblemOf("collections.data_root", reading,
-                  fmt::format("{}: the folder does not exist", config.data_root.string())));
+        MakeProblem("collections.data_root", reading,
+                    fmt::format("{}: the folder does not exist", config.data_root.string())));
   }
   return problems;
 }
@@ -116,14 +116,14 @@ std::string LoadErrorText(const CollectionConfig& collection, const absl::Status
                      std::string(error.message()));
 }
 
-std::vector<VariableEffect> EffectsOf(const ConfigReading& reading) {
+std::vector<VariableEffect> DescribeEffects(const ConfigReading& reading) {
   std::vector<VariableEffect> effects;
   for (const FamiliarName& familiar : FamiliarNames()) {
     const auto found = reading.familiar_values.find(familiar.name);
     if (found == reading.familiar_values.end()) continue;
-    effects.push_back(EffectOf(familiar, found->second, reading));
+    effects.push_back(DescribeEffect(familiar, found->second, reading));
   }
-  for (const ForeignValue& found : reading.foreign_values) effects.push_back(EffectOf(found));
+  for (const ForeignValue& found : reading.foreign_values) effects.push_back(DescribeEffect(found));
   return effects;
 }
 

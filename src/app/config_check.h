@@ -10,16 +10,16 @@
 
 namespace simile::app {
 
-// What a valid configuration still lacks.
+// Checks of a valid configuration: what a server would still lack.
 
-// kInvalidArgument when such a server could never answer: no collection is configured, and none can
-// be loaded later.
+// kInvalidArgument when a server could never answer: no collection is configured, and none can be
+// loaded later.
 absl::Status CheckSomethingToServe(const Config& config);
 
 // kInvalidArgument when the settings of encryption and access do not go together.
 absl::Status CheckAccess(const Config& config);
 
-// A setting that names files which are not as it needs them.
+// A setting that names a folder which cannot be served.
 struct ConfigProblem {
   std::string key;     // "collections.serve"
   std::string origin;  // of its value, as in ConfigReading
@@ -53,13 +53,13 @@ struct VariableEffect {
 
 // One effect for each variable of another program that is set. The variables whose values this
 // server takes come first. Pure.
-std::vector<VariableEffect> EffectsOf(const ConfigReading& reading);
+std::vector<VariableEffect> DescribeEffects(const ConfigReading& reading);
 
 // The variables without a reader: `TF32_OVERRIDE, OMP_NUM_THREADS`.
 std::string IgnoredVariables(const std::vector<VariableEffect>& effects);
 
-// The variables that are read but change nothing. A variable of this server has its setting's value
-// behind it: `USE_GPU=true (backend.preference is auto), CUDA_MODULE_LOADING=LAZY`.
+// The variables that are read but change nothing. A variable that this server reads is followed by
+// the value of its setting: `USE_GPU=true (backend.preference is auto), CUDA_MODULE_LOADING=LAZY`.
 std::string VariablesWithoutChange(const std::vector<VariableEffect>& effects);
 
 }  // namespace simile::app

@@ -33,13 +33,13 @@ constexpr std::string_view kConfigVariable = "SIMILE_CONFIG";
 // Read by the client commands (src/cli); a server may run in the same environment.
 constexpr std::array<std::string_view, 4> kClientVariables = {"SIMILE_SERVER", "SIMILE_CA",
                                                               "SIMILE_TOKEN", "SIMILE_TOKEN_FILE"};
-// How the origins of values begin that were given by a flag or a variable.
+// How the origin of a value begins that a flag or a variable gave.
 constexpr std::string_view kFlagOrigin = "flag ";
 constexpr std::string_view kVariableOrigin = "environment ";
 
 // The known name that was probably meant: the shortest that ends with the words of this one
-// ("server.port" for "port"), else the nearest. What all variables begin with is not compared, or
-// else any two short ones would be near each other.
+// ("server.port" for "port"), else the nearest. The prefix of all variables is not compared: with
+// it any two short variables would be near each other.
 std::string NearSetting(std::string_view name, const std::vector<std::string>& known) {
   const bool is_variable = name.starts_with(kPrefix);
   const std::string_view prefix = is_variable ? kPrefix : "";
@@ -59,19 +59,20 @@ std::string NearSetting(std::string_view name, const std::vector<std::string>& k
   return found.empty() ? "" : fmt::format("{}{}", prefix, found);
 }
 
-// Returns the error for an unknown key or variable: kInvalidArgument with its new name if it was
-// renamed (RenamedSettings), else with the nearest of `known` if one is near.
+// Returns the error for an unknown key or variable: kInvalidArgument. The message has its new name
+// if it was renamed (RenamedSettings), else the nearest of `known` if one is near.
 absl::Status UnknownSetting(std::string_view name, const std::vector<std::string>& known,
                             std::string_view origin) {
   for (const RenamedSetting& renamed : RenamedSettings()) {
-    const bool is_variable = name == VariableOf(renamed.old_key);
+    const bool is_variable = name == ToVariableName(renamed.old_key);
     if (name != renamed.old_key && !is_variable) continue;
-    return absl::InvalidArgumentError(fmt::format(
-        "{} is called {} since {} (from {})", name,
-        is_variable ? VariableOf(renamed.key) : std::string(renamed.key), renamed.since, origin));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is called {} since {} (from {})", name,
+                    is_variable ? ToVariableName(renamed.key) : std::string(renamed.key),
+                    renamed.since, origin));
   }
   for (const EndedSetting& ended : EndedSettings()) {
-    if (name != ended.key && name != VariableOf(ended.key)) continue;
+    if (name != ended.key && name != ToVariableName(ended.key)) continue;
     return absl::InvalidArgumentError(
         fmt::format("{} is no setting any more: {} (from {})", name, ended.instead, origin));
   }
@@ -223,8 +224,8 @@ class Collector {
 // Reads a JSON configuration file into key and value pairs: each key once, each value of the JSON
 // type of its setting. Relative paths start at the file's folder.
 // Errors: kNotFound; kInvalidArgument for text that is not JSON (line and column), unknown keys
-//         (UnknownSetting), duplicate keys, values of another type; those of
-//         base::ReadWholeFile, for over 1 MiB too.
+//         (UnknownSetting), duplicate keys and values of another type; those of
+//         base::ReadWholeFile, also for a file over 1 MiB.
 absl::StatusOr<std::vector<FileValue>> ReadConfigFile(const std::filesystem::path& file) {
   const std::string file_name = file.string();
   std::error_code unreachable;
@@ -298,7 +299,7 @@ void FindVariables(const std::map<std::string, std::string>& variables, ConfigRe
   for (const auto& [name, value] : variables) {
     if (std::ranges::find(FamiliarNames(), name, &FamiliarName::name) != FamiliarNames().end()) {
       reading.familiar_values.emplace(name, value);
-    } else if (const ForeignVariable* row = ForeignVariableOf(name);
+    } else if (const ForeignVariable* row = FindForeignVariable(name);
                row != nullptr && !name.starts_with(kPrefix)) {
       reading.foreign_values.push_back({name, value, row});
     }
@@ -376,12 +377,12 @@ std::string WhyBudgetTooSmall(const Limits& limits) {
   };
   const Budget budgets[] = {
       {"limits.unfinished_bytes_per_peer_max", limits.unfinished_bytes_per_peer_max, 2,
-       "so large a request could not be received"},
+       "a request of that size could not be received"},
       {"limits.queue_bytes_max", limits.queue_bytes_max, 1,
-       "so large a request would take more than all that wait may"},
+       "a request of that size would exceed the space of all waiting requests"},
       // See ParsedBytesMax (service/grpc/messages.h).
       {"limits.resolve_bytes_max", limits.resolve_bytes_max, 3,
-       "so large a request may take more while it is parsed"},
+       "parsing a request of that size may take more"},
   };
   for (const Budget& budget : budgets) {
     const std::uint64_t bytes_min = budget.requests * limits.receive_bytes_max;
@@ -392,7 +393,7 @@ std::string WhyBudgetTooSmall(const Limits& limits) {
   return {};
 }
 
-// What the ranges of single settings do not say; empty for nothing.
+// What is wrong about several settings together, each within its range; empty for nothing.
 std::string WrongTogether(const Limits& limits) {
   constexpr std::chrono::milliseconds kAgeMin{1'000};
   if (limits.search_deadline_default > limits.search_deadline_max) {
@@ -501,10 +502,10 @@ LogFormat ReadLogFormat(ConfigSources sources) {
       return std::ranges::find(kept, variable.first) == kept.end();
     });
   };
-  const std::string variable = VariableOf(key);
+  const std::string variable = ToVariableName(key);
   keep_variables({variable, kConfigVariable});
   absl::StatusOr<ConfigReading> reading = ReadConfig(sources);
-  if (!reading.ok()) {  // the file is what is wrong: ask the others alone
+  if (!reading.ok()) {  // the file is wrong: read the variable and the flag alone
     sources.file.clear();
     keep_variables({variable});
     reading = ReadConfig(sources);

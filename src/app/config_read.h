@@ -22,14 +22,14 @@ struct FlagValue {
 
 // The sources of a configuration, in rising precedence.
 struct ConfigSources {
-  std::filesystem::path file;  // JSON; empty: the one SIMILE_CONFIG names, if any
+  std::filesystem::path file;  // JSON; empty: the file that SIMILE_CONFIG names, if any
   std::vector<std::pair<std::string, std::string>> environment;  // the whole environment
   std::vector<FlagValue> flags;
 };
 
-// A configuration and, for each setting in the order of Settings(), the origin of its value:
-// "default", "default (HOME)" if the default depends on that variable, "file simile.json",
-// "environment SIMILE_SERVER_PORT" or "flag --port".
+// A configuration and, for each setting in the order of Settings(), the origin of its value.
+// Origins are "default", "default (HOME)" if the default depends on that variable, "flag --port",
+// "environment SIMILE_SERVER_PORT" and "file simile.json".
 struct ConfigReading {
   Config config;
   std::vector<std::string> origins;
@@ -38,7 +38,7 @@ struct ConfigReading {
   std::vector<ForeignValue> foreign_values;
   // The variables that are set and have a row in FamiliarNames(), by name.
   std::map<std::string, std::string> familiar_values;
-  // What the setting of each of these variables was before the variable was read.
+  // For each of these variables, the value of its setting before the variable was read.
   std::map<std::string, std::string> before_familiar;
 };
 
@@ -61,8 +61,8 @@ std::string VariableOrigin(std::string_view name);
 std::string SettingErrorText(std::string_view key, std::string_view origin,
                              std::string_view message);
 
-// The format of the log, of which the error of a ReadConfig that failed becomes a line. A file that
-// is wrong is left out; text when nothing else says.
+// The format of the log alone, so that an error of ReadConfig can be logged in it. Ignores a
+// configuration file that is wrong. Text when the sources do not say.
 LogFormat ReadLogFormat(ConfigSources sources);
 
 // The environment of this process.

@@ -14,7 +14,8 @@ bool Matches(std::string_view pattern, std::string_view name) {
          name.ends_with(end);
 }
 
-// NVIDIA's and PyTorch's images say in these what they hold; the cluster's are those of services.
+// Whether the images of NVIDIA and PyTorch set the variable, to say what they hold, or a cluster
+// sets it, to describe a service.
 bool IsSetByImageOrCluster(std::string_view name) {
   static constexpr std::string_view kPatterns[] = {
       "*_VERSION",       "NVIDIA_REQUIRE_*",        "NVIDIA_PRODUCT_NAME",
@@ -82,7 +83,8 @@ std::span<const ForeignVariable> ForeignVariables() {
       {"NER_BATCH_SIZE", kNobody, kNoModel},
       {"PYTORCH_CUDA_ALLOC_CONF", kNobody, "Set gpu.memory_fraction and gpu.reserve_mib."},
       {"WORKER_CONCURRENCY", kNobody,
-       "Calls share passes that every core works on; backend.threads leaves cores to others."},
+       "Calls share passes that every core works on; backend.threads leaves cores to other "
+       "programs."},
       {"WORKER_MAX_TASKS_PER_CHILD", kNobody,
        "One process answers all calls, and nothing grows with their number."},
       {"*_NUM_THREADS", kNobody, "Set backend.threads."},
@@ -100,7 +102,7 @@ std::span<const ForeignVariable> ForeignVariables() {
   return kTable;
 }
 
-const ForeignVariable* ForeignVariableOf(std::string_view name) {
+const ForeignVariable* FindForeignVariable(std::string_view name) {
   const auto table = ForeignVariables();
   const auto found =
       std::ranges::find_if(table, [&](const auto& row) { return Matches(row.name, name); });

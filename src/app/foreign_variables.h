@@ -18,17 +18,17 @@ struct ForeignVariable {
   std::string_view name;       // "CUDNN_BENCHMARK"; a family has one star: "*_BATCH_SIZE"
   VariableReader reader;       // kNobody: it has no effect here
   std::string_view effect;     // one sentence: what it does, or what to set instead
-  std::string_view neutral{};  // the value with which all is as without the variable; "": none
+  std::string_view neutral{};  // the value that has no effect; empty: none
 
   bool is_family() const { return name.find('*') != std::string_view::npos; }
 };
 
-// Every row. Where several match a name the first one holds.
+// All rows. The first row that matches a name applies.
 std::span<const ForeignVariable> ForeignVariables();
 
-// The row that matches a variable of this name. Null when none does, and for what container images
+// Finds the row that matches a name. Null when no row matches, and for names that container images
 // and Kubernetes set by themselves (CUDA_VERSION, NVIDIA_REQUIRE_CUDA, WORKER_SERVICE_HOST).
-const ForeignVariable* ForeignVariableOf(std::string_view name);
+const ForeignVariable* FindForeignVariable(std::string_view name);
 
 // Whether Kubernetes or Docker generate variables of this name. They describe each service of a
 // namespace to every container: a service "worker" makes WORKER_SERVICE_HOST, WORKER_SERVICE_PORT,

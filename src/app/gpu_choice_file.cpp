@@ -94,7 +94,7 @@ class Members {
   bool ok_;
 };
 
-// Empty if a member is missing or of another type: then every number is doubtful.
+// Nothing if a member is missing or of another type, because then every number is doubtful.
 std::optional<GpuChoices> Parse(const Json& entry) {
   Members members(entry);
   GpuChoices choices;
@@ -181,13 +181,13 @@ absl::Status GpuChoiceFile::WriteEntries(std::span<const backend::MeasuredChoice
   return WriteTuningFile(file_, *content);
 }
 
-// Warns where the best rate within the limit is below the sufficient share of the best rate of all.
-// Compares the classes with the shortest answers.
+// Warns where limits.batch_queries_max keeps the GPU below kSufficientShare of its best rate.
+// Compares the classes of passes with the fewest hits.
 void GpuChoiceFile::WarnOfLimit(const GpuSegmentKey& key, const GpuChoices& choices) {
   if (!load_log_ || choices.passes.empty() || warned_of_ == key) return;
   const unsigned hits = std::ranges::min(choices.passes, {}, &GpuPassChoice::hits_max).hits_max;
   const auto rate = [](const GpuPassChoice& pass) { return pass.queries_max / pass.seconds; };
-  // The class that passes of the limit are of, and what is smaller.
+  // The class of passes as large as the limit. Smaller classes are within the limit, too.
   unsigned class_max = 0;
   for (const GpuPassChoice& pass : choices.passes) {
     const bool covers = pass.queries_max >= load_log_->batch_queries_max;

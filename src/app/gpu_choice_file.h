@@ -14,15 +14,15 @@
 
 namespace simile::app {
 
-// The version of the GPU's driver, for the entries; empty where it is unknown. Looks for none where
-// the configuration asks for the CPU.
+// The version of the GPU's driver, for the entries of the file. Empty where the version is unknown,
+// or the preference is the CPU.
 std::string DriverFor(backend::Preference preference);
 
-// Keeps in the tuning file what loads measured of the GPU's passes: an entry for each card, driver,
-// build of this program and size of collection. A file that cannot be read counts as empty.
+// Keeps the loads' measurements of the GPU's passes in the tuning file: an entry for each card,
+// driver, build of this program and size of collection. A file that cannot be read counts as empty.
 class GpuChoiceFile final : public backend::GpuChoiceStore {
  public:
-  // Where a server logs what loads measured.
+  // Where a server logs the measurements of loads.
   struct LoadLog {
     const observe::Logger& log;           // borrowed
     std::uint32_t batch_queries_max = 0;  // a warning says what this limit costs
@@ -34,8 +34,8 @@ class GpuChoiceFile final : public backend::GpuChoiceStore {
   backend::GpuChoices Read(const backend::GpuSegmentKey& key) override;
   void Write(const backend::GpuSegmentKey& key, const backend::GpuChoices& choices) override;
 
-  // Writes entries in one step, and drops the oldest beyond 64, those of other drivers and builds
-  // first. Errors: those of the tuning file.
+  // Writes entries in one step. Beyond 64 entries drops the oldest, entries of other drivers and
+  // builds first. Errors: those of the tuning file.
   absl::Status WriteEntries(std::span<const backend::MeasuredChoices> measured) const;
 
  private:

@@ -19,7 +19,7 @@ using backend::MeasuredChoices;
 constexpr std::size_t kRunsMin = 3;
 constexpr std::size_t kRunsMax = 200;
 
-// Keeps what a load measured in memory.
+// Keeps the measurements of a load in memory.
 class RecordingStore final : public backend::GpuChoiceStore {
  public:
   explicit RecordingStore(GpuChoiceStore* known) : known_(known) {}

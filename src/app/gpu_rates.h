@@ -14,7 +14,7 @@
 
 namespace simile::app {
 
-// A batch on the GPU, host to host.
+// The time of a batch on the GPU, from host memory to host memory.
 struct GpuRate {
   std::uint32_t queries = 0;
   double seconds = 0;  // the median of its runs
@@ -35,7 +35,7 @@ struct GpuCollectionRates {
 
 struct GpuRates {
   std::string device;   // "NVIDIA H200"; empty where no GPU serves
-  std::string why_not;  // then why
+  std::string why_not;  // why no GPU serves; empty where one does
   std::vector<GpuCollectionRates> collections;
 };
 
@@ -44,15 +44,15 @@ struct GpuRatesTask {
   std::uint32_t k = 10;
   std::uint32_t batch_max = 1'024;  // queries at once
   Clock::Duration duration{};       // of all measurements beside the loads
-  // What is known; read, never written.
+  // Earlier measurements; read, never written. Null for none.
   backend::GpuChoiceStore* known = nullptr;
 };
 
-// Called with the share of the time that is over, and what is being done; may be empty.
+// Called with the share of the time that is over and the current step; may be empty.
 using TuneProgress = std::function<void(double share, const std::string& what)>;
 
 // Loads the collections on the GPU that serve would use, each by itself, lets the card measure its
-// passes, and times batches of 1 query to batch_max. What goes wrong is said in why_not.
+// passes, and times batches of 1 query to batch_max. Failures are reported in why_not.
 GpuRates MeasureGpu(const GpuRatesTask& task, std::span<const TunedCollection> collections,
                     const Clock& clock, const TuneProgress& progress);
 

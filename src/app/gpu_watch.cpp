@@ -21,7 +21,7 @@ namespace {
 
 using backend::GpuFault;
 
-const char* MessageOf(FallbackCause cause) {
+const char* FallbackText(FallbackCause cause) {
   switch (cause) {
     case FallbackCause::kOutOfMemory:
       return "the GPU had no memory for a batch; the CPU answered it";
@@ -41,8 +41,8 @@ using backend::GpuReading;
 using backend::Nvml;
 using observe::ScrapedMetric;
 
-// The Xids that NVIDIA's list gives a cause in the card, the driver or a program on the card; all
-// others count as "other".
+// The Xids to which NVIDIA's list gives a cause in the card, the driver or a program on the card.
+// Any other Xid counts as "other".
 constexpr std::array<std::uint64_t, 19> kKnownXids = {13, 31, 32, 43, 45, 48, 61, 62,  63, 64,
                                                       68, 69, 74, 79, 92, 94, 95, 119, 120};
 
@@ -50,7 +50,7 @@ std::string XidLabel(std::uint64_t xid) {
   return std::ranges::find(kKnownXids, xid) == kKnownXids.end() ? "other" : std::to_string(xid);
 }
 
-// How soon the thread that waits for Xids sees that it shall end.
+// The longest time until the thread that waits for Xids sees that it must end.
 constexpr std::chrono::milliseconds kXidWait{100};
 // The destructor waits this long for its threads: longer than kXidWait and a reading take.
 constexpr std::chrono::milliseconds kEndWait{500};
@@ -91,7 +91,7 @@ void GpuWatch::Log(const backend::GpuEvent& event) {
     count = ++counts_[static_cast<std::size_t>(event.cause)];
   }
   if (!std::has_single_bit(count)) return;
-  log_.Warn(MessageOf(event.cause), {{"reason", event.reason}, {"times", count}});
+  log_.Warn(FallbackText(event.cause), {{"reason", event.reason}, {"times", count}});
 }
 
 void GpuWatch::OnDeviceLost(const backend::GpuEvent& event) {
@@ -141,7 +141,7 @@ struct GpuSensors::State {
 namespace {
 
 // The number of the card in the library. Errors: NVML's.
-absl::StatusOr<unsigned> NumberOf(const Nvml& nvml, const GpuSensors::Options& options) {
+absl::StatusOr<unsigned> FindCard(const Nvml& nvml, const GpuSensors::Options& options) {
   return options.bus_id.empty() ? options.device : nvml.IndexAt(options.bus_id);
 }
 
@@ -177,7 +177,7 @@ void GpuSensors::ReadCard(const std::shared_ptr<State>& state) {
     state->changed.wait(lock, [&] { return state->ending || state->reading_wanted; });
     if (state->ending) return;
     lock.unlock();
-    const absl::StatusOr<unsigned> number = NumberOf(**nvml, state->options);
+    const absl::StatusOr<unsigned> number = FindCard(**nvml, state->options);
     absl::StatusOr<GpuReading> reading =
         number.ok() ? (*nvml)->Read(*number) : absl::StatusOr<GpuReading>(number.status());
     lock.lock();
@@ -192,7 +192,7 @@ void GpuSensors::ReadCard(const std::shared_ptr<State>& state) {
 void GpuSensors::CountXids(const std::shared_ptr<State>& state) {
   const absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Open(state->options.library);
   if (!nvml.ok()) return;
-  const absl::StatusOr<unsigned> number = NumberOf(**nvml, state->options);
+  const absl::StatusOr<unsigned> number = FindCard(**nvml, state->options);
   if (!number.ok()) return;
   const absl::StatusOr<std::unique_ptr<backend::XidEvents>> events = (*nvml)->WatchXids(*number);
   if (!events.ok()) return;
@@ -214,7 +214,7 @@ std::vector<ScrapedMetric> GpuSensors::Metrics() {
   const Options& options = state_->options;
   std::unique_lock lock(state_->mutex);
   const bool is_fresh = state_->reading && now - state_->read_at < options.refresh_interval;
-  // One that is still wanted from an earlier scrape hangs: this scrape does not wait for it again.
+  // A reading that an earlier scrape still wants hangs; this scrape does not wait for it again.
   if (state_->can_read && !is_fresh && !state_->reading_wanted) {
     state_->reading_wanted = true;
     state_->wanted_at = now;
@@ -223,7 +223,7 @@ std::vector<ScrapedMetric> GpuSensors::Metrics() {
   }
   std::vector<ScrapedMetric> metrics;
   if (state_->reading && now - state_->read_at <= options.reading_age_max) {
-    metrics = MetricsOf(*state_->reading, state_->label);
+    metrics = MakeGpuMetrics(*state_->reading, state_->label);
   }
   if (!state_->xids_counted) return metrics;
   for (const auto& [xid, count] : state_->xids) {
@@ -236,7 +236,7 @@ std::vector<ScrapedMetric> GpuSensors::Metrics() {
   return metrics;
 }
 
-std::vector<ScrapedMetric> MetricsOf(const GpuReading& reading, const std::string& gpu) {
+std::vector<ScrapedMetric> MakeGpuMetrics(const GpuReading& reading, const std::string& gpu) {
   std::vector<ScrapedMetric> metrics;
   const auto add = [&](const char* name, const char* help, const auto& value) {
     if (!value) return;

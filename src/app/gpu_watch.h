@@ -51,15 +51,15 @@ class GpuWatch {
 };
 
 // Reads the card's own state (load, temperature, memory, errors) for scrapes, through the driver's
-// management library, which may be missing, old or hang with its card. So the library is called on
-// threads of this class alone, and what waits for them waits for a moment only. Owned by wiring;
-// safe to use from any thread.
+// management library, which may be missing, old or hang with its card. So only threads of this
+// class call the library, and a scrape waits for them only briefly. Owned by wiring; safe to use
+// from any thread.
 class GpuSensors {
  public:
   struct Options {
     std::string library = backend::kNvmlLibrary;
     unsigned device = 0;  // gpu.device: the label of its metrics
-    // Its place on the bus; empty: the card of this number on the bus, used or not.
+    // The card's place on the bus. Empty: `device` is the number of the card on the bus.
     std::string bus_id;
     // Scrapes within this time see one reading.
     std::chrono::milliseconds refresh_interval{1'000};
@@ -72,13 +72,13 @@ class GpuSensors {
   // Starts to open the library, and to count and log the errors (Xid) that the driver reports.
   // Borrows clock and log for its lifetime.
   GpuSensors(Options options, const Clock& clock, const observe::Logger& log);
-  // Leaves a thread that hangs in the library behind: it may then go on during the end of the
-  // process, which must therefore end without destructors of static objects.
+  // Leaves a thread behind that hangs in the library. The thread may go on while the process ends,
+  // so the process must end without destructors of static objects.
   ~GpuSensors();
   GpuSensors(const GpuSensors&) = delete;
   GpuSensors& operator=(const GpuSensors&) = delete;
 
-  // The metrics simile_gpu_* of the card, those that can be read. Empty without the library or
+  // The metrics simile_gpu_* of the card that can be read. Empty without the library or
   // while it does not answer. Takes at most Options::scrape_wait.
   std::vector<observe::ScrapedMetric> Metrics();
 
@@ -93,8 +93,8 @@ class GpuSensors {
 };
 
 // The metrics of a reading. Pure.
-//   gpu  the value of the label of this name
-std::vector<observe::ScrapedMetric> MetricsOf(const backend::GpuReading& reading,
-                                              const std::string& gpu);
+//   gpu  the value of the label `gpu`
+std::vector<observe::ScrapedMetric> MakeGpuMetrics(const backend::GpuReading& reading,
+                                                   const std::string& gpu);
 
 }  // namespace simile::app

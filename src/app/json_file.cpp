@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 using Json = nlohmann::ordered_json;
 
-// The version of the file's format; each entry has the version of what measured it.
+// The version of the file's format. Each entry also has the version of its measurement.
 constexpr const char* kFormat = "simile_cpu_tuning";
 constexpr int kVersion = 1;
 constexpr std::size_t kBytesMax = 1U << 20;
@@ -42,7 +42,7 @@ void Clear(json& value) {
 }
 
 // Takes the library's events and builds the tree in place, so that the owner of the root destroys
-// what there is of it when memory runs out.
+// the finished part when memory runs out.
 class TreeBuilder final : public nlohmann::json_sax<json> {
  public:
   explicit TreeBuilder(json& root) : root_(root) {}

@@ -9,13 +9,14 @@
 
 namespace simile::app {
 
-// An object of a file. Destroying it allocates nothing, also when memory ran out in the middle of
-// the parse: the library's own destructor allocates, and ends the process where it cannot.
+// The JSON object of a file. Its destructor allocates nothing, even when memory ran out in the
+// middle of the parse. The library's own destructor allocates, and ends the process where it
+// cannot.
 class JsonObject {
  public:
-  // Parses a file's text. Refuses duplicate names, of which the library would silently keep the
-  // last, and more than 32 lists and objects inside one another. May throw bad_alloc.
-  //   example  of such an object, for messages
+  // Parses a file's text. Refuses duplicate names, where the library would silently keep the last
+  // value, and more than 32 lists and objects inside one another. May throw bad_alloc.
+  //   example  a right object, for messages
   // Errors: kInvalidArgument, which names the file and the place.
   static absl::StatusOr<JsonObject> Parse(std::string_view text, std::string_view file_name,
                                           std::string_view example);
@@ -33,7 +34,7 @@ class JsonObject {
 // The file that keeps measurements between starts, as JSON: "machines" of tuning_cache.h, and
 // "gpu_segments" of gpu_choice_file.h. Members that this release does not know stay.
 
-// The content; that of a new file where it is missing or empty.
+// Reads the content of the file. A missing or empty file gives the content of a new one.
 // Errors: kInvalidArgument if it is another kind of file; kPermissionDenied if it cannot be read.
 absl::StatusOr<nlohmann::ordered_json> ReadTuningFile(const std::filesystem::path& file);
 

@@ -12,14 +12,14 @@
 namespace simile::app {
 namespace {
 
-double SecondsOf(const timeval& time) {
+double ToSeconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
 double OwnSeconds() {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  return SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
+  return ToSeconds(usage.ru_utime) + ToSeconds(usage.ru_stime);
 }
 
 }  // namespace

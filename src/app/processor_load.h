@@ -12,15 +12,15 @@ class ProcessorLoad {
   //   stat  where Linux counts the processors' time; tests use a file of their own
   explicit ProcessorLoad(std::filesystem::path stat = "/proc/stat");
 
-  // The share of the time of all processors that other programs took since the last call, or since
-  // this was made, 0 .. 1; 0 where the system does not say.
+  // The share of all processors' time that other programs used since the last call, 0 .. 1. The
+  // first call counts from the construction. 0 where the system does not say.
   double OthersSinceLastCall();
 
  private:
   struct Times {
     double total_s = 0;  // of all processors
-    double busy_s = 0;   // of that, not idle
-    double own_s = 0;    // of that, this process
+    double busy_s = 0;   // not idle
+    double own_s = 0;    // of this process
   };
   std::optional<Times> Read() const;
 

@@ -11,14 +11,14 @@
 
 namespace simile::app {
 
-// Tells the process that started the server when it serves and when it stops: by a file that exists
-// in between, and by the protocol of sd_notify(3) (systemd's Type=notify). Owned by wiring; all
-// methods may be called from any thread.
+// Tells the process that started the server when the server serves and when it stops. A file exists
+// in between, and messages follow the protocol of sd_notify(3) (systemd's Type=notify). Owned by
+// wiring; all methods may be called from any thread.
 class Readiness {
  public:
   //   file           empty: none
   //   notify_socket  the value of NOTIFY_SOCKET; empty: none
-  //   log            borrowed; gets what cannot be delivered to the socket
+  //   log            borrowed; reports messages that the socket does not take
   Readiness(std::filesystem::path file, std::string notify_socket, const observe::Logger& log);
 
   // Removes the file of a server that was killed, so that it is not taken for this one's.

@@ -24,7 +24,7 @@ constexpr std::chrono::hours kWarnedBefore{14 * 24};
 constexpr std::chrono::hours kWarningInterval{24};
 constexpr std::chrono::minutes kReportInterval{10};
 
-Paths FilesOf(const net::Tls* tls) {
+Paths ListTlsFiles(const net::Tls* tls) {
   if (tls == nullptr) return {};
   const net::TlsFiles& files = tls->files();
   Paths paths = {files.certificate, files.key};
@@ -71,11 +71,11 @@ AccessReload::AccessReload(std::filesystem::path access_file, std::shared_ptr<ne
       watched_access_{"access file", "refused: the former one stays in force",
                       access_file_.empty() ? Paths{} : Paths{access_file_}},
       watched_certificates_{"certificates", "refused: the former ones stay in use",
-                            FilesOf(tls_.get())},
+                            ListTlsFiles(tls_.get())},
       next_warning_(clock.Now()),
       next_line_end_warning_(clock.Now()) {}
 
-AccessReload::Stamps AccessReload::StampsOf(const Paths& files) {
+AccessReload::Stamps AccessReload::ReadStamps(const Paths& files) {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
   Stamps stamps;
   for (const std::filesystem::path& file : files) {
@@ -100,7 +100,7 @@ void AccessReload::Look() {
 // The stamps are taken before the content, so that a change in between is seen the next time.
 void AccessReload::Look(Watched& watched, absl::FunctionRef<absl::Status()> reload) {
   if (watched.files.empty()) return;
-  Stamps now = StampsOf(watched.files);
+  Stamps now = ReadStamps(watched.files);
   if (now != watched.stamps) {
     watched.is_in_use = false;
     watched.next_report = clock_.Now();

@@ -21,9 +21,9 @@
 
 namespace simile::app {
 
-// Reloads on SIGHUP what changed on disk, on a thread of its own. A request during a reload is
-// followed by another one, since a folder may have changed after it was read. A reload that fails,
-// for want of memory, a thread or a descriptor, ends with a line in the log.
+// Reloads on SIGHUP what changed on disk, on a thread of its own. A request during a reload starts
+// another reload after it, since a folder may have changed after it was read. A reload that fails
+// for lack of memory, a thread or a descriptor is logged.
 class Reloads {
  public:
   //   reload  may throw
@@ -31,8 +31,8 @@ class Reloads {
   Reloads(std::function<void()> reload, const observe::Logger& log);
 
   void Request() { is_requested_ = true; }
-  // Begins what is requested and ends what is done. To be called once everything is loaded, after a
-  // request and when done_fd is readable.
+  // Begins a requested reload, and ends a reload that is done. To be called once everything is
+  // loaded, after a request and when done_fd is readable.
   void Advance();
   int done_fd() const { return running_ ? running_->done_fd() : -1; }
 
@@ -47,10 +47,10 @@ class Reloads {
   std::optional<BackgroundTask> running_;
 };
 
-// Takes what changed in the access file and the certificates into use while the server runs. A file
-// that is not valid, or cannot be read now, changes nothing; it is tried again each time, and
-// reported at once and then every ten minutes. Warns of what in a valid file may be a mistake: an
-// access that has ended, a hash that was made with a line end. Not thread-safe.
+// Takes a changed access file and changed certificates into use while the server runs. A file that
+// is invalid, or cannot be read now, changes nothing. It is tried again at each look, and reported
+// at once and then every ten minutes. Warns of likely mistakes in a valid file: an access that has
+// ended, a hash that was made with a line end. Not thread-safe.
 class AccessReload {
  public:
   //   access_file  empty for none
@@ -60,9 +60,9 @@ class AccessReload {
                service::AccessControl& access, const Clock& clock, const observe::Logger& log,
                observe::AuditLog& audit);
 
-  // Reads the files that changed since they were last taken into use; all of them the first time,
-  // because they may have changed since the server's start read them. To be called before the first
-  // call is taken and then about once a second: a few system calls where nothing changed.
+  // Reads the files that changed since they were last taken into use. Reads all files the first
+  // time, because they may have changed after the server's start read them. To be called before the
+  // first call is taken and then about once a second: a few system calls where nothing changed.
   void Look();
 
  private:
@@ -84,7 +84,7 @@ class AccessReload {
     Clock::TimePoint next_report = {};
   };
 
-  static Stamps StampsOf(const std::vector<std::filesystem::path>& files);
+  static Stamps ReadStamps(const std::vector<std::filesystem::path>& files);
   void Look(Watched& watched, absl::FunctionRef<absl::Status()> reload);
   absl::Status ReloadAccessFile();
   absl::Status ReloadCertificates();

@@ -69,8 +69,8 @@ void RaiseDescriptorLimit(const Limits& limits) {
 enum class StopCause : std::uint8_t { kSignal, kParentEnded, kRestart };
 
 // Waits for a signal to stop, the end of the parent, a requested restart or the end of the load,
-// whichever comes first, and reloads what changed on request. Returns nothing for the load, whose
-// progress it draws.
+// whichever comes first. Meanwhile draws the load's progress, and reloads on request. Returns
+// nothing when the load has ended.
 //   load  of the start; may be null
 std::optional<StopCause> AwaitStop(const App& app, ServerSignals& signals, Reloads& reloads,
                                    StartOutput& output, const BackgroundTask* load) {
@@ -92,8 +92,8 @@ std::optional<StopCause> AwaitStop(const App& app, ServerSignals& signals, Reloa
   }
 }
 
-// Ends the process without destructors. They would wait for calls that took too long, for a load,
-// for a GPU that hangs and, after a client that stopped reading, ten seconds for a thread of gRPC.
+// Ends the process without destructors. They would wait for calls that took too long, for a load
+// and for a GPU that hangs.
 [[noreturn]] void ExitAtOnce(const observe::Logger& log, int status) {
   log.Flush();
   _exit(status);
@@ -211,7 +211,7 @@ void RunServe(const ConfigReading& reading) {
   const observe::Logger log({config.log_format, config.log_level, nullptr});
   StartOutput output(config.log_format, log);
   const service::LibraryLogs library_logs(log);
-  LogVariables(EffectsOf(reading), log);
+  LogVariables(DescribeEffects(reading), log);
   auto created = App::Create(config, log);
   if (!created.ok()) {
     output.Failed(created.status());

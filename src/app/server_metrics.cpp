@@ -40,7 +40,7 @@ observe::ScrapedMetric Gauge(const char* name, const char* help, std::uint64_t v
   return {.name = name, .help = help, .labels = {}, .value = static_cast<double>(value)};
 }
 
-// Memory of calls, and how much there may be.
+// A budget of memory for calls: its bytes now and at most.
 struct Budget {
   const char* name;
   std::uint64_t bytes;

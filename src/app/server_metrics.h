@@ -19,8 +19,8 @@
 
 namespace simile::app {
 
-// Which callers are answered nothing about a collection, because their required filter cannot be
-// applied to it (query::CheckCallerFilter): one line of the log for each, and a metric. Looked at
+// Finds the callers that get no answers from a collection, because their required filter cannot be
+// applied to it (query::CheckCallerFilter). Logs a line for each and counts them in a metric. Looks
 // again when the access file or a collection has changed. Safe to use from any thread.
 class RefusedCallers {
  public:

@@ -11,8 +11,8 @@
 namespace simile::app {
 namespace {
 
-// What the kernel sends when the parent ends. No SIGTERM, because Ctrl-C ends a parent and reaches
-// this process, too, and a second SIGTERM would end it before its calls are answered.
+// The signal that the kernel sends when the parent ends. Not SIGTERM: Ctrl-C ends the parent and
+// reaches this process, too, and a second stop signal would end it before its calls are answered.
 constexpr int kParentEnded = SIGUSR1;
 
 // Known before the settings are read, because the parent may end meanwhile. 0 for a parent outside
@@ -28,8 +28,8 @@ void WatchParent() {
   if (HasOtherParent()) raise(kParentEnded);
 }
 
-// Whether a signal of the kernel means the parent's end: it reports the end of each thread that
-// started this process, too.
+// Whether the kernel's signal means that the parent has ended. The kernel also signals the end of
+// the parent's thread that started this process.
 bool IsEndOfParent() { return kParent == 0 || HasOtherParent(); }
 
 // Whether a standard stream is a terminal that was not closed.
@@ -38,14 +38,15 @@ bool HasTerminal() {
                              [](int fd) { return isatty(fd) == 1; });
 }
 
-// `nohup` has SIGHUP ignored: that server outlives its terminal.
+// `nohup` makes the process ignore SIGHUP: then the server outlives its terminal.
 bool IgnoresHangUp() {
   struct sigaction action {};
   return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// Whether the terminal was closed: the kernel says so, or the shell that it belonged to passes that
-// on. Others who send SIGHUP to a server want it to reload, whatever became of its terminal.
+// Whether SIGHUP means that the terminal was closed: it comes from the kernel, or from the shell
+// that the terminal belonged to. Any other sender wants a reload, even where the terminal is
+// closed.
 bool IsHangUp(const signalfd_siginfo& info) {
   if (info.ssi_code == SI_KERNEL) return true;
   return !HasTerminal() && static_cast<pid_t>(info.ssi_pid) == getsid(0);
@@ -70,12 +71,12 @@ std::optional<ServerSignals::Request> ServerSignals::Next() {
   signalfd_siginfo info{};
   while (read(fd_.get(), &info, sizeof info) == sizeof info) {
     const auto signal = static_cast<int>(info.ssi_signo);
-    if (signal != kParentEnded || IsEndOfParent()) return Request{KindOf(info), signal};
+    if (signal != kParentEnded || IsEndOfParent()) return Request{ClassifySignal(info), signal};
   }
   return std::nullopt;
 }
 
-ServerSignals::Kind ServerSignals::KindOf(const signalfd_siginfo& info) const {
+ServerSignals::Kind ServerSignals::ClassifySignal(const signalfd_siginfo& info) const {
   if (info.ssi_signo == kParentEnded) return Kind::kParentEnded;
   if (info.ssi_signo != SIGHUP) return Kind::kStop;
   return started_in_terminal_ && IsHangUp(info) ? Kind::kStop : Kind::kReload;

@@ -29,9 +29,9 @@ class ServerSignals {
   std::optional<Request> Next();
 
  private:
-  Kind KindOf(const signalfd_siginfo& info) const;
+  Kind ClassifySignal(const signalfd_siginfo& info) const;
 
-  // SIGHUP then stops it when the terminal is closed; otherwise it means to reload.
+  // Then SIGHUP from a terminal that was closed stops the server. Any other SIGHUP means to reload.
   const bool started_in_terminal_;
   base::FileDescriptor fd_;
 };

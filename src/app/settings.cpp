@@ -46,8 +46,8 @@ std::vector<Setting> MakeSettings() {
               "Answer GetStats and Diagnose (`simile top`, `simile doctor --server`)."},
              "true", &Config::admin_allowed),
       Path({"server.tls_certificate", "--tls-certificate", "",
-            "The server's certificate and those that signed it (PEM). Set: connections are "
-            "encrypted (TLS 1.2 or 1.3). Read again when it changes."},
+            "The server's certificate and the certificates that signed it (PEM). Set: connections "
+            "are encrypted (TLS 1.2 or 1.3). Read again when it changes."},
            &net::TlsFiles::certificate),
       Path({"server.tls_key", "--tls-key", "", "The certificate's private key (PEM)."},
            &net::TlsFiles::key),
@@ -72,7 +72,8 @@ std::vector<Setting> MakeSettings() {
                    "The collections to serve from the start, NAME=FOLDER each."},
                   &Config::collections),
       Path({"collections.data_root", "--data-root", "",
-            "The folder that Load and Reload may name folders of; empty refuses all they name."},
+            "Load and Reload may name folders inside this folder; empty refuses every folder "
+            "that they name."},
            &Config::data_root),
       Switch({"collections.changes_allowed", "--allow-changes", "",
               "Accept Load, Reload, Rollback and Unload over the wire."},
@@ -83,14 +84,15 @@ std::vector<Setting> MakeSettings() {
            "false (--skip-failed-collections): that collection is NOT_SERVING, the others serve, "
            "and SIGHUP retries it."},
           "false", &Config::collections_required),
-      Number({"collections.min_overlap", "", "",
-              "The least share of the answers that must stay at a reload, SIGHUP's too: of the "
-              "10 nearest of sampled items. 0 takes any; a reload's own min_overlap replaces it."},
-             0, 1, &Config::min_overlap),
+      Number(
+          {"collections.min_overlap", "", "",
+           "The least share of the 10 nearest of sampled items that must stay the same at a "
+           "reload, also by SIGHUP. 0 accepts any change; a reload's own min_overlap replaces it."},
+          0, 1, &Config::min_overlap),
       WholeNumber(
           {"collections.memory_bytes_max", "", "bytes",
            "The memory that all collections may take, with both generations of a reload and "
-           "those that calls still hold; 0 is nine tenths of what is available."},
+           "generations that calls still hold; 0 is nine tenths of what is available."},
           0, std::uint64_t{1} << 50, &Config::memory_bytes_max),
       Switch({"metrics.enabled", "--no-metrics", "", "Serve Prometheus metrics."}, "false",
              &Config::metrics_enabled),
@@ -138,7 +140,7 @@ std::vector<Setting> MakeSettings() {
             "in $XDG_CACHE_HOME, else in ~/.cache; empty measures at each start."},
            &Config::tuning_cache),
       WholeNumber({"gpu.device", "--gpu-device", "",
-                   "The GPU to use, as its driver numbers those it shows."},
+                   "The GPU to use, by its number among the GPUs that the driver shows."},
                   0, 15, &GpuOptions::device),
       Number({"gpu.memory_fraction", "--gpu-memory-fraction", "",
               "The share of the GPU's memory that all collections may take together, "
@@ -196,10 +198,11 @@ std::vector<Setting> MakeSettings() {
           1, 1'024, &Limits::queries_per_call_max),
       WholeNumber({"limits.dim_max", "", "dimensions", "The widest vectors a collection may have."},
                   1, 4'096, &Limits::dim_max),
-      WholeNumber({"limits.queue_queries_max", "", "queries",
-                   "Queries that may wait, one large call of each lane apart; beyond it calls get "
-                   "RESOURCE_EXHAUSTED."},
-                  1, 1'000'000, &Limits::queue_queries_max),
+      WholeNumber(
+          {"limits.queue_queries_max", "", "queries",
+           "Queries that may wait, not counting one large call of each lane; beyond it calls get "
+           "RESOURCE_EXHAUSTED."},
+          1, 1'000'000, &Limits::queue_queries_max),
       WholeNumber({"limits.queue_bytes_max", "", "bytes",
                    "What requests that wait or run may take: vectors, exclusions and filters."},
                   1U << 20, 1ULL << 40, &Limits::queue_bytes_max),
@@ -214,11 +217,12 @@ std::vector<Setting> MakeSettings() {
            "The longest deadline a search is given, whatever its caller sets. A reply not read "
            "this long after its call is cut."},
           1, kDayMs, &Limits::search_deadline_max),
-      WholeNumber({"limits.drain_delay", "", "ms",
-                   "How long a stopping server still takes calls, with its health NOT_SERVING: "
-                   "enough for clients that watch it; balancers that poll it need more than two "
-                   "intervals."},
-                  0, 600'000, &Limits::drain_delay),
+      WholeNumber(
+          {"limits.drain_delay", "", "ms",
+           "How long a stopping server still takes calls, with its health NOT_SERVING. The "
+           "default is enough for clients that watch health; balancers that poll health need "
+           "more than two of their intervals."},
+          0, 600'000, &Limits::drain_delay),
       WholeNumber({"limits.drain_timeout", "", "ms",
                    "How long a stopping server waits for calls under way."},
                   0, 600'000, &Limits::drain_timeout),
@@ -292,20 +296,21 @@ std::vector<Setting> MakeSettings() {
                   64 * kMiB, 65'536 * kMiB, &Limits::unsent_bytes_max),
       WholeNumber(
           {"limits.resolve_bytes_max", "", "bytes",
-           "Memory of calls that wait for a resolve worker, and again of those that have begun "
-           "there; beyond it calls get RESOURCE_EXHAUSTED."},
+           "Memory of calls that wait for a resolve worker. Calls that a worker has begun may take "
+           "the same amount. Beyond it calls get RESOURCE_EXHAUSTED."},
           64 * kMiB, 65'536 * kMiB, &Limits::resolve_bytes_max),
       WholeNumber(
           {"limits.receive_bytes_max", "", "bytes", "The largest request message accepted."},
           64 * kKiB, 512 * kMiB, &Limits::receive_bytes_max),
-      WholeNumber({"limits.jsonl_line_bytes_max", "", "bytes",
-                   "The longest line of metadata.jsonl and interactions.jsonl. What is kept of one "
-                   "takes 1 MiB at most; numbers of lists take up to 13 bytes each."},
-                  kKiB, 16 * kMiB, &Limits::jsonl_line_bytes_max),
+      WholeNumber(
+          {"limits.jsonl_line_bytes_max", "", "bytes",
+           "The longest line of metadata.jsonl and interactions.jsonl. A line may take at most "
+           "1 MiB in memory, where a number in a list takes up to 13 bytes."},
+          kKiB, 16 * kMiB, &Limits::jsonl_line_bytes_max),
   };
 }
 
-// A name whose values need no conversion. A test checks that such keys exist.
+// A familiar name whose values are values of our setting, too. A test checks that the key exists.
 FamiliarName Same(std::string name, std::string key, std::string help) {
   return {std::move(name), key, std::move(help),
           [key](const std::string& value, Config& config) -> absl::StatusOr<bool> {
@@ -328,7 +333,7 @@ absl::StatusOr<bool> RaiseBatchMax(const std::string& value, Config& config) {
 
 }  // namespace
 
-std::string VariableOf(std::string_view key) {
+std::string ToVariableName(std::string_view key) {
   std::string name = "SIMILE_";
   for (const char c : key) {
     name += c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

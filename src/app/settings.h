@@ -26,7 +26,7 @@ enum class SettingKind : std::uint8_t {
 };
 
 // The environment variable of a key: "SIMILE_SERVER_PORT" for "server.port".
-std::string VariableOf(std::string_view key);
+std::string ToVariableName(std::string_view key);
 
 // One setting: its name in every source, its range, and how to store it in the config.
 struct Setting {
@@ -45,7 +45,7 @@ struct Setting {
   // The value as set() would take it; one text a collection.
   std::function<std::vector<std::string>(const Config& config)> get;
 
-  std::string Environment() const { return VariableOf(key); }
+  std::string Environment() const { return ToVariableName(key); }
 };
 
 // All settings, grouped by the first part of their keys. This table is their only description.
@@ -61,7 +61,7 @@ struct RenamedSetting {
 };
 std::span<const RenamedSetting> RenamedSettings();
 
-// A setting that is refused with what took its place.
+// A former setting, which is refused with a hint at its replacement.
 struct EndedSetting {
   std::string_view key;
   std::string_view instead;  // a sentence's end: "connections are always guarded"

@@ -15,7 +15,7 @@
 namespace simile::app {
 namespace {
 
-// Null when none is.
+// The first collection that is loading and has progress. Null for none.
 const engine::CollectionStatus* FirstLoading(
     const std::vector<engine::CollectionStatus>& collections) {
   for (const engine::CollectionStatus& collection : collections) {
@@ -94,9 +94,9 @@ void StartOutput::PrintLines(const std::string& lines) {
 void StartOutput::Print(int stream, const std::string& text) {
   constexpr std::chrono::seconds kWait{1};
   Wipe();
-  // The log's lines came before, and both streams may be one.
+  // The log goes first: its lines are older, and both may be written to one stream.
   if (!is_unread_) is_unread_ = !log_.Flush(kWait);
-  // Not through stdio, which would remember at the end of the program that nobody reads these.
+  // Not through stdio, which would try again at the end of the program to write the text.
   const base::BoundedWrite result =
       base::WriteWithin(stream, text, is_unread_ ? std::chrono::seconds(0) : kWait);
   if (result.written_bytes < text.size() && !result.failed) is_unread_ = true;

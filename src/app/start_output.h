@@ -16,10 +16,10 @@
 
 namespace simile::app {
 
-// Reports how the server starts. To people: the lines below on standard output, errors
-// and, on a terminal, the progress of a load on standard error. With a log of JSON: lines of that
-// log and nothing else, so that both streams hold only JSON. A stream that nobody reads costs the
-// start a second and what was to be printed. All methods may be called from any thread.
+// Reports how the server starts. To people: the lines below on standard output, errors and, on a
+// terminal, the progress of a load on standard error. With a log of JSON: lines of that log and
+// nothing else, so that both streams hold only JSON. A stream that nobody reads delays the start by
+// a second, and its text is lost. All methods may be called from any thread.
 class StartOutput {
  public:
   //   log  of the server; borrowed. This writes to it if its format is JSON
@@ -40,10 +40,10 @@ class StartOutput {
 
  private:
   void PrintLines(const std::string& lines);
-  // REQUIRES of these: mutex_ is held.
+  // REQUIRES for Print, Wipe and DrawOver: mutex_ is held.
   void Print(int stream, const std::string& text);
   void Wipe();
-  // Writes to the terminal what it takes at once: a stopped one takes nothing.
+  // Writes what the terminal takes at once. A stopped terminal takes nothing.
   void DrawOver(std::string_view text);
 
   const bool json_;

@@ -1,11 +1,9 @@
 #include "app/tune.h"
 
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "app/collection_probe.h"
@@ -33,7 +31,7 @@ absl::Status WithFolder(const CollectionConfig& collection, const absl::Status& 
   return base::WithMessage(error, LoadErrorText(collection, error));
 }
 
-// Whether the collections fit beside what runs here, their indexes included.
+// Whether the collections and their indexes fit into the memory that is free now.
 absl::Status CheckMemory(const std::vector<data::DatasetPlan>& plans, const Limits& limits,
                          const CollectionProbe::Options& options) {
   Int8Options largest = options.engine;
@@ -84,7 +82,8 @@ absl::StatusOr<std::vector<TunedCollection>> LoadAll(const Config& config,
   return loaded;
 }
 
-// The numbers of threads to compare with the number in force; that number where there is no choice.
+// The numbers of threads to compare with the number in force. The number in force alone where there
+// is no choice.
 std::vector<unsigned> ThreadsToTry(const Config& config, unsigned in_force) {
   std::vector<unsigned> numbers;
   if (config.backend.threads == 0) numbers = OtherThreads(base::UsableCpuCount(), in_force);
@@ -92,7 +91,7 @@ std::vector<unsigned> ThreadsToTry(const Config& config, unsigned in_force) {
   return numbers;
 }
 
-// Times the searches of service with the threads in force and, in turn, with each other number.
+// Times the searches of ServiceWorkloads with the threads in force and, in turn, with each number.
 BetterTuning MeasureThreads(CollectionProbe& probe, const EngineSetup& before,
                             const std::vector<unsigned>& numbers, const TuneOptions& options,
                             const Clock& clock, const TuneProgress& progress) {
@@ -124,22 +123,22 @@ BetterTuning MeasureThreads(CollectionProbe& probe, const EngineSetup& before,
   return ChooseThreads(before.threads, tried, other_load);
 }
 
-// Of the time of all measurements.
-Clock::Duration GpuPartOf(Clock::Duration duration) { return duration / 4; }
+// The GPU's part of the time for all measurements.
+Clock::Duration PlanGpuTime(Clock::Duration duration) { return duration / 4; }
 
 GpuChoiceFile ChoiceFileAt(const std::filesystem::path& file, const Config& config) {
   return {file, DriverFor(config.backend.preference), std::nullopt};
 }
 
-GpuRates MeasureGpuOf(const Config& config, const TuneOptions& options,
-                      std::span<const TunedCollection> collections, const Clock& clock,
-                      const TuneProgress& progress) {
+GpuRates MeasureConfiguredGpu(const Config& config, const TuneOptions& options,
+                              std::span<const TunedCollection> collections, const Clock& clock,
+                              const TuneProgress& progress) {
   constexpr std::chrono::milliseconds kChoiceTime{2'000};  // for each collection
   GpuChoiceFile known = ChoiceFileAt(config.tuning_cache, config);
   GpuRatesTask task{.backend = config.backend,
                     .k = options.k,
                     .batch_max = options.batch_max,
-                    .duration = GpuPartOf(options.duration),
+                    .duration = PlanGpuTime(options.duration),
                     .known = &known};
   task.backend.gpu.choice_time = kChoiceTime;
   if (!config.gpu_fault_journal.empty()) {
@@ -159,7 +158,7 @@ void SetSufficientBatches(const Config& config, const TuneOptions& options, Tune
   }
 }
 
-// What the file does not hold yet.
+// The measured choices that the file does not hold yet.
 std::vector<backend::MeasuredChoices> ToKeep(const GpuRates& rates, GpuChoiceFile& file) {
   std::vector<backend::MeasuredChoices> kept;
   for (const GpuCollectionRates& each : rates.collections) {
@@ -169,18 +168,13 @@ std::vector<backend::MeasuredChoices> ToKeep(const GpuRates& rates, GpuChoiceFil
   return kept;
 }
 
-// The names of both, each once.
+// The names of both lists, each once.
 std::vector<std::string> Union(std::vector<std::string> names,
                                const std::vector<std::string>& more) {
   for (const std::string& name : more) {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   return names;
-}
-
-std::string Today(const Clock& clock) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(clock.WallNow());
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
 
 }  // namespace
@@ -193,7 +187,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   }
   absl::StatusOr<MeasuredTuning> measured = MeasureTuning(config, backend::cpu::Calibrate, clock);
   if (!measured.ok()) return measured.status();
-  const TuningInForce in_force = TuningOf(config, *measured);
+  const TuningInForce in_force = ResolveTuning(config, *measured);
   const auto engine = backend::CpuOptionsOf(in_force.Over(config.backend));
   if (!engine.ok()) return engine.status();
   const EngineSetup before{engine->threads, engine->tuning};
@@ -203,7 +197,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   auto collections = LoadAll(config, probed, progress);
   if (!collections.ok()) return collections.status();
   TuneReport report;
-  report.gpu = MeasureGpuOf(config, options, *collections, clock, progress);
+  report.gpu = MeasureConfiguredGpu(config, options, *collections, clock, progress);
   report.key = measured->key;
   std::vector<std::string> names;
   for (const TunedCollection& each : *collections) names.push_back(each.name);
@@ -211,7 +205,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   if (!probe.ok()) return probe.status();
   report.collections = (*probe)->shapes();
   TuneOptions on_cpu = options;
-  if (!report.gpu.device.empty()) on_cpu.duration -= GpuPartOf(options.duration);
+  if (!report.gpu.device.empty()) on_cpu.duration -= PlanGpuTime(options.duration);
   report.tuning = MeasureThreads(**probe, before, ThreadsToTry(config, before.threads), on_cpu,
                                  clock, progress);
   const EngineSetup after{report.tuning.threads_after, before.tuning};
@@ -223,9 +217,9 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   }
   MeasuredTuning kept = *std::move(measured);
   if (report.tuning.is_changed()) {
-    kept = WithThreads(std::move(kept), after.threads, names, Today(clock));
+    kept = WithThreads(std::move(kept), after.threads, names, FormatDate(clock.WallNow()));
   }
-  report.in_force = TuningOf(config, kept);
+  report.in_force = ResolveTuning(config, kept);
   SetSufficientBatches(config, options, report);
   if (options.output.empty()) return report;
   GpuChoiceFile choice_file = ChoiceFileAt(options.output, config);

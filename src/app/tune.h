@@ -20,7 +20,7 @@ struct TuneOptions {
   Clock::Duration duration = std::chrono::seconds(60);  // of the measurements, after the load
   std::uint32_t k = 10;
   std::uint32_t batch_max = 1'024;  // queries at once
-  // What is tuned for this machine goes here; empty: nothing is written.
+  // The tuning file to write; empty: nothing is written.
   std::filesystem::path output;
 };
 
@@ -39,16 +39,16 @@ struct TuneReport {
 // of the usable threads (better_tuning.h), and compares answers where another number is better.
 // Writes the file last, and only where its content changes: the GPU's entries in one step, then the
 // CPU's.
-//   progress  called from this thread with the share of the time and what is being done
+//   progress  called from this thread with the share of the time and the current step
 // Errors: those of the load with the folder; kFailedPrecondition if the configuration does not use
 //         the tuning; kResourceExhausted if the collections and their indexes do not fit;
-//         those of WriteTuningCache, of which all but a full disk come before the measurements;
+//         those of WriteTuningCache: all but a full disk are found before the measurements;
 //         kInternal if an answer differs.
 absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptions& options,
                                            const Clock& clock, const TuneProgress& progress);
 
-// What to keep once this number of threads was chosen on these collections. Findings that an
-// earlier version tuned stay.
+// The findings to keep after this number of threads was chosen on these collections. Findings that
+// an earlier version tuned stay.
 //   collections  names
 MeasuredTuning WithThreads(MeasuredTuning measured, unsigned threads,
                            const std::vector<std::string>& collections, const std::string& date);

@@ -15,7 +15,7 @@ using backend::cpu::TuningFindings;
 using backend::cpu::TuningValue;
 using backend::cpu::TuningValues;
 
-// Why so many threads search when `simile tune` did not decide it.
+// The origin of the number of threads when `simile tune` did not choose it.
 std::string ThreadsOrigin(const Config& config) {
   return config.backend.threads > 0 ? "backend.threads" : "every core this process may use";
 }
@@ -29,8 +29,8 @@ TuningInForce Defaults(const Config& config, const std::string& origin) {
   return in_force;
 }
 
-// Whether what `simile tune` found is in force: not where it chose the number of threads and the
-// configuration sets another, because then the rest was measured with other threads, too.
+// Whether the findings of `simile tune` are in force. They are not where tune chose the number of
+// threads and the configuration sets it, because all findings were made with tune's number.
 bool UsesTuned(const Config& config, const MeasuredTuning& measured) {
   return measured.tuned && (config.backend.threads == 0 || !measured.tuned->threads);
 }
@@ -52,11 +52,7 @@ bool IsComplete(const TuningFindings& findings, const Int8Options& options) {
          findings.scan_rows_max;
 }
 
-std::string DateOf(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
-
-// The findings `over` those `below`.
+// Merges findings. The findings `over` replace the findings `below`.
 TuningFindings Merged(TuningFindings over, const TuningFindings& below) {
   for (const TuningValue& value : TuningValues()) {
     if (!(over.*value.found)) over.*value.found = below.*value.found;
@@ -73,7 +69,7 @@ struct Completed {
 };
 Completed ReadAndMeasure(const Config& config, const Int8Options& options, const Measure& measure,
                          const Clock& clock) {
-  Completed completed{{KeyOf(options), "", {}, std::nullopt}};
+  Completed completed{{MakeTuningKey(options), "", {}, std::nullopt}};
   if (!config.tuning_cache.empty()) {
     auto read = ReadTuningCache(config.tuning_cache, completed.measured.key);
     if (read.ok()) completed.measured = *std::move(read);
@@ -81,13 +77,17 @@ Completed ReadAndMeasure(const Config& config, const Int8Options& options, const
   }
   const Clock::TimePoint start = clock.Now();
   completed.measured.findings = Merged(measure(options), completed.measured.findings);
-  completed.measured.date = DateOf(clock.WallNow());
+  completed.measured.date = FormatDate(clock.WallNow());
   completed.now = true;
   completed.took = clock.Now() - start;
   return completed;
 }
 
 }  // namespace
+
+std::string FormatDate(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
 
 std::string TuningText(const TuningValue& value, std::size_t number) {
   return value.max_is_never && number >= value.max ? "never" : base::Grouped(number);
@@ -99,7 +99,7 @@ backend::RegistryOptions TuningInForce::Over(backend::RegistryOptions options) c
   return options;
 }
 
-TuningInForce TuningOf(const Config& config, const MeasuredTuning& measured) {
+TuningInForce ResolveTuning(const Config& config, const MeasuredTuning& measured) {
   const bool uses_tuned = UsesTuned(config, measured);
   const TuningFindings tuned = uses_tuned ? measured.tuned->findings : TuningFindings();
   const std::string machine = MachineText(measured.key);
@@ -129,8 +129,8 @@ TuningInForce KnownTuning(const Config& config) {
   const auto options = backend::CpuOptionsOf(config.backend);
   if (!options.ok()) return Defaults(config, "default");
   if (config.tuning_cache.empty()) return Defaults(config, "not measured yet; each serve measures");
-  const auto read = ReadTuningCache(config.tuning_cache, KeyOf(*options));
-  if (read.ok()) return TuningOf(config, *read);
+  const auto read = ReadTuningCache(config.tuning_cache, MakeTuningKey(*options));
+  if (read.ok()) return ResolveTuning(config, *read);
   TuningInForce in_force = Defaults(config, "not measured yet; the first serve measures");
   if (!absl::IsNotFound(read.status())) in_force.cache = read.status();
   return in_force;
@@ -155,7 +155,7 @@ TuningInForce EnsureTuning(const Config& config, const Measure& measure, const C
   // ChooseBackend reports what is wrong with the options.
   if (!options.ok()) return Defaults(config, "default");
   const Completed completed = ReadAndMeasure(config, *options, measure, clock);
-  TuningInForce in_force = TuningOf(config, completed.measured);
+  TuningInForce in_force = ResolveTuning(config, completed.measured);
   if (!completed.now) return in_force;
   in_force.measured = true;
   in_force.complete = IsComplete(completed.measured.findings, *options);

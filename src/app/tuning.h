@@ -17,6 +17,9 @@
 
 namespace simile::app {
 
+// A day in UTC, as findings have it: "2026-11-21".
+std::string FormatDate(std::chrono::system_clock::time_point time);
+
 // A number of the tuning: "262,144", "never".
 std::string TuningText(const backend::cpu::TuningValue& value, std::size_t number);
 
@@ -27,8 +30,8 @@ struct TuningInForce {
   // 2 threads, amx+avx512vnni", "tuned 2026-11-23 for films on ...", "not measured yet; the first
   // serve measures".
   std::vector<std::string> origins;
-  // The threads that search, and why so many: "backend.threads", "every core this process may use",
-  // "tuned ..."; 0 where the configuration cannot be used.
+  // The number of threads that search; 0 where the configuration cannot be used. Its origin:
+  // "backend.threads", "every core this process may use", "tuned ...".
   unsigned threads = 0;
   std::string threads_origin;
   bool measured = false;  // by this call
@@ -37,7 +40,7 @@ struct TuningInForce {
   // Why the cache could not be read or written. The server starts all the same.
   absl::Status cache;
 
-  // The options with the tuning and the threads in force over them.
+  // The options with their tuning and threads replaced by those in force.
   backend::RegistryOptions Over(backend::RegistryOptions options) const;
 };
 
@@ -45,9 +48,10 @@ struct TuningInForce {
 TuningInForce KnownTuning(const Config& config);
 
 // The tuning that follows from the measurements on this machine.
-TuningInForce TuningOf(const Config& config, const MeasuredTuning& measured);
+TuningInForce ResolveTuning(const Config& config, const MeasuredTuning& measured);
 
-// What the cache holds for this machine; measures what it lacks. Writes nothing: for `tune`.
+// Reads the findings for this machine from the cache, and measures the missing ones. Writes
+// nothing: for `tune`.
 // Errors: kFailedPrecondition if the configuration does not use the tuning; those of CpuOptionsOf.
 //   measure  as for EnsureTuning
 using Measure =

@@ -103,7 +103,7 @@ Json TunedJson(const TunedFindings& tuned) {
 
 }  // namespace
 
-TuningKey KeyOf(const backend::cpu::Int8Options& options) {
+TuningKey MakeTuningKey(const backend::cpu::Int8Options& options) {
   std::string kernels = options.large->isa;
   if (options.small != options.large) kernels += fmt::format("+{}", options.small->isa);
   return {backend::cpu::CpuName(), options.threads, std::move(kernels)};

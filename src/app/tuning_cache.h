@@ -13,7 +13,8 @@
 
 namespace simile::app {
 
-// What the findings of a calibration are valid for, besides its version.
+// The machine that the findings of a calibration are valid for. They also need the same version of
+// the calibration.
 struct TuningKey {
   std::string cpu;  // "Intel(R) Xeon(R) Processor"
   unsigned threads = 1;
@@ -21,10 +22,10 @@ struct TuningKey {
 
   friend bool operator==(const TuningKey&, const TuningKey&) = default;
 };
-TuningKey KeyOf(const backend::cpu::Int8Options& options);
+TuningKey MakeTuningKey(const backend::cpu::Int8Options& options);
 
-// What `simile tune` chose on some collections: the number of threads. An earlier version tuned the
-// other numbers, too; its findings go over the findings of the calibration.
+// What `simile tune` chose on some collections: the number of threads. An earlier version also
+// tuned the other numbers; its findings replace the findings of the calibration.
 struct TunedFindings {
   std::string date;                      // "2026-11-23"
   std::vector<std::string> collections;  // names

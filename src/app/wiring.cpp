@@ -66,7 +66,7 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
   return readings;
 }
 
-// Where systemd wants to be told that a service of Type=notify is ready; empty: nowhere.
+// The socket on which systemd expects the state of a service of Type=notify; empty for none.
 std::string NotifySocket() {
   const char* const name = std::getenv("NOTIFY_SOCKET");
   return name == nullptr ? "" : name;
@@ -88,11 +88,11 @@ void LogTuning(const TuningInForce& tuning, const observe::Logger& log) {
   }
 }
 
-// Threads that build small replies. They have work for a small part of the time that passes take,
-// so a few are enough on any machine.
+// The number of threads that build small replies. Building takes a small part of the time of the
+// passes, so a few threads are enough on any machine.
 unsigned CompleterCount() { return std::clamp(base::UsableCpuCount() / 4, 1U, 4U); }
 
-// A loop carries the calls of several processors that search.
+// The number of loops. A loop carries the calls of several processors that search.
 std::size_t IoThreads(std::size_t configured) {
   constexpr unsigned kMost = 8;
   if (configured > 0) return configured;
@@ -106,7 +106,7 @@ IdleMemory::Reading ReadProcess(const Clock& clock) {
           observe::ResidentBytes(stat)};
 }
 
-// Then the callers' roles decide about changes and administration.
+// With an access file the callers' roles decide about changes and administration.
 bool HasAccessFile(const Config& config) { return !config.access_file.empty(); }
 
 observe::ScrapedMetric ExpiryMetric(const net::TlsContent& content) {
@@ -119,10 +119,10 @@ observe::ScrapedMetric ExpiryMetric(const net::TlsContent& content) {
           .value = static_cast<double>(seconds.count())};
 }
 
-// Of a load, for the GPU to measure its passes.
+// The time of a load in which the GPU measures its passes.
 constexpr std::chrono::milliseconds kChoiceTime{500};
 
-// Of the ten seconds that Diagnose promises: the rest is for its reply.
+// Diagnose promises to take ten seconds at most; the rest is for its reply.
 constexpr std::chrono::seconds kExaminationLimit{8};
 
 }  // namespace
@@ -246,7 +246,7 @@ App::~App() {
 }
 
 absl::Status App::Start() {
-  // Before the server, so that its error names both ports where both are taken.
+  // Before the server's port, so that the error names both ports where both are taken.
   std::optional<absl::StatusOr<net::ListenSocket>> metrics_socket;
   if (config_.metrics_enabled) {
     metrics_socket = net::Listen(config_.metrics_listen, config_.metrics_port,
@@ -265,7 +265,7 @@ absl::Status App::Start() {
   if (!server.ok()) return server.status();
   if (!metrics_bound.ok()) return metrics_bound;
   server_ = *std::move(server);
-  // Only now: until the port is bound, the file may be of a server that still runs on it.
+  // Only now: until the port is bound, the file may belong to a server that still runs on the port.
   const absl::Status removed = base_->readiness.RemoveStaleFile();
   if (!removed.ok()) return removed;
   store_.SetListener([this](const std::string& name, bool serving) {
@@ -298,26 +298,27 @@ absl::Status App::Start() {
 }
 
 observe::ScrapeSources App::Sources() {
-  return {// Calls that the server's destructor waits for may read it.
-          .connections_open =
-              [server = server_.get()] { return std::uint64_t{server->CountConnections()}; },
-          .collections = [this] { return ReadCollections(store_, changes_); },
-          .device_memory = [this] { return backend_->device_memory(); },
-          .others =
-              [this] {
-                std::vector<observe::ScrapedMetric> metrics =
-                    QueueMetrics(executor_.counts(), services_.counts(), config_.limits);
-                metrics.push_back({.name = "simile_log_lines_dropped_total",
-                                   .help = "Lines of the log that standard error did not take.",
-                                   .is_counter = true,
-                                   .labels = {},
-                                   .value = static_cast<double>(log_.lines_dropped())});
-                std::ranges::move(refused_callers_.Metrics(), std::back_inserter(metrics));
-                if (tls_) metrics.push_back(ExpiryMetric(tls_->content()));
-                if (gpu_sensors_)
-                  std::ranges::move(gpu_sensors_->Metrics(), std::back_inserter(metrics));
-                return metrics;
-              }};
+  return {
+      // The plain pointer, because server_ is null while the server's destructor waits for calls.
+      .connections_open = [server =
+                               server_.get()] { return std::uint64_t{server->CountConnections()}; },
+      .collections = [this] { return ReadCollections(store_, changes_); },
+      .device_memory = [this] { return backend_->device_memory(); },
+      .others =
+          [this] {
+            std::vector<observe::ScrapedMetric> metrics =
+                QueueMetrics(executor_.counts(), services_.counts(), config_.limits);
+            metrics.push_back({.name = "simile_log_lines_dropped_total",
+                               .help = "Lines of the log that standard error did not take.",
+                               .is_counter = true,
+                               .labels = {},
+                               .value = static_cast<double>(log_.lines_dropped())});
+            std::ranges::move(refused_callers_.Metrics(), std::back_inserter(metrics));
+            if (tls_) metrics.push_back(ExpiryMetric(tls_->content()));
+            if (gpu_sensors_)
+              std::ranges::move(gpu_sensors_->Metrics(), std::back_inserter(metrics));
+            return metrics;
+          }};
 }
 
 absl::Status App::LoadCollections(const Loaded& loaded) {

@@ -47,12 +47,11 @@ namespace simile::app {
 class App {
  public:
   // Removes an earlier server's ready file, measures the processor if needed (tuning.h), builds
-  // everything, writes the port file and starts to answer: health is NOT_SERVING and the
-  // collections are missing until LoadCollections has run.
+  // everything, writes the port file and starts to answer. Until LoadCollections has run, health is
+  // NOT_SERVING and the collections are missing.
   // Errors: those of ChooseBackend, Server::Start, Listen, ReplaceFile, ReadTlsFiles,
-  // ReadAccessFile,
-  //         CheckAccess and Readiness::RemoveStaleFile; kInvalidArgument for a malformed collection
-  //         name.
+  //         ReadAccessFile, CheckAccess and Readiness::RemoveStaleFile; kInvalidArgument for a
+  //         malformed collection name.
   //   log    of the process; borrowed for the life of the server
   //   clock  of a test that sets the time; borrowed too. The real one when null
   static absl::StatusOr<std::unique_ptr<App>> Create(const Config& config,
@@ -70,15 +69,16 @@ class App {
   absl::Status LoadCollections(const Loaded& loaded);
 
   // Reloads each configured collection that is served and whose files have changed, one after
-  // another, as its change over the wire would; logs what came of it. Blocking; ends soon once
-  // Drain is called.
+  // another, as a Reload over the wire does. Logs the results. Blocking; ends soon after Drain is
+  // called.
   void ReloadChanged();
 
-  // Says everywhere that the server stops, while it still takes calls: see Health::AnnounceDrain
-  // and Readiness::Withdraw. Returns whether anyone was told before that it serves.
+  // Announces that the server stops, while it still takes calls: see Health::AnnounceDrain and
+  // Readiness::Withdraw. Returns whether the server had announced before that it serves.
   bool AnnounceDrain();
-  // AnnounceDrain; waits up to limits.drain_timeout for running calls: see Server::Drain. Calls
-  // that wait for a change of a collection are answered at once, since its result would be lost.
+  // Calls AnnounceDrain, then waits up to limits.drain_timeout for running calls: see
+  // Server::Drain. Returns whether all calls ended in time. Calls that wait for a change of a
+  // collection are answered at once, since the result of the change would be lost.
   bool Drain();
 
   std::uint16_t port() const { return server_->port(); }
@@ -115,7 +115,7 @@ class App {
 
   absl::Status Start();
   void WarnOfOpenAddress() const;
-  void CleanUp();  // what is done every second
+  void CleanUp();  // the work of every second
   // What the doctor is to examine in this server, and its state now.
   doctor::Options DoctorOptions() const;
   std::string UnreadyReason() const;  // for /readyz
@@ -140,15 +140,15 @@ class App {
   service::Health health_;
   const std::shared_ptr<net::Tls> tls_;  // null: not encrypted
   service::AccessControl access_{clock_};
-  AccessReload access_reload_;  // of the thread of every_second_
+  AccessReload access_reload_;  // used by the thread of every_second_
   RefusedCallers refused_callers_{store_, access_, log_};
   service::RpcServices services_;
   std::unique_ptr<GpuSensors> gpu_sensors_;  // null when the configuration asks for the CPU
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables_;  // set before calls come
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::MetricsEndpoint> metrics_endpoint_;
-  IdleMemory idle_memory_;                               // of the thread of every_second_
-  engine::SearchTimes search_times_{executor_, clock_};  // likewise
+  IdleMemory idle_memory_;                               // used by the thread of every_second_
+  engine::SearchTimes search_times_{executor_, clock_};  // used by that thread, too
   std::optional<EverySecond> every_second_;
 };
 

@@ -12,10 +12,10 @@
 
 namespace simile::base {
 
-// Small files that this process writes are read whole and replaced in one step: a reader gets the
-// old text or the new text, never a part of either, also after a crash.
+// Small files that this process writes are read whole and replaced in one step. A reader gets the
+// old text or the new text, even after a crash, and never a part of either.
 
-// The file's text; empty when there is no such file, or none that can be reached.
+// Reads the whole file. Returns an empty text when the file is missing or cannot be reached.
 // Errors: kInvalidArgument when it is not a regular file or holds more than bytes_max;
 //         kPermissionDenied when it cannot be opened, or OUT_OF_MEMORY for lack of descriptors;
 //         kDataLoss when it cannot be read.
@@ -24,8 +24,8 @@ absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& file, std
 struct ReplaceOptions {
   bool create_folders = false;
   mode_t mode = 0600;  // of the new file, less the process's umask
-  // Where there is an old file: its mode, owner and group in place of that. A process that may not
-  // give the file away is refused.
+  // Copies mode, owner and group from the old file, if there is one. Fails where the process may
+  // not change the owner.
   bool like_old = false;
 };
 

@@ -83,7 +83,7 @@ constexpr std::array kReasons{
         "there is no earlier generation, or its folder is gone or holds other content by now", ""},
     ErrorReasonInfo{
         ErrorReason::kPageSnapshotGone, "PAGE_SNAPSHOT_GONE", StatusCode::kAborted,
-        "the server does not have the content of the page token or cursor, or no longer",
+        "the server never had, or no longer has, the content of the page token or cursor",
         "start again with the first page, or continue on another server"},
     ErrorReasonInfo{ErrorReason::kChangeInProgress, "CHANGE_IN_PROGRESS", StatusCode::kAborted,
                     "another change of the same collection is under way",
@@ -138,8 +138,8 @@ constexpr absl::string_view kReasonKey = "simile/reason";
 constexpr absl::string_view kFieldKey = "simile/field";
 constexpr absl::string_view kRetryKey = "simile/retry-after-ms";
 
-// The reason of an error that was made without one. NOT_FOUND and its like have no general reason.
-ErrorReason ReasonOfCode(StatusCode code) {
+// The reason of an error that was made without one. Codes such as NOT_FOUND have no general reason.
+ErrorReason GeneralReason(StatusCode code) {
   switch (code) {
     case StatusCode::kInvalidArgument:
     case StatusCode::kOutOfRange:
@@ -230,7 +230,7 @@ ErrorReason ReasonOf(const absl::Status& status) {
   assert(!status.ok());
   const auto number = status.GetPayload(kReasonKey);
   return number ? static_cast<ErrorReason>(std::stoi(std::string(*number)))
-                : ReasonOfCode(status.code());
+                : GeneralReason(status.code());
 }
 
 std::string FieldOf(const absl::Status& status) {
@@ -238,7 +238,7 @@ std::string FieldOf(const absl::Status& status) {
   return field ? std::string(*field) : std::string();
 }
 
-std::optional<std::chrono::milliseconds> RetryAfterOf(const absl::Status& status) {
+std::optional<std::chrono::milliseconds> ReadRetryAfter(const absl::Status& status) {
   const auto wait = status.GetPayload(kRetryKey);
   if (!wait) return std::nullopt;
   return std::chrono::milliseconds(std::stoll(std::string(*wait)));

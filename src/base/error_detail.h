@@ -60,12 +60,12 @@ struct ErrorReasonInfo {
   absl::StatusCode code;
   // For docs/api.md.
   std::string_view meaning;
-  std::string_view remedy;  // what a program can do; empty: nothing but to correct the request
+  std::string_view remedy;  // what a program can do; empty: only correct the request
 };
 std::span<const ErrorReasonInfo> ErrorReasons();  // in the order of the enum
 const ErrorReasonInfo& InfoOf(ErrorReason reason);
 
-// An error with the reason's code. Without memory for it, OutOfMemory.
+// Makes an error with the reason's code. Returns OutOfMemory when memory for it is lacking.
 //   field  the field of the request that is wrong, when one is: "queries[3].k"
 absl::Status Error(ErrorReason reason, std::string_view message,
                    std::string_view field = {}) noexcept;
@@ -81,28 +81,29 @@ auto OrOutOfMemory(const Make& make) -> decltype(make()) {
   }
 }
 
-// The same error with the reason and its code, unless it has a reason already. For errors of
-// folders whose errors are not only a caller's (src/data).
+// Gives the error the reason and the reason's code. An error that has a reason stays as it is. For
+// layers such as src/data, whose errors go to commands as well as to callers.
 absl::Status WithReason(absl::Status status, ErrorReason reason);
 // The same error with another message.
 absl::Status WithMessage(const absl::Status& status, std::string_view message);
 // The same error with the field that is wrong; an earlier field is replaced.
 absl::Status WithField(absl::Status status, std::string_view field);
-// The same error with how long the caller should wait before it tries again. Without memory for
-// that, OutOfMemory.
+// The same error with how long the caller should wait before the next attempt. Returns OutOfMemory
+// when memory for that is lacking.
 absl::Status WithRetryAfter(absl::Status status, std::chrono::milliseconds wait) noexcept;
 
-// What the functions above attached. An error without a reason has the most general one of its
-// code, or kInternal: no error that a caller can cause depends on this. REQUIRES: !status.ok()
+// Return what the functions above attached. An error without a reason has the general reason of its
+// code, or kInternal. Errors that a caller can cause always have their own reason.
+// REQUIRES: !status.ok()
 ErrorReason ReasonOf(const absl::Status& status);
 std::string FieldOf(const absl::Status& status);  // empty for none
-std::optional<std::chrono::milliseconds> RetryAfterOf(const absl::Status& status);
+std::optional<std::chrono::milliseconds> ReadRetryAfter(const absl::Status& status);
 
 // What an errno says, in the system's words.
 std::string SystemErrorText(int error);
 
-// Whether a call of the system failed for want of memory or descriptors: not because of what it was
-// asked for, and another time it may succeed.
+// Whether a system call failed for lack of memory or descriptors. The request was not at fault, and
+// a later attempt may succeed.
 bool IsLackOfResources(int error);
 
 // OUT_OF_MEMORY when the system lacked memory or descriptors, else an error of this code.

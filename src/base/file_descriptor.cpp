@@ -13,7 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A pipe that polls as writable takes this much without blocking.
+// The next part to write, if possible whole lines. A pipe that polls as writable takes PIPE_BUF
+// bytes without blocking.
 std::string_view NextPiece(std::string_view text) {
   if (text.size() <= PIPE_BUF) return text;
   const std::size_t end = text.rfind('\n', PIPE_BUF - 1);

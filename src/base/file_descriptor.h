@@ -56,18 +56,17 @@ struct BoundedWrite {
   bool failed = false;  // the descriptor takes nothing any more: a broken pipe, a full device
 };
 
-// Writes to a descriptor whose reader may have stopped reading, such as a standard stream: waits at
-// most this long in all for the reader, and returns how much was written. Lines are written whole
-// where they are no longer than what a pipe takes at once (PIPE_BUF), so that those of several
-// writers do not mix.
+// Writes to a descriptor whose reader may have stopped reading, such as a standard stream. Waits
+// for the reader at most `wait` in total, and returns how much was written. Lines of up to PIPE_BUF
+// bytes are written whole, so that lines of several writers do not mix.
 //   fd  blocking or not. A terminal or a file may still block a write that was begun.
 BoundedWrite WriteWithin(int fd, std::string_view text, std::chrono::milliseconds wait);
 
 // Opens /dev/null in place of each standard stream that the program was started without (`0<&-`,
-// `1>&-`, `2>&-`): a file or socket opened later would take its number and receive what is printed.
-// Reading that standard input and writing to that standard output fail as before, so that lost
-// output stays an error; what goes to that standard error is dropped. REQUIRES: called first in
-// main.
+// `1>&-`, `2>&-`). Otherwise a file or socket opened later would take the stream's number and
+// receive what is printed. Reading from such an input and writing to such an output still fail, so
+// that lost output stays an error. Text written to such a standard error is dropped.
+// REQUIRES: called first in main.
 void OpenClosedStandardStreams();
 
 }  // namespace simile::base

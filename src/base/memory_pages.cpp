@@ -27,7 +27,7 @@ std::size_t PageBuffer::RoundedBytes(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-// Maps one page too many, so that the buffer can be aligned to a huge one, and unmaps both ends.
+// Maps one page more than needed, aligns the buffer within the mapping, and unmaps both ends.
 PageBuffer::PageBuffer(std::size_t bytes) {
   if (bytes == 0) return;
   const std::size_t page = PageBytesFor(bytes);
@@ -62,7 +62,7 @@ void MapLargeBlocks() {
 #ifdef __GLIBC__
   constexpr int kLargeBytes = 4 << 20;
   mallopt(M_MMAP_THRESHOLD, kLargeBytes);
-  mallopt(M_TRIM_THRESHOLD, 2 * kLargeBytes);  // as the allocator itself relates the two
+  mallopt(M_TRIM_THRESHOLD, 2 * kLargeBytes);  // glibc keeps the same ratio
 #endif
 }
 

@@ -5,12 +5,12 @@
 
 namespace simile::base {
 
-// Anonymous pages from the kernel. From 2 MiB on they are huge ones where it has them: a huge page
-// is 512 small ones, so a scan of gigabytes misses the TLB that much less often. Zeroed, and not
-// resident until written to. Movable, not copyable.
+// Anonymous pages from the kernel: zeroed, and not resident until written to. A buffer of 2 MiB or
+// more uses huge pages where the kernel has them. A huge page replaces 512 small pages, so that a
+// scan of gigabytes misses the TLB far less often. Movable, not copyable.
 class PageBuffer {
  public:
-  // The size of a buffer of this many bytes: whole pages, and whole huge ones from 2 MiB on.
+  // The size of a buffer for `bytes`: whole pages, or whole huge pages from 2 MiB on.
   static std::size_t RoundedBytes(std::size_t bytes);
 
   PageBuffer() = default;
@@ -30,7 +30,7 @@ class PageBuffer {
     if (bytes > bytes_) *this = PageBuffer(bytes);
   }
 
-  // Gives the buffer back when it is larger than this.
+  // Frees the buffer when it is larger than `bytes`.
   void DropBeyond(std::size_t bytes) {
     if (bytes_ > bytes) *this = PageBuffer();
   }
@@ -46,11 +46,11 @@ class PageBuffer {
   std::size_t bytes_ = 0;
 };
 
-// Gives memory that was freed back to the kernel. The allocator keeps it for later allocations,
-// which after a load are few: what a load needed for a moment would stay resident.
-// Cost: a pass over the free blocks of each of the allocator's arenas, and one call to the kernel
-// for each that has whole pages; for after large work, not for requests. Does nothing where the
-// allocator has no such call.
+// Gives freed memory back to the kernel. The allocator keeps it for later allocations. After a load
+// these are few, so the load's temporary memory would stay resident. Does nothing where the
+// allocator has no such call. To be called after large work, not for requests.
+// Cost: a pass over the free blocks of each arena of the allocator, and a system call for each
+// block that has whole pages.
 void ReturnFreedMemory();
 
 // Gives each block of 4 MiB or more a mapping of its own, which returns to the kernel when the

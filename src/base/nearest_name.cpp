@@ -90,7 +90,7 @@ void NearestSearch::Consider(std::string_view name) {
 }
 
 absl::Status NearestSearch::ConsiderText(std::string_view text, LongWork& work) {
-  // Of one text, and of one cell of the table of distances. Estimated.
+  // The estimated cost of a text, and of a cell of the distance table.
   constexpr std::uint64_t kTextNs = 10;
   constexpr std::uint64_t kCellNs = 2;
   const std::size_t shorter = std::min(wanted_.size(), text.size());

@@ -14,7 +14,7 @@
 namespace simile::base {
 
 // Measures how far apart two names are: how many single-byte insertions, deletions, replacements
-// and swaps of neighbours turn one into the other (optimal string alignment), ASCII case ignored.
+// and swaps of neighbours turn one into the other. Ignores ASCII case. (Optimal string alignment.)
 // Keeps its table between calls, so that a search of a long list does not allocate for each name.
 class NameDistance {
  public:
@@ -29,29 +29,30 @@ class NameDistance {
 };
 
 // Finds the name that a mistyped one was probably meant to be. A number with more or fewer leading
-// zeros ("000677" for "677") comes first, then the name at the smallest distance, at most a third
-// of the longer name. Where no name is that near, it is the shortest name that begins with the
-// mistyped name ("toy-story-1995" for "toy-story"), if that has three characters or more. The first
-// considered wins a tie. Borrows the names until the search is over.
+// zeros ("000677" for "677") comes first. The name at the smallest distance is next, if the
+// distance is at most a third of the longer name. Where no name is that near, it is the shortest
+// name that begins with the mistyped name ("toy-story-1995" for "toy-story"), if that has three
+// characters or more. The first considered wins a tie. Borrows the names until the search is over.
 class NearestSearch {
  public:
   explicit NearestSearch(std::string_view wanted);
 
   // Cost: O(length * length / 3) at most.
   void Consider(std::string_view name);
-  // The same of one text of many. Skips a text of more than kTextBytesMax bytes, and every text
-  // where the mistyped one has more.
-  // Errors: work's, before it looks.
+  // The same for one text of a long list. Skips the text when it, or the mistyped name, has more
+  // than kTextBytesMax bytes.
+  // Errors: those of `work`, before the text is compared.
   absl::Status ConsiderText(std::string_view text, LongWork& work);
   static constexpr std::size_t kTextBytesMax = 128;
-  // Measures no distance, for lists that are too long for that. Cost: O(length of the name).
+  // Looks for numbers and continuations alone, for lists that are too long to measure distances.
+  // Cost: O(length of the name).
   void ConsiderContinuation(std::string_view name);
   // Empty when no name came near.
   std::string_view found() const;
 
  private:
   std::string_view wanted_;
-  std::string_view number_;  // the wanted one without leading zeros; empty for another text
+  std::string_view number_;  // wanted_ without leading zeros; empty when it is no whole number
   bool long_enough_to_continue_;
   NameDistance distances_;
   std::optional<std::string_view> same_number_;

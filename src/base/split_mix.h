@@ -26,14 +26,14 @@ constexpr std::uint64_t NextSplitMix(std::uint64_t& state) {
 }
 
 // A number below `bound` from 64 random bits. REQUIRES: 1 <= bound <= 2^32.
-constexpr std::size_t BelowOf(std::uint64_t bits, std::size_t bound) {
+constexpr std::size_t ScaleBelow(std::uint64_t bits, std::size_t bound) {
   return ((bits >> 32) * bound) >> 32;
 }
 
 // Shuffles (Fisher-Yates); the order depends only on how many items there are.
 constexpr void Shuffle(std::span<std::uint32_t> items) {
   for (std::size_t left = items.size(); left > 1; --left) {
-    std::swap(items[left - 1], items[BelowOf(SplitMix(left * kSplitMixStep), left)]);
+    std::swap(items[left - 1], items[ScaleBelow(SplitMix(left * kSplitMixStep), left)]);
   }
 }
 

@@ -14,7 +14,7 @@ StableHash::StableHash() : state_(XXH3_createState()) {
   XXH3_128bits_reset(state_.get());
 }
 
-std::uint64_t StableHash::Digest64Of(std::string_view bytes) {
+std::uint64_t StableHash::Hash64(std::string_view bytes) {
   return XXH3_128bits(bytes.data(), bytes.size()).low64;
 }
 

@@ -19,11 +19,11 @@ class StableHash {
 
   StableHash();
 
-  // Digest64 of some bytes alone. Allocates nothing: for many short texts.
-  static std::uint64_t Digest64Of(std::string_view bytes);
+  // The Digest64 of `bytes` alone. Allocates nothing, for many short texts.
+  static std::uint64_t Hash64(std::string_view bytes);
 
   void Add(std::string_view bytes);
-  // Of all bytes so far. The 128-bit digest is in canonical order, as xxhsum prints it.
+  // The digests of all bytes so far. The 128-bit digest is in canonical order, as xxhsum prints it.
   Digest Digest128() const;
   std::uint64_t Digest64() const;  // the lower half of the 128 bits
 

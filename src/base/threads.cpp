@@ -34,7 +34,7 @@ unsigned AffinityCount() {
 
 // A quota divided by its period, both in microseconds. Where there is no quota, the file is missing
 // or holds "max" (version 2) or -1 (version 1).
-double QuotaOf(std::istream& quotas, std::istream& periods) {
+double ReadQuota(std::istream& quotas, std::istream& periods) {
   double quota = 0;
   double period = 0;
   if (!(quotas >> quota) || !(periods >> period) || quota <= 0 || period <= 0) return kNoQuota;
@@ -43,17 +43,17 @@ double QuotaOf(std::istream& quotas, std::istream& periods) {
 
 double QuotaV2(const std::string& folder) {
   std::ifstream file(folder + "/cpu.max");  // "150000 100000"
-  return QuotaOf(file, file);
+  return ReadQuota(file, file);
 }
 
 double QuotaV1(const std::string& folder) {
   std::ifstream quotas(folder + "/cpu.cfs_quota_us");
   std::ifstream periods(folder + "/cpu.cfs_period_us");
-  return QuotaOf(quotas, periods);
+  return ReadQuota(quotas, periods);
 }
 
-// The smallest quota from the process's own group up to the root: each level limits those below.
-// Inside a container the path may be the host's and not exist here; the root still does.
+// The smallest quota from the process's own group up to the root: each level limits the levels
+// below. Inside a container the path may be the host's and not exist here; the root still does.
 template <class Quota>
 double SmallestQuota(const std::string& mount, std::string path, Quota quota) {
   double smallest = quota(mount);

@@ -22,13 +22,13 @@ struct CpuLimitFiles {
   std::string cgroup_root = "/sys/fs/cgroup";
 };
 
-// How many threads can run at the same time in this process: the processors of its affinity mask,
-// or the cgroup's processor quota (version 1 or 2) when that is less. A quota of 1.5 counts as 2,
-// so that all of it is used. At least 1.
+// How many threads of this process can run at the same time. That is the number of processors in
+// its affinity mask, or the cgroup's processor quota (version 1 or 2) when the quota is less. A
+// quota of 1.5 counts as 2, so that all of it is used. At least 1.
 unsigned UsableCpuCount(const CpuLimitFiles& files = {});
 
-// Gives the calling thread, and the threads that it starts from now on, a lower priority than those
-// that answer requests: where they want the same processor, it gets a tenth of it. For loads,
+// Lowers the priority of the calling thread, and of threads that it starts later, below the threads
+// that answer requests. Where both want one processor, this thread gets a tenth of it. For loads,
 // builds and checks. Does nothing where threads have no priority of their own.
 void UseBackgroundPriority();
 

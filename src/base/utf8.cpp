@@ -43,7 +43,7 @@ bool IsControl(std::string_view sequence) {
   return sequence.size() == 2 && byte(0) == 0xC2 && byte(1) < 0xA0;
 }
 
-std::uint32_t CodePointOf(std::string_view sequence) {
+std::uint32_t DecodeUtf8(std::string_view sequence) {
   const auto byte = [sequence](std::size_t at) -> std::uint32_t {
     return static_cast<unsigned char>(sequence[at]);
   };

@@ -15,12 +15,12 @@ std::size_t Utf8SequenceLength(std::string_view text);
 // Whether a valid sequence is a control character: U+0000..U+001F, U+007F..U+009F.
 bool IsControl(std::string_view sequence);
 
-// REQUIRES: a valid sequence.
-std::uint32_t CodePointOf(std::string_view sequence);
+// The code point of a sequence. REQUIRES: the sequence is valid.
+std::uint32_t DecodeUtf8(std::string_view sequence);
 
-// Whether a code point is an invisible character or an unusual space: they arrive by pasting and
-// make words differ that look alike. The joiners U+200C and U+200D are not among them: words of
-// some scripts need them.
+// Whether a code point is an invisible character or an unusual space. Such characters arrive by
+// pasting, and make words differ that look alike. The joiners U+200C and U+200D do not count,
+// because words of some scripts need them.
 bool IsInvisible(std::uint32_t code);
 
 // Appends a code point. REQUIRES: at most U+10FFFF and no surrogate.

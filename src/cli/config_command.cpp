@@ -213,7 +213,7 @@ std::string VariableTable(const app::ConfigReading& reading, const Terminal& ter
                {"value", Align::kLeft, true, false, true},
                {"read by"},
                {"what", Align::kLeft, true, false, true}});
-  for (const app::VariableEffect& each : app::EffectsOf(reading)) {
+  for (const app::VariableEffect& each : app::DescribeEffects(reading)) {
     table.AddRow({each.name, each.value, each.reader.empty() ? "nobody: ignored" : each.reader,
                   each.effect});
   }

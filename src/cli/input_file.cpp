@@ -18,8 +18,8 @@
 #include "base/message_text.h"
 #include "data/buffered_reader.h"
 #include "data/byte_source.h"
-#include "data/row_reader.h"
 #include "data/vector_format.h"
+#include "data/vector_reader.h"
 
 namespace simile::cli {
 namespace {

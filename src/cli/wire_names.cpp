@@ -184,7 +184,7 @@ data::KeptTypes ServedTypes(const v1::Collection& collection) {
   data::KeptTypes served;
   served.may_change = true;  // files that differ are for the caller to find
   for (const v1::PayloadField& field : collection.fields()) {
-    const std::optional<data::FieldType> type = data::FieldTypeOf(FieldTypeName(field.type()));
+    const std::optional<data::FieldType> type = data::ParseFieldType(FieldTypeName(field.type()));
     if (type) served.types.push_back({field.name(), *type, {}, false});
   }
   return served;

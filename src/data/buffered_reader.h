@@ -35,7 +35,8 @@ class BufferedReader {
   }
   // The next bytes, as many as the buffer has; empty at the end. Valid until the next call.
   absl::StatusOr<std::string_view> ReadSome();
-  // The next bytes without moving past them, at least one; empty at the end. Valid likewise.
+  // The next bytes without moving past them, at least one; empty at the end. Valid until the next
+  // call.
   absl::StatusOr<std::string_view> Peek();
   // Moves past a byte order mark, which some programs write before UTF-8.
   // REQUIRES: nothing was read yet.

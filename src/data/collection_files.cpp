@@ -53,7 +53,7 @@ constexpr auto kParts = std::to_array<CollectionPart>({
      ", one JSON object a line"},
 });
 
-// The keys with a string value, and whether it names a file.
+// A key of collection.json with a string value, and whether the value names a file.
 struct TextKey {
   std::string_view key;
   std::string CollectionFiles::*member;
@@ -87,8 +87,8 @@ absl::Status RefuseKey(const BufferedReader& in, std::string_view key) {
                       fmt::join(known, ", ")));
 }
 
-absl::StatusOr<std::string> TextOf(const BufferedReader& in, std::string_view key,
-                                   const PayloadValue& value) {
+absl::StatusOr<std::string> ReadTextValue(const BufferedReader& in, std::string_view key,
+                                          const PayloadValue& value) {
   const auto* const text = std::get_if<std::string>(&value.value);
   if (text == nullptr) {
     return Refuse(in,
@@ -98,8 +98,8 @@ absl::StatusOr<std::string> TextOf(const BufferedReader& in, std::string_view ke
   return *text;
 }
 
-absl::StatusOr<Metric> MetricOf(const BufferedReader& in, const PayloadValue& value) {
-  const absl::StatusOr<std::string> text = TextOf(in, "metric", value);
+absl::StatusOr<Metric> ReadMetric(const BufferedReader& in, const PayloadValue& value) {
+  const absl::StatusOr<std::string> text = ReadTextValue(in, "metric", value);
   if (!text.ok()) return text.status();
   for (const Metric metric : {Metric::kCosine, Metric::kDot}) {
     if (*text == NameOf(metric)) return metric;
@@ -108,8 +108,8 @@ absl::StatusOr<Metric> MetricOf(const BufferedReader& in, const PayloadValue& va
       in, fmt::format("\"metric\" is {}; \"cosine\" or \"dot\" is needed", base::Quoted(*text)));
 }
 
-absl::StatusOr<OnZeroRow> OnZeroRowOf(const BufferedReader& in, const PayloadValue& value) {
-  const absl::StatusOr<std::string> text = TextOf(in, "on_zero_row", value);
+absl::StatusOr<OnZeroRow> ReadOnZeroRow(const BufferedReader& in, const PayloadValue& value) {
+  const absl::StatusOr<std::string> text = ReadTextValue(in, "on_zero_row", value);
   if (!text.ok()) return text.status();
   if (*text == "refuse") return OnZeroRow::kRefuse;
   if (*text == "skip") return OnZeroRow::kSkip;
@@ -117,8 +117,8 @@ absl::StatusOr<OnZeroRow> OnZeroRowOf(const BufferedReader& in, const PayloadVal
                                 base::Quoted(*text)));
 }
 
-absl::StatusOr<std::vector<std::string>> LookupFieldsOf(const BufferedReader& in,
-                                                        const PayloadValue& value) {
+absl::StatusOr<std::vector<std::string>> ReadLookupFields(const BufferedReader& in,
+                                                          const PayloadValue& value) {
   const auto* const list = std::get_if<PayloadList>(&value.value);
   if (list == nullptr || list->empty()) {
     return Refuse(in, fmt::format("\"lookup_fields\" is {}; a list of field names is needed",
@@ -126,15 +126,15 @@ absl::StatusOr<std::vector<std::string>> LookupFieldsOf(const BufferedReader& in
   }
   std::vector<std::string> fields;
   for (const PayloadValue& item : *list) {
-    absl::StatusOr<std::string> field = TextOf(in, "lookup_fields", item);
+    absl::StatusOr<std::string> field = ReadTextValue(in, "lookup_fields", item);
     if (!field.ok()) return field.status();
     fields.push_back(*std::move(field));
   }
   return fields;
 }
 
-absl::StatusOr<std::vector<NamedFieldType>> FieldTypesOf(const BufferedReader& in,
-                                                         const PayloadValue& value) {
+absl::StatusOr<std::vector<NamedFieldType>> ReadFieldTypes(const BufferedReader& in,
+                                                           const PayloadValue& value) {
   const auto* const object = std::get_if<PayloadObject>(&value.value);
   if (object == nullptr) {
     return Refuse(in, fmt::format("\"field_types\" is {}; an object of types by field is needed",
@@ -143,9 +143,9 @@ absl::StatusOr<std::vector<NamedFieldType>> FieldTypesOf(const BufferedReader& i
   std::vector<NamedFieldType> types;
   for (const auto& [field, type_value] : *object) {
     const absl::StatusOr<std::string> name =
-        TextOf(in, fmt::format("field_types.{}", field), type_value);
+        ReadTextValue(in, fmt::format("field_types.{}", field), type_value);
     if (!name.ok()) return name.status();
-    const std::optional<FieldType> type = FieldTypeOf(*name);
+    const std::optional<FieldType> type = ParseFieldType(*name);
     if (!type) {
       return Refuse(in,
                     fmt::format("\"field_types\" says {} is {}; types are {}", base::Quoted(field),
@@ -157,8 +157,8 @@ absl::StatusOr<std::vector<NamedFieldType>> FieldTypesOf(const BufferedReader& i
 }
 
 // A separator is taken as written, so one of white space alone would cut every sentence to words.
-absl::StatusOr<std::vector<NamedSeparator>> SeparatorsOf(const BufferedReader& in,
-                                                         const PayloadValue& value) {
+absl::StatusOr<std::vector<NamedSeparator>> ReadSeparators(const BufferedReader& in,
+                                                           const PayloadValue& value) {
   constexpr std::size_t kSeparatorBytesMax = 8;
   const auto* const object = std::get_if<PayloadObject>(&value.value);
   if (object == nullptr) {
@@ -168,7 +168,8 @@ absl::StatusOr<std::vector<NamedSeparator>> SeparatorsOf(const BufferedReader& i
   }
   std::vector<NamedSeparator> separators;
   for (const auto& [field, text_value] : *object) {
-    absl::StatusOr<std::string> text = TextOf(in, fmt::format("separators.{}", field), text_value);
+    absl::StatusOr<std::string> text =
+        ReadTextValue(in, fmt::format("separators.{}", field), text_value);
     if (!text.ok()) return text.status();
     if (text->size() > kSeparatorBytesMax || text->find_first_not_of(" \t") == std::string::npos) {
       return Refuse(in, fmt::format("\"separators\" says {} for {}; a separator has 1 to {} bytes, "
@@ -197,7 +198,7 @@ absl::Status StoreMember(const BufferedReader& in, const std::string& key,
                          const PayloadValue& value, CollectionFiles& files) {
   for (const TextKey& known : kTextKeys) {
     if (key != known.key) continue;
-    absl::StatusOr<std::string> text = TextOf(in, key, value);
+    absl::StatusOr<std::string> text = ReadTextValue(in, key, value);
     if (!text.ok()) return text.status();
     if (known.names_file && !Folder::IsInside(*text)) {
       return Refuse(in,
@@ -209,29 +210,29 @@ absl::Status StoreMember(const BufferedReader& in, const std::string& key,
     return absl::OkStatus();
   }
   if (key == "metric") {
-    const absl::StatusOr<Metric> metric = MetricOf(in, value);
+    const absl::StatusOr<Metric> metric = ReadMetric(in, value);
     if (metric.ok()) files.metric = *metric;
     return metric.status();
   }
   if (key == "on_zero_row") {
-    const absl::StatusOr<OnZeroRow> on_zero_row = OnZeroRowOf(in, value);
+    const absl::StatusOr<OnZeroRow> on_zero_row = ReadOnZeroRow(in, value);
     if (on_zero_row.ok()) files.on_zero_row = *on_zero_row;
     return on_zero_row.status();
   }
   if (key == "lookup_fields") {
-    absl::StatusOr<std::vector<std::string>> fields = LookupFieldsOf(in, value);
+    absl::StatusOr<std::vector<std::string>> fields = ReadLookupFields(in, value);
     if (!fields.ok()) return fields.status();
     files.lookup_fields = *std::move(fields);
     return absl::OkStatus();
   }
   if (key == "field_types") {
-    absl::StatusOr<std::vector<NamedFieldType>> types = FieldTypesOf(in, value);
+    absl::StatusOr<std::vector<NamedFieldType>> types = ReadFieldTypes(in, value);
     if (!types.ok()) return types.status();
     files.field_types = *std::move(types);
     return absl::OkStatus();
   }
   if (key == "separators") {
-    absl::StatusOr<std::vector<NamedSeparator>> separators = SeparatorsOf(in, value);
+    absl::StatusOr<std::vector<NamedSeparator>> separators = ReadSeparators(in, value);
     if (!separators.ok()) return separators.status();
     files.separators = *std::move(separators);
     return absl::OkStatus();
@@ -339,7 +340,7 @@ std::vector<std::string> UsualNames(const CollectionPart& part) {
   return names;
 }
 
-bool HasEndingOf(const CollectionPart& part, std::string_view name) {
+bool HasPartEnding(const CollectionPart& part, std::string_view name) {
   return part.ending.empty() ? FindVectorFormat(name) != nullptr : name.ends_with(part.ending);
 }
 
@@ -350,7 +351,7 @@ absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Lim
   }
   const absl::StatusOr<std::string_view> begin = in.Peek();
   if (!begin.ok()) return begin.status();
-  if (absl::Status data = CheckHoldsData(in, TextShapeOf(*begin)); !data.ok()) return data;
+  if (absl::Status data = CheckHoldsData(in, ClassifyText(*begin)); !data.ok()) return data;
   JsonReader json(in.display_name(), {.depth_max = limits.json_depth_max,
                                       .text_bytes_max = limits.collection_json_bytes_max});
   json.Begin(in);

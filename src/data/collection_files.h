@@ -26,10 +26,10 @@ struct CollectionPart {
   std::string CollectionFiles::*member;
   std::string_view subfolder;                // "media/"
   std::span<const std::string_view> names;   // usual ones
-  std::span<const std::string_view> others;  // what people also call it, without an ending
+  std::span<const std::string_view> others;  // other names that people give it, without an ending
   std::string_view is_read;                  // "payload is read"
-  std::string_view ending;                   // of a file that can be read; empty: those of vectors
-  std::string_view content;                  // ", one JSON object a line"
+  std::string_view ending;   // of a file that can be read; empty: the endings of vectors
+  std::string_view content;  // ", one JSON object a line"
 };
 
 // All but collection.json, in the order of their roles.
@@ -41,11 +41,11 @@ const CollectionPart& PartOf(FileRole role);
 // A role as collection.json and listings name it: "user_vectors", "settings".
 std::string_view NameOf(FileRole role);
 
-// The usual names with their endings: those of vectors once for each format of vectors.
+// The usual names with their endings; names of vectors once for each format of vectors.
 std::vector<std::string> UsualNames(const CollectionPart& part);
 
 // Whether a file of this name can be the part's.
-bool HasEndingOf(const CollectionPart& part, std::string_view name);
+bool HasPartEnding(const CollectionPart& part, std::string_view name);
 
 // Reads collection.json, the settings that file names cannot express:
 //   vectors, payload, user_ids, user_vectors, interactions   files inside the folder
@@ -55,8 +55,8 @@ bool HasEndingOf(const CollectionPart& part, std::string_view name);
 //   tensor         which tensor of a file that names several
 //   lookup_fields  the payload fields that a look-up searches, a list
 //   field_types    the types of payload fields in filters, an object of type names by field
-//   separators     what separates the keywords of texts, an object of texts by field: {"genres":
-//   "|"}
+//   separators     what separates the keywords of texts, an object of texts by field:
+//                  {"genres": "|"}
 // Settings that it does not mention stay empty; the folder is not read.
 // Errors: kInvalidArgument beginning with the file's name; an unknown key is refused with the
 //         nearest known one.
@@ -65,12 +65,13 @@ absl::StatusOr<CollectionFiles> ReadCollectionJson(BufferedReader& in, const Lim
 // "cosine" or "dot", as collection.json has it.
 std::string_view NameOf(Metric metric);
 
-// Finds a collection's files: what collection.json names, and for the rest the usual names, in the
-// folder itself or in its media/ (items) and users/ (users) subfolders. Only names are examined.
+// Finds a collection's files: the files that collection.json names, and otherwise files with usual
+// names, in the folder itself or in its media/ (items) and users/ (users) subfolders. Only names
+// are examined.
 //   path  the folder as the caller gave it, kept in the result, whose links_within stays empty
 // Errors: kNotFound when there are no vectors or a named file is missing; kInvalidArgument for a
-//         malformed collection.json, two candidates for one part, or users of whom only
-//         ids or only vectors are there.
+//         malformed collection.json, two candidates for one part, or users with ids but without
+//         vectors, or with vectors but without ids.
 absl::StatusOr<CollectionFiles> DiscoverFiles(const Folder& folder,
                                               const std::filesystem::path& path,
                                               const Limits& limits);

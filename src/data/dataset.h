@@ -16,8 +16,9 @@
 
 namespace simile::data {
 
-// The users of a collection: their preferences, as vectors, and the items they have seen. Visitors
-// are named in interactions and are no users: of them the items they have seen are known.
+// The users of a collection: their preferences, as vectors, and the items that they have seen.
+// Visitors are named in interactions but are no users; only the items that they have seen are
+// known.
 struct Profiles {
   IdIndex ids;            // user id <-> user row
   Matrix vectors;         // [user_count, dim] fp32, unit length for cosine
@@ -51,8 +52,8 @@ struct Dataset {
   // same files are loaded with the same types of fields; see fingerprint.h.
   std::string content_id;
   FolderFingerprint fingerprint;  // of the files that were loaded
-  // The folder's files: first those that were read, by role, then those that were not, by name, of
-  // which at most limits.unread_files_max are listed.
+  // The folder's files: first the files that were read, by role, then the unread files, by name. At
+  // most limits.unread_files_max unread files are listed.
   std::vector<FolderFile> files;
   std::uint64_t unread_files = 0;  // listed or not
 };

@@ -95,7 +95,7 @@ class Occurrences {
     ++counts_[number];
     if (++sample_.values == half_) sample_.distinct_in_half = counts_.size();
   }
-  // As data::DistinctCount, of `times` as many numbers.
+  // data::DistinctCount of `times` as many numbers.
   std::uint64_t DistinctIn(double times) const {
     DistinctSample sample = sample_;
     sample.distinct = counts_.size();
@@ -137,7 +137,7 @@ absl::Status SamplePayload(const Folder& folder, const DatasetPlan& plan, const 
     return absl::OkStatus();
   }
   sample.payload = std::move(payload->table);
-  sample.lookup_fields = LookupFieldsOf(plan.files, sample.payload);
+  sample.lookup_fields = FindLookupFields(plan.files, sample.payload);
   const double times =
       static_cast<double>(plan.row_count) / static_cast<double>(sample.payload.row_count());
   sample.payload_bytes = PayloadTable::BytesFor(
@@ -149,7 +149,8 @@ absl::Status SamplePayload(const Folder& folder, const DatasetPlan& plan, const 
   return absl::OkStatus();
 }
 
-// Ids of user_ids.json: of a large file, its share of what is neither punctuation nor space.
+// The bytes of the ids in user_ids.json. For a large file, its beginning gives the share of bytes
+// that are neither punctuation nor space.
 absl::StatusOr<std::uint64_t> IdBytes(const Folder& folder, const std::string& display_name,
                                       const Limits& limits) {
   absl::StatusOr<std::unique_ptr<FileSource>> source = folder.OpenFile(display_name);
@@ -171,8 +172,8 @@ absl::StatusOr<std::uint64_t> IdBytes(const Folder& folder, const std::string& d
   return Scaled(file_bytes, static_cast<double>(of_ids) / static_cast<double>(begin->size()));
 }
 
-// The memory of what users and visitors have seen, as if all lines named known items, and each user
-// of the collection were in some line.
+// The memory of the items that users and visitors have seen, as if all lines named known items, and
+// each user of the collection were in some line.
 absl::StatusOr<std::uint64_t> InteractionBytes(const Folder& folder, const DatasetPlan& plan,
                                                const Limits& limits) {
   const absl::StatusOr<LineSample> lines = SampleLines(folder, plan.files.interactions);
@@ -180,7 +181,7 @@ absl::StatusOr<std::uint64_t> InteractionBytes(const Folder& folder, const Datas
   MemorySource source(plan.files.interactions, lines->lines);
   BufferedReader in(source);
   InteractionsReader reader(in, plan.files.id_field, limits);
-  // By the lines; of lines of nobody only the item.
+  // One hash for each line; a line of nobody has only the item's.
   std::vector<std::uint64_t> item_hashes;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> user_hashes;  // of user, of user and item
   std::uint64_t user_id_bytes = 0;                                   // of all these lines
@@ -239,7 +240,7 @@ double ByChao(const DistinctSample& sample, double times) {
   if (once == 0) return distinct;
   const double unseen = twice > 0 ? once * once / (2 * twice) : once * (once - 1) / 2;
   if (unseen == 0) return distinct;
-  // Each further value is new with this probability, as long as few of the unseen are found.
+  // Each further value is new with this probability, as long as few of the unseen values are found.
   const double rate = once / (values * unseen + once);
   return distinct - unseen * std::expm1(values * (times - 1) * std::log1p(-rate));
 }

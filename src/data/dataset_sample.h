@@ -16,11 +16,11 @@ namespace simile::data {
 // their memory; a file up to this size is read whole.
 inline constexpr std::uint64_t kSampleBytesMax = std::uint64_t{4} << 20;
 
-// Some rows of a collection's payload, and the memory of the parts of its Dataset that depend on
-// more than headers and sizes: counted where the files were read whole, else extrapolated.
+// Some rows of a collection's payload, and the memory of those parts of its Dataset that headers
+// and sizes do not tell. The memory is counted where files were read whole, else extrapolated.
 struct DatasetSample {
-  // The rows that were read, as a load would keep them: all of them, or lines of blocks that lie
-  // evenly over the file, those of every other block first, so that the first half is a sample too.
+  // The rows that were read, as a load would keep them: all rows, or the lines of blocks spread
+  // evenly over the file. Every other block comes first, so that the first half is a sample too.
   PayloadTable payload;
   std::vector<std::string> lookup_fields;  // as Dataset's
   bool is_whole = true;                    // all rows were read
@@ -30,7 +30,8 @@ struct DatasetSample {
 };
 
 // Reads at most kSampleBytesMax of each file. Cost: about 0.1 s for a large payload.
-// Errors: as PlanDataset, of files that cannot be opened or read. Invalid contents are none.
+// Errors: those of PlanDataset about files that cannot be opened or read. Invalid content is no
+// error.
 absl::StatusOr<DatasetSample> SampleDataset(const DatasetPlan& plan, const Limits& limits);
 
 // How often values occur in a sample.
@@ -42,11 +43,12 @@ struct DistinctSample {
   std::uint64_t distinct_in_half = 0;  // different ones in the first half of the sample
 };
 
-// The different values among `times` as many as in the sample, times >= 1. The geometric mean of
-// two estimates, because real fields lie between their models: Chao's, which takes the values that
-// are missing from the sample to be as rare as those that it has once (a least estimate: A. Chao
-// and L. Jost, Ecology 93, 2012), and Heaps' law, by which each doubling adds the same share (too
-// many once a vocabulary is exhausted). They agree for values that are all different, or all known.
+// Estimates the number of different values among `times` (at least 1) as many values as in the
+// sample. Returns the geometric mean of two estimates, because real fields lie between their
+// models. Chao's (A. Chao and L. Jost, Ecology 93, 2012) takes values that the sample lacks to be
+// as rare as values that it has once: a lower bound. Heaps' law lets each doubling add the same
+// share: too many once a vocabulary is exhausted. Both agree where all values are different, or all
+// are known.
 double DistinctCount(const DistinctSample& sample, double times);
 
 }  // namespace simile::data

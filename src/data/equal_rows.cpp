@@ -20,7 +20,7 @@ std::uint64_t Mixed(std::uint64_t number) {
   return number ^ number >> 31;
 }
 
-std::uint64_t HashOf(const RowSums& sums) {
+std::uint64_t HashSums(const RowSums& sums) {
   return Mixed(std::bit_cast<std::uint64_t>(sums.squares) +
                Mixed(std::bit_cast<std::uint64_t>(sums.weighted)));
 }
@@ -38,7 +38,7 @@ std::string EqualRowsText(const EqualGroup& group, std::uint64_t row_count) {
                      group.is_exact ? "the first is" : "one is", base::Grouped(group.first_row));
 }
 
-std::vector<double> WeightsOf(std::size_t dim) {
+std::vector<double> MakeColumnWeights(std::size_t dim) {
   std::vector<double> weights(dim);
   std::uint64_t state = 0;
   for (double& weight : weights) {
@@ -47,7 +47,7 @@ std::vector<double> WeightsOf(std::size_t dim) {
   return weights;
 }
 
-RowSums SumsOf(std::span<const double> values, std::span<const double> weights) {
+RowSums SumRow(std::span<const double> values, std::span<const double> weights) {
   assert(values.size() == weights.size());
   return {.squares = ProductSum(values, values), .weighted = ProductSum(values, weights)};
 }
@@ -55,15 +55,15 @@ RowSums SumsOf(std::span<const double> values, std::span<const double> weights) 
 EqualRows::EqualRows(std::uint64_t row_count)
     : seen_(2 * std::bit_ceil(std::min<std::uint64_t>(row_count, kSeenMax) + 1)) {}
 
-EqualRows::Seen& EqualRows::PlaceOf(std::uint64_t hash) {
+EqualRows::Seen& EqualRows::FindPlace(std::uint64_t hash) {
   std::size_t place = hash % seen_.size();
   while (seen_[place].count > 0 && seen_[place].hash != hash) place = (place + 1) % seen_.size();
   return seen_[place];
 }
 
 void EqualRows::Add(Row row, const RowSums& sums) {
-  const std::uint64_t hash = HashOf(sums);
-  Seen& seen = PlaceOf(hash);
+  const std::uint64_t hash = HashSums(sums);
+  Seen& seen = FindPlace(hash);
   if (seen.count++ > 0) return;
   seen.hash = hash;
   seen.first_row = row;
@@ -78,7 +78,7 @@ void EqualRows::ForgetRare() {
     seen_count_ = 0;
     for (const Seen& seen : all) {
       if (seen.count <= forgotten_max_) continue;
-      PlaceOf(seen.hash) = seen;
+      FindPlace(seen.hash) = seen;
       ++seen_count_;
     }
   }

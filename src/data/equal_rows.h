@@ -15,7 +15,7 @@ namespace simile::data {
 struct EqualGroup {
   std::uint64_t count = 0;
   Row first_row = 0;
-  bool is_exact = true;  // false: there may be more of them, and earlier ones
+  bool is_exact = true;  // false: more rows may share it, and an earlier one
 };
 
 // What an owner should know of rows that share one vector: `1,500 rows share one vector, the first
@@ -29,10 +29,11 @@ struct RowSums {
   double squares = 0;
   double weighted = 0;
 };
-//   weights  WeightsOf(values.size())
-RowSums SumsOf(std::span<const double> values, std::span<const double> weights);
-// The same on every machine.
-std::vector<double> WeightsOf(std::size_t dim);
+// Computes both sums of a row.
+//   weights  MakeColumnWeights(values.size())
+RowSums SumRow(std::span<const double> values, std::span<const double> weights);
+// A random weight for each of `dim` columns, the same on every machine.
+std::vector<double> MakeColumnWeights(std::size_t dim);
 
 // Finds the largest group of equal rows, in one pass and two MiB. Beyond 16,384 different vectors
 // it drops the least frequent vectors (lossy counting: Manku and Motwani, VLDB 2002).
@@ -50,14 +51,14 @@ class EqualRows {
     std::uint64_t count = 0;  // 0: an empty place
     Row first_row = 0;
   };
-  Seen& PlaceOf(std::uint64_t hash);
+  Seen& FindPlace(std::uint64_t hash);
   void ForgetRare();
 
   // An open table with linear probing, at most half full: a power of two. Not a map of absl's,
   // which does not survive a failing allocation.
   std::vector<Seen> seen_;
   std::size_t seen_count_ = 0;
-  std::uint64_t forgotten_max_ = 0;  // no vector was forgotten that had more rows
+  std::uint64_t forgotten_max_ = 0;  // the most rows of a vector that was forgotten
 };
 
 // Sums products in double, in eight lanes: in one chain each addition waits for the one before.

@@ -21,7 +21,7 @@ class FaultList {
   // a file that cannot be read or has changed.
   bool Add(const absl::Status& error);
   bool empty() const { return count_ == 0; }
-  // OK without faults. One fault as it was added; of more, a line each:
+  // OK without faults. A single fault as it was added. Several faults in a line each:
   //   metadata.jsonl: 12 faults
   //     line 3, column 8: ...
   //     and 2 more
@@ -33,8 +33,8 @@ class FaultList {
   std::uint64_t count_ = 0;
 };
 
-// An error of reading a collection, with its reason: DOES_NOT_FIT for lack of memory, FILES_CHANGED
-// where the readers say so, and otherwise INVALID_FILES, however a file is missing or wrong.
+// Gives an error of reading a collection its reason. A reader's own reason, FILES_CHANGED, stays.
+// Otherwise it is DOES_NOT_FIT for lack of memory, and INVALID_FILES for a missing or wrong file.
 inline absl::Status LoadError(absl::Status error) {
   const bool no_memory = error.code() == absl::StatusCode::kResourceExhausted;
   return base::WithReason(std::move(error), no_memory ? base::ErrorReason::kDoesNotFit

@@ -55,7 +55,7 @@ std::string SeveralTypes(const FieldInfo& field) {
                      fmt::join(samples, ", "));
 }
 
-// That filters do not read lists of objects, and how to write what they do read.
+// The note that filters do not read lists of objects, and how to write the lists that they read.
 std::string ObjectsNote(const FieldInfo& field) {
   std::string note = fmt::format(
       "holds lists of objects, the first in row {}, which filters do not read; a list of one of "
@@ -71,7 +71,7 @@ std::string ObjectsNote(const FieldInfo& field) {
   return note;
 }
 
-// What a person should know who meant a guessed type otherwise; empty for nothing.
+// A note for an owner who may have meant another type than the guessed one; empty for nothing.
 std::string GuessNote(const FieldInfo& field) {
   const FieldValues& values = field.values;
   const std::uint64_t all = values.count();
@@ -109,11 +109,11 @@ class Chooser {
   absl::Status Choose(FieldInfo& field) {
     const FieldType guess = field.values.Guess();
     if (field.name == kIdField) return ChooseOfIds(field, guess);
-    const KeptType* const kept = KeptOf(field.name);
-    const std::string declared_separator = SeparatorOf(field.name);
+    const KeptType* const kept = FindKept(field.name);
+    const std::string declared_separator = FindSeparator(field.name);
     field.separator = declared_separator;
     if (field.separator.empty() && kept != nullptr) field.separator = kept->separator;
-    const std::optional<FieldType> declared = DeclaredOf(field.name);
+    const std::optional<FieldType> declared = FindDeclared(field.name);
     field.type = declared                   ? *declared
                  : !field.separator.empty() ? FieldType::kKeywords
                  : kept != nullptr          ? kept->type
@@ -144,7 +144,7 @@ class Chooser {
     for (const auto& [name, kept] : kept_) {
       if (present.contains(name) || kept->type == FieldType::kOther) continue;
       AddNote(std::string(name), fmt::format("is in no row now; it was {}, and filters on it are "
-                                             "refused as those on an unknown field",
+                                             "refused like filters on an unknown field",
                                              NameOf(kept->type)));
     }
   }
@@ -159,7 +159,7 @@ class Chooser {
 
  private:
   // In filters `id` is the item's id, so the type of a payload field of that name matters to groups
-  // alone: it is not kept, and no value is unfit.
+  // alone. The type is not kept, and no value is unfit.
   static absl::Status ChooseOfIds(FieldInfo& field, FieldType guess) {
     field.type = field.values.UnfitFor(guess).count == 0 ? guess : FieldType::kOther;
     field.has_lasting_meaning = true;
@@ -173,20 +173,20 @@ class Chooser {
            field.values.UnfitFor(field.type).count == 0;
   }
 
-  // Of a field with a separator: a list of keywords.
-  std::optional<FieldType> DeclaredOf(const std::string& field) const {
-    if (!SeparatorOf(field).empty()) return FieldType::kKeywords;
+  // The declared type of a field. A field with a separator is a list of keywords.
+  std::optional<FieldType> FindDeclared(const std::string& field) const {
+    if (!FindSeparator(field).empty()) return FieldType::kKeywords;
     const auto found = declared_.find(field);
     return found == declared_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  std::string SeparatorOf(const std::string& field) const {
+  std::string FindSeparator(const std::string& field) const {
     const auto found = std::ranges::find(rules_.separators, field, &NamedSeparator::field);
     return found == rules_.separators.end() ? std::string() : found->separator;
   }
 
   // kOther is not kept: no filter compares its values, so a better type takes nothing away.
-  const KeptType* KeptOf(const std::string& field) const {
+  const KeptType* FindKept(const std::string& field) const {
     const auto found = kept_.find(field);
     return found == kept_.end() || found->second->type == FieldType::kOther ? nullptr
                                                                             : found->second;
@@ -246,7 +246,7 @@ class Chooser {
                         First(unfit)));
   }
 
-  // What was read in one of two ways.
+  // Adds notes on values that can be read in two ways.
   void AddReadingNotes(const FieldInfo& field, bool is_declared) {
     const FieldValues& values = field.values;
     const ValueSample& local = values.Of(ValueKind::kLocalTime);

@@ -8,9 +8,23 @@
 #include <absl/status/status.h>
 
 #include "data/field_type.h"
-#include "data/payload_table.h"
 
 namespace simile::data {
+
+// A payload field after a load.
+struct FieldInfo {
+  std::string name;        // of a member of an object: `meta.year`
+  bool is_nested = false;  // a member of an object, not of rows
+  FieldValues values;      // of all rows
+  FieldType type = FieldType::kOther;
+  // Whether a first load of the same files would choose another type or separator. Then those of
+  // the served generation were kept.
+  bool is_kept_otherwise = false;
+  // Whether filters on the field keep their meaning whatever values a later load brings. True when
+  // its type is declared, or when its values had one reading at the load that chose the type.
+  bool has_lasting_meaning = false;
+  std::string separator;  // separates the keywords of a text; empty: a text is one keyword
+};
 
 // The text that separates the keywords of a field's texts: "|" in "Drama|War".
 struct NamedSeparator {
@@ -26,7 +40,7 @@ struct KeptType {
   std::string field;
   FieldType type = FieldType::kOther;
   std::string separator;             // FieldInfo's
-  bool has_lasting_meaning = false;  // likewise
+  bool has_lasting_meaning = false;  // FieldInfo's
 };
 struct KeptTypes {
   std::vector<KeptType> types;

@@ -29,7 +29,7 @@ bool Is(const PayloadValue& value) {
   return std::holds_alternative<Value>(value.value);
 }
 
-// Beyond 2^53 a double may stand for another integer than the one that was written.
+// Beyond 2^53 a double may differ from the integer that was written.
 bool IsWhole(double number) { return std::abs(number) < 0x1p53 && std::trunc(number) == number; }
 
 ValueKind KindOfList(const PayloadList& list) {
@@ -41,7 +41,7 @@ ValueKind KindOfList(const PayloadList& list) {
     return Is<std::int64_t>(element) || Is<double>(element);
   };
   if (!std::ranges::all_of(list, is_number)) return ValueKind::kOther;
-  const auto is_whole = [](const PayloadValue& element) { return WholeOf(element).has_value(); };
+  const auto is_whole = [](const PayloadValue& element) { return ToWhole(element).has_value(); };
   return std::ranges::all_of(list, is_whole) ? ValueKind::kWholes : ValueKind::kFractions;
 }
 
@@ -79,7 +79,7 @@ constexpr std::string_view kDigits = "0123456789";
 std::string TextOfList(const PayloadList& list) {
   constexpr std::array<std::string_view, 7> kElements = {"nulls", "booleans", "integers", "numbers",
                                                          "texts", "lists",    "objects"};
-  switch (KindOf({list})) {
+  switch (ClassifyValue({list})) {
     case ValueKind::kEmptyList:
       return "an empty list";
     case ValueKind::kFractions:
@@ -134,7 +134,7 @@ struct TextOfValue {
 
 std::string_view NameOf(FieldType type) { return kNames[static_cast<std::size_t>(type)]; }
 
-std::optional<FieldType> FieldTypeOf(std::string_view name) {
+std::optional<FieldType> ParseFieldType(std::string_view name) {
   const auto found = std::ranges::find(kNames, name);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<FieldType>(found - kNames.begin());
@@ -159,7 +159,9 @@ FieldType TypeOfElements(FieldType type) {
   }
 }
 
-ValueKind KindOf(const PayloadValue& value) { return std::visit(KindOfValue{}, value.value); }
+ValueKind ClassifyValue(const PayloadValue& value) {
+  return std::visit(KindOfValue{}, value.value);
+}
 
 bool Fits(FieldType type, ValueKind kind) {
   if (IsList(type) && (kind == ValueKind::kEmptyList || Fits(TypeOfElements(type), kind)))
@@ -190,7 +192,7 @@ bool Fits(FieldType type, ValueKind kind) {
   return false;
 }
 
-std::optional<std::int64_t> WholeOf(const PayloadValue& value) {
+std::optional<std::int64_t> ToWhole(const PayloadValue& value) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value.value)) return *whole;
   const auto* const number = std::get_if<double>(&value.value);
   if (number == nullptr || !IsWhole(*number)) return std::nullopt;
@@ -247,7 +249,7 @@ void ValueSample::Add(const ValueSample& other) {
 }
 
 void FieldValues::Add(Row row, const PayloadValue& value) {
-  kinds_[static_cast<std::size_t>(KindOf(value))].Add(row, value);
+  kinds_[static_cast<std::size_t>(ClassifyValue(value))].Add(row, value);
   const auto* const text = std::get_if<std::string>(&value.value);
   if (text == nullptr) return;
   if (text->find('|') != std::string::npos) with_bar_.Add(row, value);
@@ -282,7 +284,7 @@ FieldType FieldValues::GuessOfLists() const {
   const std::uint64_t booleans = Of(ValueKind::kBoolean).count + Of(ValueKind::kBooleans).count;
   const std::uint64_t words = texts() + Of(ValueKind::kTexts).count;
   const std::uint64_t most = std::max({words, numbers, booleans});
-  // An empty list is one of whatever the others have.
+  // An empty list counts as a list of any type.
   if (10 * (most + Of(ValueKind::kEmptyList).count) < 9 * count()) return FieldType::kOther;
   if (most == words) return FieldType::kKeywords;
   if (most == booleans) return FieldType::kBooleans;

@@ -38,7 +38,7 @@ struct NamedFieldType {
 // As messages, listings and collection.json name it: "list of keywords".
 std::string_view NameOf(FieldType type);
 // The type of this name.
-std::optional<FieldType> FieldTypeOf(std::string_view name);
+std::optional<FieldType> ParseFieldType(std::string_view name);
 // All names, in the order of the types.
 std::span<const std::string_view> FieldTypeNames();
 
@@ -57,7 +57,7 @@ enum class ValueKind : std::uint8_t {
   kText,       // any other text
   kTexts,      // a list of texts
   kWholes,     // a list of values that are kWhole
-  kFractions,  // a list of numbers of which some is kFraction
+  kFractions,  // a list of numbers, at least one of them kFraction
   kBooleans,   // a list of booleans
   kEmptyList,
   kObject,
@@ -67,21 +67,21 @@ enum class ValueKind : std::uint8_t {
 inline constexpr std::size_t kValueKindCount = 14;
 
 // REQUIRES: not null.
-ValueKind KindOf(const PayloadValue& value);
+ValueKind ClassifyValue(const PayloadValue& value);
 // Whether filters on a field of the type read values of the kind.
 bool Fits(FieldType type, ValueKind kind);
-// The integer that a value of the kind kWhole is: 12 also of 12.0. Nothing for any other value.
-std::optional<std::int64_t> WholeOf(const PayloadValue& value);
+// The integer of a value of the kind kWhole: 12 for 12 and for 12.0. Nothing for any other value.
+std::optional<std::int64_t> ToWhole(const PayloadValue& value);
 
-// The time in microseconds since 1970 of an RFC 3339 text ("2024-05-31T12:00:00Z"), of one without
-// a zone, which is UTC ("2024-05-31T12:00:00"), or of a day's beginning in UTC ("2024-05-31"). A
-// space may stand for the T, with " UTC" for the Z, and seconds may be missing where the zone is.
-// Nothing for any other text.
+// The microseconds since 1970 of a text. It is a time of RFC 3339 ("2024-05-31T12:00:00Z"), a time
+// without its zone, which is UTC ("2024-05-31T12:00:00"), or a day, which begins in UTC
+// ("2024-05-31"). A space may replace the T, and then " UTC" the Z. A time without its zone may
+// lack the seconds. Nothing for any other text.
 std::optional<std::int64_t> ParseTime(std::string_view text);
 // Whether a time of day lacks its zone. REQUIRES: ParseTime reads the text.
 bool LacksZone(std::string_view text);
 
-// The inverse: RFC 3339 in UTC.
+// The inverse of ParseTime: RFC 3339 in UTC.
 std::string TimeText(std::int64_t microseconds);
 
 // Values of one field: how many, where the first is, and what it is.
@@ -120,8 +120,8 @@ class FieldValues {
   FieldType Guess() const;
   // The values that filters on a field of the type do not read.
   ValueSample UnfitFor(FieldType type) const;
-  // Whether no later value can change how these are read: all are booleans, all are integers, or
-  // all are texts and some text is no time.
+  // Whether no later value can change how the values are read: all are booleans, all are integers,
+  // or all are texts and some text is no time.
   bool HaveOneReading() const;
 
  private:

@@ -7,18 +7,18 @@
 
 #include "data/collection_files.h"
 #include "data/faults.h"
-#include "data/file_source.h"
 #include "data/folder.h"
 #include "data/plan.h"
 
 namespace simile::data {
 namespace {
 
-// The first byte that is hashed. A change to what is hashed, or of what a load makes of the same
-// files, takes the next number: servers of different builds then do not mix their answers.
+// The first byte that is hashed. A change to the hashed bytes, or to the dataset that a load makes
+// of the same files, takes the next number. Then servers of different builds do not mix their
+// answers.
 constexpr std::uint8_t kFormat = 1;
 
-std::string_view TextOf(const base::StableHash::Digest& digest) {
+std::string_view ToText(const base::StableHash::Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
@@ -88,11 +88,11 @@ std::string ContentIdBuilder::Id() const {
     if (!file) continue;
     add(base::LittleEndian(static_cast<std::uint8_t>(role)));
     add(base::LittleEndian(file->bytes));
-    all.Add(TextOf(file->hash.Digest128()));
+    all.Add(ToText(file->hash.Digest128()));
   }
-  if (kept_) all.Add(TextOf(kept_->Digest128()));
+  if (kept_) all.Add(ToText(kept_->Digest128()));
   const base::StableHash::Digest digest = all.Digest128();
-  const std::string_view text = TextOf(digest);
+  const std::string_view text = ToText(digest);
   return absl::BytesToHexString(absl::string_view(text.data(), text.size()));
 }
 

@@ -29,8 +29,8 @@ enum class FileRole : std::uint8_t {
 };
 inline constexpr std::size_t kFileRoleCount = 6;
 
-// A file as its file system describes it. A file that was written, replaced, renamed or given other
-// rights since has another one.
+// A file as its file system describes it. Writing, replacing or renaming the file, or giving it
+// other rights, changes its fingerprint.
 struct FileFingerprint {
   std::string display_name;  // empty: the collection has no file of this role
   std::uint64_t device = 0;
@@ -42,12 +42,12 @@ struct FileFingerprint {
   friend bool operator==(const FileFingerprint&, const FileFingerprint&) = default;
 };
 
-// Whether both describe the same bytes of the same file: also after other rights, links to it or
-// attributes, which change nothing but its ctime.
+// Whether both describe the same bytes of the same file. Does not compare the ctime, which is all
+// that new rights, links and attributes change.
 bool HaveSameBytes(const FileFingerprint& a, const FileFingerprint& b);
 
-// The files of a collection's folder: equal ones have the same content, so that nothing needs to be
-// read to know it. Unequal ones may have the same content, too: Dataset::content_id tells.
+// The files of a collection's folder. Equal fingerprints mean equal content, which nobody needs to
+// read. Unequal fingerprints may have equal content, too: Dataset::content_id tells.
 struct FolderFingerprint {
   std::array<FileFingerprint, kFileRoleCount> files;  // by FileRole
 
@@ -65,21 +65,21 @@ absl::StatusOr<FolderFingerprint> TakeFingerprint(const std::filesystem::path& f
 absl::StatusOr<FolderFingerprint> TakeFingerprint(const Folder& folder,
                                                   const CollectionFiles& files);
 
-// Computes the id of a collection's content from the bytes of its files and their roles, while they
-// are read, and from the types of its fields where these are not those of a first load. Names,
-// folders and times do not matter; a byte that no reader needs does. Equal on every machine.
+// Computes the id of a collection's content while its files are read: from their bytes and roles,
+// and from field types that differ from a first load's. Names, folders and times do not count.
+// Every byte counts, even one that no reader needs. Equal on every machine.
 class ContentIdBuilder {
  public:
-  // The collection has a file of this role, if only an empty one.
+  // Records that the collection has a file of this role, which may be empty.
   void AddFile(FileRole role);
   // The next bytes of the file. REQUIRES: AddFile(role) was called.
   void AddBytes(FileRole role, std::string_view bytes);
 
-  // A field is read otherwise than a first load of the files would read it, so the content answers
-  // filters otherwise. To be called in the order of the fields.
+  // Adds a field whose kept type or separator differs from a first load's, because the content then
+  // answers filters differently. To be called in the order of the fields.
   void AddKept(std::string_view field, std::string_view type, std::string_view separator);
 
-  // Of the files and kept types so far: 32 lower-case hex digits.
+  // The id of the files and kept types so far: 32 lower-case hex digits.
   std::string Id() const;
 
  private:
@@ -88,7 +88,7 @@ class ContentIdBuilder {
     std::uint64_t bytes;
   };
   std::array<std::optional<File>, kFileRoleCount> files_;  // by FileRole
-  std::optional<base::StableHash> kept_;  // of the fields' types; none: none is kept
+  std::optional<base::StableHash> kept_;                   // of kept types; nothing without them
 };
 
 }  // namespace simile::data

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +22,17 @@ namespace simile::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::int64_t ToNanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// The clock that the kernel's file systems stamp files with.
+std::int64_t FileClockNs() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return ToNanoseconds(now);
+}
 
 absl::Status CannotOpen(std::string_view what, int error) {
   const bool denied = error == EACCES || error == EPERM;
@@ -53,7 +67,7 @@ std::string_view EntryKind(mode_t mode) {
 }
 
 // Describes an entry itself, not what a link leads to. False when there is none.
-bool StatOf(int folder, const std::string& display_name, struct stat& status) {
+bool StatEntry(int folder, const std::string& display_name, struct stat& status) {
   return fstatat(folder, display_name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -62,8 +76,8 @@ bool IsWithin(const fs::path& folder, const fs::path& path) {
   return std::ranges::mismatch(folder, path).in1 == folder.end();
 }
 
-// Opens a path whose links are resolved, part by part and following none, so that a part that has
-// become a link since is refused. Of the folders on the way only the right to pass is needed.
+// Opens a path whose links are resolved, part by part. Follows no link, so that a part which has
+// become a link since is refused. The folders on the way need only the right to pass.
 base::FileDescriptor OpenResolved(int folder, const fs::path& relative) {
   base::FileDescriptor parent;
   const fs::path parents = relative.parent_path();
@@ -80,6 +94,78 @@ base::FileDescriptor OpenResolved(int folder, const fs::path& relative) {
 }
 
 }  // namespace
+
+FileSource::FileSource(std::string display_name, std::uint64_t size,
+                       base::FileDescriptor descriptor)
+    : ByteSource(std::move(display_name), size), descriptor_(std::move(descriptor)) {
+  // Advice only: reads further ahead, which a loader wants.
+  posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+absl::StatusOr<std::size_t> FileSource::Read(std::span<char> into) {
+  // The checked size bounds the read, so bytes appended since then are ignored.
+  const std::size_t wanted = std::min<std::uint64_t>(into.size(), size() - offset_);
+  if (wanted == 0) return std::size_t{0};
+  absl::StatusOr<std::size_t> count = ReadSome(offset_, into.first(wanted));
+  if (count.ok()) offset_ += *count;
+  return count;
+}
+
+absl::Status FileSource::ReadAt(std::uint64_t offset, std::span<char> into) {
+  while (!into.empty()) {
+    const absl::StatusOr<std::size_t> count = ReadSome(offset, into);
+    if (!count.ok()) return count.status();
+    offset += *count;
+    into = into.subspan(*count);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::size_t> FileSource::ReadSome(std::uint64_t offset, std::span<char> into) const {
+  ssize_t count = 0;
+  do {
+    count = pread(descriptor_.get(), into.data(), into.size(), static_cast<off_t>(offset));
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) {
+    const int error = errno;
+    return base::SystemError(error, absl::StatusCode::kDataLoss,
+                             fmt::format("{}: cannot be read at byte {}: {}", display_name(),
+                                         offset, base::SystemErrorText(error)));
+  }
+  if (count == 0) {
+    return base::Error(base::ErrorReason::kFilesChanged,
+                       fmt::format("{}: ended at byte {} of {}; it was cut while being read",
+                                   display_name(), base::Grouped(offset), base::Grouped(size())));
+  }
+  return static_cast<std::size_t>(count);
+}
+
+absl::Status FileSource::Skip(std::uint64_t count) {
+  offset_ += count;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileFingerprint> FileSource::TakeFingerprint() const {
+  constexpr int kWaitsMax = 20;
+  for (int waits = 0;; ++waits) {
+    struct stat status {};
+    if (fstat(descriptor_.get(), &status) != 0) {
+      return absl::DataLossError(
+          fmt::format("{}: cannot be examined: {}", display_name(), base::SystemErrorText(errno)));
+    }
+    const std::int64_t changed_ns = ToNanoseconds(status.st_ctim);
+    // A file from a server whose clock is ahead is not waited for.
+    if (changed_ns < FileClockNs() || waits == kWaitsMax) {
+      return FileFingerprint{.display_name = display_name(),
+                             .device = status.st_dev,
+                             .inode = status.st_ino,
+                             .bytes = static_cast<std::uint64_t>(status.st_size),
+                             .written_ns = ToNanoseconds(status.st_mtim),
+                             .changed_ns = changed_ns};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 absl::StatusOr<Folder> Folder::Open(const fs::path& path, const fs::path& links_within) {
   std::error_code error;
@@ -103,7 +189,7 @@ bool Folder::IsInside(const std::string& display_name) {
 
 bool Folder::Has(const std::string& display_name) const {
   struct stat status {};
-  return StatOf(descriptor_.get(), display_name, status);
+  return StatEntry(descriptor_.get(), display_name, status);
 }
 
 absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfolder,
@@ -138,16 +224,16 @@ absl::StatusOr<std::vector<FolderEntry>> Folder::List(const std::string& subfold
     added.display_name = fmt::format("{}{}", subfolder, name);
     added.is_folder = entry->d_type == DT_DIR;
     struct stat status {};
-    if (entry->d_type == DT_UNKNOWN && StatOf(descriptor_.get(), added.display_name, status)) {
+    if (entry->d_type == DT_UNKNOWN && StatEntry(descriptor_.get(), added.display_name, status)) {
       added.is_folder = S_ISDIR(status.st_mode);
     }
   }
   return entries;
 }
 
-std::uint64_t Folder::BytesOf(const std::string& display_name) const {
+std::uint64_t Folder::MeasureFile(const std::string& display_name) const {
   struct stat status {};
-  if (!StatOf(descriptor_.get(), display_name, status) || !S_ISREG(status.st_mode)) return 0;
+  if (!StatEntry(descriptor_.get(), display_name, status) || !S_ISREG(status.st_mode)) return 0;
   return static_cast<std::uint64_t>(status.st_size);
 }
 

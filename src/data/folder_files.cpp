@@ -62,7 +62,7 @@ absl::StatusOr<Entries> ReadEntries(const Folder& folder) {
 
 // The name as text that can be printed and sent: control characters and bytes that are not UTF-8
 // become U+FFFD.
-std::string TextOf(std::string_view name) {
+std::string ToPrintable(std::string_view name) {
   std::string text;
   while (!name.empty()) {
     const std::size_t length = base::Utf8SequenceLength(name);
@@ -111,7 +111,7 @@ std::string NamingAdvice(const CollectionPart& part, const std::string& name) {
                      base::Quoted(name));
 }
 
-// REQUIRES: HasEndingOf(part, name).
+// REQUIRES: HasPartEnding(part, name).
 std::string RenameAdvice(const CollectionPart& part, const std::string& name) {
   return fmt::format("rename {} to {}{}, or {}", name, part.names.front(),
                      part.ending.empty() ? FindVectorFormat(name)->ending : std::string_view(),
@@ -119,7 +119,7 @@ std::string RenameAdvice(const CollectionPart& part, const std::string& name) {
 }
 
 // What people call a part that is absent.
-std::string_view NounOf(FileRole role) {
+std::string_view PartNoun(FileRole role) {
   if (role == FileRole::kPayload || role == FileRole::kInteractions) return NameOf(role);
   return "users";
 }
@@ -130,25 +130,25 @@ class Glances {
   Glances(const Folder& folder, const Limits& limits) : folder_(folder), limits_(limits) {}
 
   // The first bytes of a file, after a byte order mark; empty where they cannot be read.
-  std::string BeginOf(const std::string& display_name) {
+  std::string ReadBegin(const std::string& display_name) {
     const std::unique_ptr<ByteSource> source = Open(display_name);
     if (source == nullptr) return {};
     BufferedReader in(*source);
     if (!in.SkipByteOrderMark().ok()) return {};
     return std::string(in.Peek().value_or(std::string_view()));
   }
-  // The object of its first line; empty likewise.
+  // The object of a file's first line; empty where it cannot be read.
   PayloadObject FirstObject(const std::string& display_name) {
     const std::unique_ptr<ByteSource> source = Open(display_name);
-    return source == nullptr ? PayloadObject() : FirstObjectOf(*source, limits_);
+    return source == nullptr ? PayloadObject() : ReadFirstObject(*source, limits_);
   }
 
  private:
   static constexpr int kGlancesMax = 16;
 
-  // Null where it cannot be opened, or too many were.
+  // Opens a file. Null where it cannot be opened, or too many files were.
   std::unique_ptr<ByteSource> Open(const std::string& display_name) {
-    if (count_ == kGlancesMax || folder_.BytesOf(display_name) == 0) return nullptr;
+    if (count_ == kGlancesMax || folder_.MeasureFile(display_name) == 0) return nullptr;
     ++count_;
     absl::StatusOr<std::unique_ptr<FileSource>> source = folder_.OpenFile(display_name);
     return source.ok() ? *std::move(source) : nullptr;
@@ -159,7 +159,7 @@ class Glances {
   int count_ = 0;
 };
 
-// How a file of JSON becomes one of lines, by its first bytes. Empty where these do not tell.
+// How to turn a file of JSON into lines, by its first bytes. Empty where the bytes do not tell.
 std::string JsonAdvice(std::string_view begin, const std::string& name, std::string_view usual) {
   if (HoldsLinesOfObjects(begin)) return fmt::format("; `mv {} {}`", name, usual);
   const ObjectsForm* const form = FindObjectsForm(begin);
@@ -178,7 +178,7 @@ std::string LinesAdvice(const CollectionPart& part, const std::string& name, Gla
   if (!is_plain) return {};
   if (name.ends_with(".jsonl.gz")) return fmt::format("; `gunzip {}`", name);
   if (name.ends_with(".json") || name.ends_with(".ndjson")) {
-    return JsonAdvice(glances.BeginOf(name), name, usual);
+    return JsonAdvice(glances.ReadBegin(name), name, usual);
   }
   for (const char* const format : {"csv", "parquet"}) {
     if (!name.ends_with(fmt::format(".{}", format))) continue;
@@ -217,7 +217,7 @@ Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files, Glances
   const std::string& read = files.*part->member;
   const std::vector<std::string> usual = UsualNames(*part);
   if (!read.empty()) {
-    // Who names a file in collection.json knows which one is read.
+    // An owner who names a file in collection.json knows which file is read.
     const bool is_named = std::ranges::find(usual, LastPart(read)) == usual.end();
     return {fmt::format("{} from {}{}", part->is_read, read,
                         is_named ? fmt::format(", which {} names", kCollectionJson)
@@ -227,9 +227,9 @@ Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files, Glances
   std::string advice;
   if (std::ranges::find(usual, last) != usual.end()) {
     advice = fmt::format(", here or in {}", part->subfolder);
-  } else if (HasEndingOf(*part, name)) {
-    advice = fmt::format("; rename it, or {}", NamingAdvice(*part, TextOf(name)));
-  } else if (HasEndingOf(*part, absl::AsciiStrToLower(name))) {
+  } else if (HasPartEnding(*part, name)) {
+    advice = fmt::format("; rename it, or {}", NamingAdvice(*part, ToPrintable(name)));
+  } else if (HasPartEnding(*part, absl::AsciiStrToLower(name))) {
     advice = "; rename it";
   }
   return {fmt::format("{} from {}{}{}", part->is_read, usual.front(), part->content, advice), true,
@@ -237,7 +237,7 @@ Unread WhyUnread(const FolderEntry& entry, const CollectionFiles& files, Glances
 }
 
 // The paths of the files, as a folder's entries are named: collection.json may say `./a.npy`.
-std::vector<std::string> PathsOf(const std::vector<FolderFile>& files) {
+std::vector<std::string> ListPaths(const std::vector<FolderFile>& files) {
   std::vector<std::string> paths;
   for (const FolderFile& file : files) {
     paths.push_back(std::filesystem::path(file.display_name).lexically_normal().string());
@@ -254,14 +254,15 @@ bool Holds(const FolderEntry& entry, const std::vector<std::string>& paths) {
   });
 }
 
-// Once for each noun: without ids, users' vectors are not read either.
+// Adds one sentence for each noun. A file of ids and one of vectors are both "users", since neither
+// is read without the other.
 void AddLeftOut(const CollectionPart& part, const std::string& name, Glances& glances,
                 FolderListing& listing) {
-  const std::string_view noun = NounOf(part.role);
+  const std::string_view noun = PartNoun(part.role);
   const bool is_told = std::ranges::any_of(
       listing.left_out, [noun](const std::string& told) { return told.starts_with(noun); });
   if (is_told) return;
-  const bool has_lines = HasEndingOf(PartOf(FileRole::kPayload), part.names.front());
+  const bool has_lines = HasPartEnding(PartOf(FileRole::kPayload), part.names.front());
   listing.left_out.push_back(
       fmt::format("{}: {} is not read{}", noun, name,
                   has_lines ? LinesAdvice(part, name, glances) : std::string()));
@@ -269,14 +270,14 @@ void AddLeftOut(const CollectionPart& part, const std::string& name, Glances& gl
 
 void AddUnread(const Folder& folder, const Entries& entries, const CollectionFiles& files,
                const Limits& limits, FolderListing& listing) {
-  const std::vector<std::string> read = PathsOf(listing.files);
+  const std::vector<std::string> read = ListPaths(listing.files);
   Glances glances(folder, limits);
   std::size_t more = 0;
   for (const FolderEntry& entry : entries.all) {
     if (Holds(entry, read)) continue;
     Unread unread = WhyUnread(entry, files, glances);
     const std::string name =
-        fmt::format("{}{}", TextOf(entry.display_name), entry.is_folder ? "/" : "");
+        fmt::format("{}{}", ToPrintable(entry.display_name), entry.is_folder ? "/" : "");
     if (unread.absent != nullptr) AddLeftOut(*unread.absent, name, glances, listing);
     if (unread.is_surprising) {
       if (listing.notes.size() < kNotesMax) {
@@ -287,7 +288,7 @@ void AddUnread(const Folder& folder, const Entries& entries, const CollectionFil
     }
     if (listing.unread_files++ < limits.unread_files_max) {
       listing.files.push_back(
-          {name, std::nullopt, folder.BytesOf(entry.display_name), std::move(unread.reason)});
+          {name, std::nullopt, folder.MeasureFile(entry.display_name), std::move(unread.reason)});
     }
   }
   if (more > 0) {
@@ -305,7 +306,7 @@ std::string FindCollection(const Folder& folder, const Entries& entries) {
     if (!entry.is_folder || ++folders > kFoldersMax) continue;
     for (const std::string& name : UsualNames(PartOf(FileRole::kVectors))) {
       if (folder.Has(fmt::format("{}/{}", entry.display_name, name))) {
-        return fmt::format("{}/{}", TextOf(entry.display_name), name);
+        return fmt::format("{}/{}", ToPrintable(entry.display_name), name);
       }
     }
   }
@@ -339,8 +340,8 @@ absl::StatusOr<FolderListing> ListFolder(const Folder& folder, const CollectionF
 std::string AdviceWithoutPart(const Folder& folder, const CollectionPart& part) {
   for (const FolderEntry& entry : ReadEntries(folder).value_or(Entries()).all) {
     const std::string& name = entry.display_name;
-    if (entry.is_folder || PartLike(name) != &part || !HasEndingOf(part, name)) continue;
-    return fmt::format(": {}", RenameAdvice(part, TextOf(name)));
+    if (entry.is_folder || PartLike(name) != &part || !HasPartEnding(part, name)) continue;
+    return fmt::format(": {}", RenameAdvice(part, ToPrintable(name)));
   }
   return {};
 }
@@ -357,12 +358,12 @@ std::string AdviceWithoutVectors(const Folder& folder, const CollectionFiles& fi
     if (entry.is_folder || name == files.user_vectors || (like != nullptr && like != &vectors)) {
       continue;
     }
-    if (HasEndingOf(vectors, name)) {
-      candidates.push_back(TextOf(name));
-    } else if (HasEndingOf(vectors, absl::AsciiStrToLower(name))) {
-      if (other_case.empty()) other_case = TextOf(name);
+    if (HasPartEnding(vectors, name)) {
+      candidates.push_back(ToPrintable(name));
+    } else if (HasPartEnding(vectors, absl::AsciiStrToLower(name))) {
+      if (other_case.empty()) other_case = ToPrintable(name);
     } else if (like == &vectors && other_format.empty()) {
-      other_format = TextOf(name);
+      other_format = ToPrintable(name);
     }
   }
   if (candidates.size() == 1) return RenameAdvice(vectors, candidates.front());

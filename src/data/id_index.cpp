@@ -14,7 +14,7 @@
 namespace simile::data {
 namespace {
 
-// Of a search for the nearest id.
+// The estimated cost of a search for the nearest id.
 constexpr std::uint64_t kIdNs = 10;
 constexpr std::uint64_t kCellNs = 2;
 
@@ -28,9 +28,9 @@ std::string_view IdAt(const std::vector<char>& bytes, const std::vector<std::uin
 }
 
 // The slot that holds the id's row, or the empty one where it belongs.
-std::size_t SlotOf(std::string_view id, const std::vector<char>& bytes,
-                   const std::vector<std::uint64_t>& ends,
-                   const std::vector<std::uint32_t>& slots) {
+std::size_t FindIdSlot(std::string_view id, const std::vector<char>& bytes,
+                       const std::vector<std::uint64_t>& ends,
+                       const std::vector<std::uint32_t>& slots) {
   return FindSlot(id, slots, [&](std::size_t row) { return IdAt(bytes, ends, row); });
 }
 
@@ -86,7 +86,7 @@ Row IdIndex::Builder::FindOrAdd(std::string_view id) {
 
 std::size_t IdIndex::Builder::SlotFor(std::string_view id) {
   MakeSlotFor(ends_.size(), slots_, [this](std::size_t row) { return IdAt(bytes_, ends_, row); });
-  return SlotOf(id, bytes_, ends_, slots_);
+  return FindIdSlot(id, bytes_, ends_, slots_);
 }
 
 void IdIndex::Builder::AddAt(std::size_t slot, std::string_view id) {
@@ -132,7 +132,7 @@ std::int64_t IdIndex::Integer(Row row) const {
 std::optional<Row> IdIndex::Find(std::string_view id) const {
   if (row_numbers_) return ParseRowNumber(id, size_);
   if (slots_.empty()) return std::nullopt;
-  const std::uint32_t row = slots_[SlotOf(id, bytes_, ends_, slots_)];
+  const std::uint32_t row = slots_[FindIdSlot(id, bytes_, ends_, slots_)];
   return row == kEmptySlot ? std::nullopt : std::optional<Row>(row);
 }
 
@@ -143,7 +143,7 @@ absl::StatusOr<std::string> IdIndex::Nearest(std::string_view id, base::LongWork
   for (std::size_t row = 0; row < size_; ++row) {
     const std::string_view known = IdAt(bytes_, ends_, row);
     measured ? search.Consider(known) : search.ConsiderContinuation(known);
-    // A distance takes a table as long as the one and, at most, a third as wide as the other.
+    // The distance table has a row for each byte of `id`, and columns for a third of `known`.
     const std::uint64_t cells = measured ? id.size() * known.size() / 3 : 0;
     if (absl::Status status = work.Did(kIdNs + cells * kCellNs); !status.ok()) return status;
   }

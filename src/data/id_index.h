@@ -17,9 +17,10 @@
 
 namespace simile::data {
 
-// A list of distinct ids and its inverse. Ids live in one arena, the inverse is an open table of
-// row numbers, so n ids of average length b cost about n * (b + 8 + 6) bytes and no allocation
-// each. When ids are the row numbers themselves nothing is stored. Immutable; safe to share.
+// A list of distinct ids and its inverse. Ids live in one arena, and the inverse is an open table
+// of row numbers. So n ids of average length b cost about n * (b + 8 + 6) bytes, without an
+// allocation for each id. When ids are the row numbers themselves nothing is stored. Immutable;
+// safe to share.
 class IdIndex {
  public:
   // Ids that are the decimal row numbers 0 .. row_count-1.
@@ -64,14 +65,14 @@ class IdIndex {
   std::int64_t Integer(Row row) const;
   // The row of an id, or nothing. O(1).
   std::optional<Row> Find(std::string_view id) const;
-  // The known id nearest to a mistyped one, as NearestSearch finds it in row order; empty when none
-  // is near or when ids are row numbers. To keep errors cheap, more than 200,000 ids are searched
-  // only for continuations of the given one, more than 2,000,000 not at all.
-  // Errors: work's.
+  // The known id nearest to a mistyped one, as NearestSearch finds it in row order. Empty when no
+  // id is near, or when ids are row numbers. To keep errors cheap, more than 200,000 ids are
+  // searched only for continuations of the mistyped id, and more than 2,000,000 not at all.
+  // Errors: those of `work`.
   absl::StatusOr<std::string> Nearest(std::string_view id, base::LongWork& work) const;
   std::uint64_t bytes() const;
   std::uint64_t id_bytes() const { return bytes_.size(); }  // of the stored ids themselves
-  // bytes() of so many stored ids.
+  // The bytes() of `count` stored ids, which have `id_bytes` together.
   static std::uint64_t BytesFor(std::uint64_t count, std::uint64_t id_bytes);
 
  private:

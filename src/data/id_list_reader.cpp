@@ -163,11 +163,11 @@ class IdListReader {
   FaultList faults_{in_.display_name()};
 };
 
-// Refuses what is no JSON by what it looks like.
+// Refuses a file that is no JSON, and says what it looks like.
 absl::Status CheckShape(BufferedReader& in) {
   const absl::StatusOr<std::string_view> begin = in.Peek();
   if (!begin.ok()) return begin.status();
-  const TextShape shape = TextShapeOf(*begin);
+  const TextShape shape = ClassifyText(*begin);
   if (shape == TextShape::kTable || shape == TextShape::kLines) {
     return Refuse(in, fmt::format("looks like {}; one JSON list of ids is needed, as "
                                   "`jq -Rn '[inputs]'` writes it of a text with one id a line",

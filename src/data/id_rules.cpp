@@ -32,7 +32,7 @@ std::uint64_t HashOfId(const PayloadValue* value) {
   if (const auto* const text = std::get_if<std::string>(&value->value)) {
     return text->empty() ? 0 : absl::HashOf(absl::string_view(*text));
   }
-  const auto whole = WholeOf(*value);
+  const auto whole = ToWhole(*value);
   return whole ? absl::HashOf(*whole) : 0;
 }
 
@@ -57,7 +57,7 @@ absl::Status CheckId(std::string_view id, const Limits& limits) {
 }
 
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits) {
-  if (const auto whole = WholeOf(value)) return fmt::to_string(*whole);
+  if (const auto whole = ToWhole(value)) return fmt::to_string(*whole);
   if (const auto* const number = std::get_if<double>(&value.value)) {
     return absl::InvalidArgumentError(
         fmt::format("is {}; an id is a string or an integer, as astype(int) makes of the column "
@@ -86,7 +86,7 @@ bool IsNamedAsId(std::string_view name) {
   return is_word || is_camel;
 }
 
-std::string IdFieldOf(const PayloadObject& first_line) {
+std::string FindIdField(const PayloadObject& first_line) {
   for (const std::string_view field : kUsual) {
     if (HasValue(first_line, field)) return std::string(field);
   }

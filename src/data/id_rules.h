@@ -18,15 +18,15 @@ namespace simile::data {
 // Errors: kInvalidArgument, "is empty; ..."; the caller adds the place.
 absl::Status CheckId(std::string_view id, const Limits& limits);
 
-// The id in a JSON value: a string, or an integer's decimal digits, of 12.0 those of 12. Errors
-// likewise.
+// The id in a JSON value: a string, or an integer's decimal digits ("12" for 12 and for 12.0).
+// Errors: as CheckId.
 absl::StatusOr<std::string> IdFrom(const PayloadValue& value, const Limits& limits);
 
-// The field of a payload's ids by its first line: `id`, else `media_id`, else `item_id`. Empty when
-// the line has none of them, or null there: then ids are row numbers.
-std::string IdFieldOf(const PayloadObject& first_line);
+// Finds the field of a payload's ids in its first line: `id`, else `media_id`, else `item_id`.
+// Empty when the line has no value in any of these fields; then ids are row numbers.
+std::string FindIdField(const PayloadObject& first_line);
 
-// Whether people name a field of ids so: `_id`, `movieId`, `product_id`, `asin`.
+// Whether people give this name to a field of ids: `_id`, `movieId`, `product_id`, `asin`.
 bool IsNamedAsId(std::string_view name);
 
 // Looks, in a payload whose ids are row numbers, for the field that its owner may have meant.
@@ -34,9 +34,9 @@ class MissedIdField {
  public:
   // REQUIRES: lines are added in their order.
   void Add(const PayloadObject& line);
-  // What the owner should know, one sentence for each field: that all lines but the first have an
-  // `id`, or that `movieId` is distinct in every row and how it becomes the id. Empty for nothing.
-  // Cost: a sort of the values.
+  // One sentence for each field that the owner may have meant: that all lines but the first have an
+  // `id`, or that `movieId` is distinct in every row, and how to make it the id. Empty for no
+  // field. Cost: a sort of the values.
   std::vector<std::string> Notes(std::string_view display_name) &&;
 
  private:

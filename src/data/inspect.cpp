@@ -167,7 +167,7 @@ absl::Status InspectSettings(BufferedReader& in, const Limits& limits, Inspectio
 }
 
 // What a load would read and a plan does not.
-std::vector<std::string> UncheckedOf(const CollectionFiles& files) {
+std::vector<std::string> ListUnchecked(const CollectionFiles& files) {
   std::vector<std::string> unchecked;
   const auto add = [&](const char* what, const std::string& file) {
     if (!file.empty()) unchecked.push_back(fmt::format("{} of {}", what, file));
@@ -203,7 +203,7 @@ Inspection InspectFolder(const std::filesystem::path& path, const Limits& limits
   AddCount(inspection, "users", plan->user_count);
   if (options.quick) {
     AddLookupFields(plan->files.lookup_fields, inspection);
-    inspection.unchecked = UncheckedOf(plan->files);
+    inspection.unchecked = ListUnchecked(plan->files);
     return inspection;
   }
   absl::StatusOr<DatasetSummary> summary = CheckDataset(*plan, limits, options.progress);
@@ -238,7 +238,7 @@ absl::StatusOr<bool> LooksLikeInteractions(const Folder& folder, const std::stri
   }
   const absl::StatusOr<std::unique_ptr<ByteSource>> source = folder.OpenFile(display_name);
   if (!source.ok()) return source.status();
-  return FindMember(FirstObjectOf(**source, limits), "user_id") != nullptr;
+  return FindMember(ReadFirstObject(**source, limits), "user_id") != nullptr;
 }
 
 // Inspects a file by the ending of its name. No kind is found for one that is not read here.

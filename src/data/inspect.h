@@ -32,9 +32,9 @@ struct Inspection {
   std::vector<FieldInfo> fields;       // of a payload
   std::optional<DatasetPlan> plan;     // of a folder, unless that is what failed
   FolderListing listing;               // of a folder; its notes are in `notes`
-  std::vector<std::string> left_out;   // what its owner probably meant to be read, and is not
+  std::vector<std::string> left_out;   // unread files that the owner probably meant to be read
   std::vector<std::string> notes;      // what a load would note
-  std::vector<std::string> unchecked;  // with InspectOptions::quick: what was not looked at
+  std::vector<std::string> unchecked;  // with InspectOptions::quick: the parts that were not read
   // OK when it would load, as far as it was checked, else the error of a load. Facts found before
   // the error are kept.
   absl::Status status;
@@ -47,8 +47,9 @@ struct InspectOptions {
 };
 
 // Reads and checks a whole vector, .jsonl or .json file by itself (lengths as for cosine), or a
-// folder as a collection: there it does all that a load does (CheckDataset), but for the memory
-// that a server must have. Nothing is kept but ids. Messages name the file by its last part.
+// folder as a collection. For a folder it does all that a load does (CheckDataset), but does not
+// look at the memory that a server must have. Nothing is kept but ids. Messages name the file by
+// its last part.
 // Errors: only when it cannot be opened, or is of a kind that Simile does not read.
 absl::StatusOr<Inspection> InspectFile(const std::filesystem::path& path, const Limits& limits,
                                        const InspectOptions& options = {});

@@ -158,7 +158,7 @@ bool LooksLikeInteraction(const PayloadObject& line) {
 
 namespace {
 
-// What the lines of a file come to.
+// Collects what the lines of a file say.
 class InteractionCounts {
  public:
   InteractionCounts(const IdIndex& users, const IdIndex& items, Keep keep)

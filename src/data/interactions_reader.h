@@ -51,11 +51,12 @@ class InteractionsReader {
   JsonlReader lines_;
   std::vector<std::string> item_fields_;
   bool has_users_ = false;     // some line has a `user_id`
-  std::string first_members_;  // what the first line has
+  std::string first_members_;  // the members of the first line
 };
 
-// Whether an object is probably a line of interactions, under the names that people give: it has a
-// user and an item. Its own `id` is none of them: then a user has made the thing.
+// Whether an object is probably a line of interactions: it has a user and an item, under the names
+// that people give them. Its `id` does not count as the item: that is a thing which the user has
+// made.
 bool LooksLikeInteraction(const PayloadObject& line);
 
 struct Interactions {
@@ -66,11 +67,12 @@ struct Interactions {
   // Items by descending number of users and of visitors who are no users, then by row. Every user
   // of a line counts once for an item; a line of nobody counts by itself.
   std::vector<Row> most_seen;
-  // One sentence each about lines that name items the collection does not have, which are left out,
-  // because logs and catalogues are exported at different times; about lines of visitors; and about
-  // blank lines.
+  // One sentence each about lines of items that the collection does not have, of visitors, and
+  // blank lines. Lines of missing items are left out, because logs and catalogues are exported at
+  // different times.
   std::vector<std::string> notes;
-  // There are lines, and none is of a known item and, where the collection has users, of a user.
+  // There are lines, but none can be used: none names a known item and, where the collection has
+  // users, a known user.
   bool all_unknown = false;
 };
 

@@ -186,7 +186,7 @@ std::string JsonReader::DescribeNext() {
   return DescribeByte(byte);
 }
 
-// Of what follows the value. A text is a line of a file.
+// The error about what follows the value. A text is a line of a file.
 absl::Status JsonReader::RefuseMore() {
   if (Peek() == '{' && stream_ == nullptr) {
     return ErrorHere("a second object begins here; put each object on a line of its own");

@@ -49,7 +49,7 @@ class JsonReader {
 
   // Restarts on text, borrowed until the next Begin. `line` is the number of its first line.
   void Begin(std::string_view text, std::uint64_t line = 1);
-  // Restarts on a stream of which nothing was read yet, borrowed likewise.
+  // Restarts on a stream, borrowed until the next Begin. REQUIRES: nothing of it was read yet.
   void Begin(BufferedReader& stream);
 
   // The next token. Errors: kInvalidArgument `FILE: line L, column C: ...`, columns counted in

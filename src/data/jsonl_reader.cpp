@@ -22,7 +22,7 @@ bool BeginsObject(std::string_view line) {
   return begin != line.npos && line[begin] == '{';
 }
 
-// Whether a line that is no object begins as one and does not end as one.
+// Whether a line begins as an object and does not end as one.
 bool LacksItsEnd(std::string_view line) {
   const std::size_t last = line.find_last_not_of(" \t\r,");
   return BeginsObject(line) && line[last] != '}';
@@ -41,8 +41,8 @@ bool IsCutLine(const BufferedReader& in, std::string_view begin) {
   return text.starts_with('{') && text.find('\n') == text.npos && in.bytes_left() > begin.size();
 }
 
-// Refuses a file of another format, and says what writes its objects one a line. That never writes
-// into the file that it reads.
+// Refuses a file of another format, and gives the command that writes its objects one a line. The
+// command never writes into the file that it reads.
 //   ending   the usual end of a file name of that format: ".csv"
 //   command  what writes `to`, given the names
 absl::Status RefuseFormat(
@@ -173,7 +173,7 @@ absl::Status JsonlReader::CheckBegin() {
                                });
     return MayBeLine(*begin, line_bytes_max_) ? absl::OkStatus() : form_error_;
   }
-  const TextShape shape = TextShapeOf(*begin);
+  const TextShape shape = ClassifyText(*begin);
   if (shape == TextShape::kTable) {
     return RefuseFormat(in_, "looks like CSV", ".csv",
                         [&begin](const std::string& from, const std::string& to) {
@@ -193,7 +193,7 @@ absl::Status JsonlReader::ErrorAtLine(std::string_view what) const {
       fmt::format("{}: line {}: {}", in_.display_name(), line_, what));
 }
 
-PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits) {
+PayloadObject ReadFirstObject(ByteSource& source, const Limits& limits) {
   BufferedReader in(source);
   if (!in.SkipByteOrderMark().ok()) return {};
   const absl::StatusOr<std::string_view> begin = in.Peek();

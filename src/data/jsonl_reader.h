@@ -37,12 +37,13 @@ class JsonlReader {
   std::uint64_t line() const { return line_; }
   // The number of objects read so far. A refused object counts too.
   std::uint64_t count() const { return count_; }
-  // Reads the rest without a look at it. The number of objects that the file has, if every line
-  // that is not blank is one. Errors: the stream's own.
+  // Reads the rest of the file without parsing it. Returns the number of its objects, counting each
+  // line that is not blank as one. Errors: the stream's own.
   absl::StatusOr<std::uint64_t> CountAll();
-  // An error about that line: `FILE: line N: ...`.
+  // An error about the line of the last object: `FILE: line N: ...`.
   absl::Status ErrorAtLine(std::string_view what) const;
-  // `2 blank lines are skipped, the first is line 7`: those between the objects. Empty for none.
+  // `2 blank lines are skipped, the first is line 7`, about blank lines between objects. Empty for
+  // none.
   std::string BlankLinesText() const;
   void NoteBlankLines(std::vector<std::string>& notes) const;
   // Adds a note if the file holds its objects in another form.
@@ -53,8 +54,8 @@ class JsonlReader {
   absl::StatusOr<bool> ReadLine();
   // Moves past the lines that do not begin an object. Returns how many.
   absl::StatusOr<std::uint64_t> SkipRestOfObject();
-  // Moves past a byte order mark. Refuses what is no JSON, and JSON whose first line is no object:
-  // a list, or an object that is indented.
+  // Moves past a byte order mark. Refuses a file that is no JSON, and JSON whose first line is no
+  // object: a list, or an object that is indented.
   absl::Status CheckBegin();
 
   BufferedReader& in_;
@@ -69,6 +70,6 @@ class JsonlReader {
 };
 
 // The object of a file's first line; empty where it has none that can be read.
-PayloadObject FirstObjectOf(ByteSource& source, const Limits& limits);
+PayloadObject ReadFirstObject(ByteSource& source, const Limits& limits);
 
 }  // namespace simile::data

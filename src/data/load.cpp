@@ -18,7 +18,6 @@
 #include "data/buffered_reader.h"
 #include "data/collection_files.h"
 #include "data/faults.h"
-#include "data/file_source.h"
 #include "data/fingerprint.h"
 #include "data/folder.h"
 #include "data/id_list_reader.h"
@@ -72,7 +71,7 @@ class HashedSource final : public ByteSource {
     read_ += *count;
     return count;
   }
-  // Reads them, since they belong to the content.
+  // Reads the bytes that are skipped, since they belong to the content.
   absl::Status Skip(std::uint64_t count) override {
     constexpr std::uint64_t kStepBytes = std::uint64_t{64} << 10;
     std::vector<char> skipped(std::min(count, kStepBytes));
@@ -84,11 +83,11 @@ class HashedSource final : public ByteSource {
     }
     return absl::OkStatus();
   }
-  // Is not hashed: the same bytes are read in their order, too.
+  // Hashes nothing: the same bytes are also read in their order.
   absl::Status ReadAt(std::uint64_t offset, std::span<char> into) override {
     return source_->ReadAt(offset, into);
   }
-  // Reads what no reader needed.
+  // Reads the bytes that no reader needed.
   absl::Status ReadRest() { return Skip(size() - read_); }
 
  private:
@@ -154,7 +153,7 @@ class Loader {
     return std::move(dataset_);
   }
 
-  // Of a load that has succeeded.
+  // Facts about a load that has succeeded.
   const VectorFacts& vector_facts() const { return vector_facts_; }
   const VectorFacts& user_vector_facts() const { return user_vector_facts_; }
   const std::string& id_field() const { return id_field_; }
@@ -230,7 +229,7 @@ class Loader {
                      .keep = keep_},
                     limits_);
     if (!payload.ok()) return payload.status();
-    // First, since they say what the ids are.
+    // The notes of the payload come first, since they say what the ids are.
     std::ranges::move(dataset_.notes, std::back_inserter(payload->notes));
     dataset_.notes = std::move(payload->notes);
     dataset_.payload = std::move(payload->table);
@@ -244,7 +243,7 @@ class Loader {
       if (absl::Status status = CheckField("lookup_fields", field); !status.ok()) return status;
       if (absl::Status status = CheckHasTexts(field); !status.ok()) return status;
     }
-    dataset_.lookup_fields = LookupFieldsOf(files_, dataset_.payload);
+    dataset_.lookup_fields = FindLookupFields(files_, dataset_.payload);
     return absl::OkStatus();
   }
 
@@ -315,7 +314,7 @@ class Loader {
   }
 
   absl::Status LoadVectors() {
-    // The memory that the other files took to read, before the largest part needs it.
+    // Frees the memory that reading the other files took, before the largest part needs it.
     base::ReturnFreedMemory();
     const VectorRules rules{.metric = files_.metric, .on_zero_row = files_.on_zero_row};
     absl::Status status = LoadMatrix(vectors_, layout_, rules, dataset_.vectors, vector_facts_);
@@ -371,7 +370,7 @@ class Loader {
     return absl::OkStatus();
   }
 
-  // Reads what no reader needed, for the content id.
+  // Reads the bytes that no reader needed, for the content id.
   absl::Status ReadRest() {
     for (OpenFile& file : open_) {
       if (file.source == nullptr) continue;
@@ -423,7 +422,8 @@ class Loader {
 
 }  // namespace
 
-std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const PayloadTable& payload) {
+std::vector<std::string> FindLookupFields(const CollectionFiles& files,
+                                          const PayloadTable& payload) {
   if (!files.lookup_fields.empty()) return files.lookup_fields;
   for (const char* const field : {"title", "name"}) {
     if (payload.FieldNumber(field)) return {field};
@@ -431,7 +431,7 @@ std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const Payl
   return {};
 }
 
-std::vector<KeptType> FieldTypesOf(const Dataset& dataset) {
+std::vector<KeptType> ListKeptTypes(const Dataset& dataset) {
   std::vector<KeptType> types = dataset.absent_types;
   for (const FieldInfo& field : dataset.payload.fields()) {
     types.push_back({field.name, field.type, field.separator, field.has_lasting_meaning});

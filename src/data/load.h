@@ -35,10 +35,11 @@ absl::StatusOr<Dataset> LoadDataset(const DatasetPlan& plan, const Limits& limit
 
 // The payload fields that look-ups search: those of the settings, else `title`, else `name`, when
 // the payload has them.
-std::vector<std::string> LookupFieldsOf(const CollectionFiles& files, const PayloadTable& payload);
+std::vector<std::string> FindLookupFields(const CollectionFiles& files,
+                                          const PayloadTable& payload);
 
 // The types of all fields, which a load in place of the dataset keeps.
-std::vector<KeptType> FieldTypesOf(const Dataset& dataset);
+std::vector<KeptType> ListKeptTypes(const Dataset& dataset);
 // The fields with values that do not fit their type: `price (integer): 1 value, the first in row
 // 57`, joined by `; `. Empty for none.
 std::string UnfitText(const PayloadTable& payload);
@@ -47,7 +48,7 @@ std::string UnfitText(const PayloadTable& payload);
 struct DatasetSummary {
   std::string content_id;    // as Dataset's
   VectorFacts vectors;       // as stored
-  VectorFacts user_vectors;  // likewise; without users, nothing
+  VectorFacts user_vectors;  // as stored; empty without users
   std::string id_field;      // empty: ids are row numbers
   std::string first_id;
   std::string last_id;

@@ -13,10 +13,10 @@
 namespace simile::data {
 
 // An owned fp32 matrix [row_count, dim] whose rows are padded with +0 to whole lanes. Starts zeroed
-// and aligned to 64 bytes. A large one comes from the kernel already zero, aligned to 2 MiB and
-// with huge pages advised, so untouched rows cost nothing and padding needs no pass; a small one
-// (below 2 MiB: a batch of queries) comes from the heap, because a mapping per request would cost
-// more than the search. Movable, not copyable.
+// and aligned to 64 bytes. A matrix of 2 MiB or more comes from the kernel already zero, aligned to
+// 2 MiB, with huge pages advised. So its untouched rows cost nothing, and padding needs no pass. A
+// smaller matrix, such as a batch of queries, comes from the heap, because a mapping for each
+// request would cost more than the search. Movable, not copyable.
 class Matrix {
  public:
   // Errors: kResourceExhausted with the bytes asked for.

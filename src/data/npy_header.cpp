@@ -115,7 +115,7 @@ absl::Status RefuseType(const BufferedReader& in, std::string_view descr) {
                                 base::Quoted(descr), kSaveSo));
 }
 
-absl::StatusOr<ElementType> TypeOf(const BufferedReader& in, std::string_view descr) {
+absl::StatusOr<ElementType> ParseElementType(const BufferedReader& in, std::string_view descr) {
   // '<' is little-endian. '=' (native) and '|' (irrelevant) mean the same on the machines that
   // write such files.
   if (descr.size() == 3 && (descr[0] == '<' || descr[0] == '=' || descr[0] == '|')) {
@@ -293,9 +293,10 @@ absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& lim
   if (!dict.ok()) {
     return Refuse(in, fmt::format("header, {}", std::string(dict.status().message())));
   }
-  const absl::StatusOr<ElementType> type = TypeOf(in, dict->descr);
+  const absl::StatusOr<ElementType> type = ParseElementType(in, dict->descr);
   if (!type.ok()) return type.status();
-  absl::StatusOr<VectorLayout> layout = LayoutOf(in.display_name(), *type, dict->shape, limits);
+  absl::StatusOr<VectorLayout> layout =
+      MakeVectorLayout(in.display_name(), *type, dict->shape, limits);
   if (!layout.ok()) return layout.status();
   absl::Status status = CheckDataBytes(
       in, fmt::format("shape {} of {} needs", ShapeText(dict->shape), ElementName(layout->type)),

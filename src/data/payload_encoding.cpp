@@ -49,8 +49,8 @@ void AppendText(std::vector<std::uint8_t>& out, std::uint8_t tag, std::string_vi
 }
 
 // Appends what `append` appends, with its tag and length in front. Moves the bytes to make place
-// for the length, which costs less than to compute it first: most are few, and nested at most
-// limits.json_depth_max times.
+// for the length. That costs less than computing the length first, because most messages are short
+// and nest at most limits.json_depth_max deep.
 template <class Append>
 void AppendMessage(std::vector<std::uint8_t>& out, std::uint8_t tag, Append&& append) {
   out.push_back(tag);
@@ -196,7 +196,7 @@ std::span<const std::uint8_t> PayloadCursor::ReadElement() {
   return ReadCounted();
 }
 
-PayloadCursor MembersOf(std::span<const std::uint8_t> value) {
+PayloadCursor ReadMembers(std::span<const std::uint8_t> value) {
   const EncodedValue read = ReadValue(value);
   const auto* const object = std::get_if<EncodedObject>(&read);
   return object == nullptr ? PayloadCursor({}) : object->members;

@@ -28,7 +28,7 @@ namespace simile::data {
 void AppendVarint(std::vector<std::uint8_t>& out, std::uint64_t value);
 void AppendValue(std::vector<std::uint8_t>& out, const PayloadValue& value);
 
-// Decodes what AppendValue has encoded.
+// Decodes a value that AppendValue has encoded.
 PayloadValue DecodeValue(std::span<const std::uint8_t> value);
 
 // A member of an encoded object. Borrows its bytes.
@@ -68,7 +68,7 @@ class PayloadCursor {
   }
   // An encoded value, which is passed in one step whatever it holds.
   std::span<const std::uint8_t> ReadValueBytes();
-  // The next member of an object. REQUIRES: at a member (MembersOf).
+  // The next member of an object. REQUIRES: at a member (ReadMembers).
   EncodedMember ReadMember();
   // The next element of a list. REQUIRES: at an element (EncodedList).
   std::span<const std::uint8_t> ReadElement();
@@ -89,6 +89,6 @@ using EncodedValue = std::variant<std::monostate, bool, std::int64_t, double, st
 EncodedValue ReadValue(std::span<const std::uint8_t> value);
 
 // The members of an encoded value; none unless it is an object.
-PayloadCursor MembersOf(std::span<const std::uint8_t> value);
+PayloadCursor ReadMembers(std::span<const std::uint8_t> value);
 
 }  // namespace simile::data

@@ -17,7 +17,7 @@
 namespace simile::data {
 namespace {
 
-//   blank  JsonlReader::BlankLinesText, since the objects that belong there may be what is missing
+//   blank  JsonlReader::BlankLinesText, since the missing objects may belong there
 absl::Status WrongCount(const BufferedReader& in, std::uint64_t lines, const ExpectedRows& expected,
                         const std::string& blank) {
   return absl::InvalidArgumentError(fmt::format(
@@ -89,7 +89,7 @@ class PayloadReading {
   absl::Status AddLine() {
     if (!has_object_) {
       has_object_ = true;
-      if (file_.id_field.empty()) file_.id_field = IdFieldOf(object_);
+      if (file_.id_field.empty()) file_.id_field = FindIdField(object_);
       if (!file_.id_field.empty()) ids_.emplace(row_count_);
       MakeUpIds(row());
     }
@@ -161,7 +161,7 @@ class PayloadReading {
   const std::uint64_t row_count_;
   PayloadTableBuilder table_;
   FaultList faults_;
-  bool has_object_ = false;  // a line was no fault, and its fields chose that of the ids
+  bool has_object_ = false;              // a line was valid, and its fields chose the field of ids
   std::optional<IdIndex::Builder> ids_;  // nothing: ids are row numbers
   MissedIdField missed_;
   PayloadObject object_;

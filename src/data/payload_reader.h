@@ -10,7 +10,6 @@
 #include "data/buffered_reader.h"
 #include "data/field_rules.h"
 #include "data/id_index.h"
-#include "data/payload_builder.h"
 #include "data/payload_table.h"
 #include "simile/limits.h"
 
@@ -20,7 +19,7 @@ namespace simile::data {
 struct ExpectedRows {
   std::uint64_t count = 0;
   std::string said_by;    // display name of the vectors
-  std::uint64_t dim = 0;  // of these
+  std::uint64_t dim = 0;  // of the vectors
 
   // Why a file that describes `found` rows does not fit: `content_vectors.npy has 2 rows`. Where
   // the vectors have `found` dimensions, it also says that the vectors look transposed.
@@ -29,9 +28,9 @@ struct ExpectedRows {
 
 // How metadata.jsonl is read.
 struct PayloadRules {
-  // The field of ids; empty: IdFieldOf the first line.
+  // The field of ids; empty: FindIdField chooses it.
   std::string id_field;
-  // When given, the file must have exactly that many lines; those beyond are only counted.
+  // When given, the file must have exactly that many lines; lines beyond it are only counted.
   std::optional<ExpectedRows> expected;
   FieldRules fields;
   Keep keep = Keep::kRows;

@@ -29,7 +29,7 @@ struct CollectionFiles {
   std::string interactions;            // interactions.jsonl
   Metric metric = Metric::kCosine;
   OnZeroRow on_zero_row = OnZeroRow::kRefuse;
-  std::string id_field;                    // empty: as IdFieldOf chooses
+  std::string id_field;                    // empty: FindIdField chooses it
   std::string tensor;                      // empty: the file's only tensor
   std::vector<std::string> lookup_fields;  // empty: `title`, else `name`, when the payload has them
   std::vector<NamedFieldType> field_types;  // of other fields FieldRules decides

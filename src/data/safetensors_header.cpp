@@ -65,7 +65,7 @@ absl::StatusOr<PayloadObject> ReadHeaderObject(BufferedReader& in, const Limits&
 }
 
 // The sizes in a list; nothing for any other value.
-std::optional<std::vector<std::uint64_t>> SizesOf(const PayloadValue* value) {
+std::optional<std::vector<std::uint64_t>> ReadSizes(const PayloadValue* value) {
   const auto* const list = value == nullptr ? nullptr : std::get_if<PayloadList>(&value->value);
   if (list == nullptr) return std::nullopt;
   std::vector<std::uint64_t> sizes;
@@ -78,8 +78,8 @@ std::optional<std::vector<std::uint64_t>> SizesOf(const PayloadValue* value) {
   return sizes;
 }
 
-absl::StatusOr<const Dtype*> DtypeOf(const BufferedReader& in, std::string_view tensor,
-                                     const PayloadValue* value) {
+absl::StatusOr<const Dtype*> ParseDtype(const BufferedReader& in, std::string_view tensor,
+                                        const PayloadValue* value) {
   const auto* const name = value == nullptr ? nullptr : std::get_if<std::string>(&value->value);
   if (name == nullptr) {
     return Refuse(in, fmt::format("tensor {} has no \"dtype\" string", base::Quoted(tensor)));
@@ -92,17 +92,17 @@ absl::StatusOr<const Dtype*> DtypeOf(const BufferedReader& in, std::string_view 
                                 base::Quoted(tensor), base::Quoted(*name)));
 }
 
-// One entry of the header. Of a tensor that is not served only its place matters: its dtype may be
-// newer than this program.
-absl::StatusOr<Tensor> TensorOf(const BufferedReader& in, std::string_view name,
-                                const PayloadValue& value) {
+// Parses one entry of the header. Reads only the tensor's place: its dtype may be newer than this
+// program, and matters only for the tensor that is served.
+absl::StatusOr<Tensor> ParseTensor(const BufferedReader& in, std::string_view name,
+                                   const PayloadValue& value) {
   const auto* const entry = std::get_if<PayloadObject>(&value.value);
   if (entry == nullptr) {
     return Refuse(in, fmt::format("tensor {} is {}; an object with dtype, shape and data_offsets "
                                   "is needed",
                                   base::Quoted(name), Describe(value)));
   }
-  const auto offsets = SizesOf(FindMember(*entry, "data_offsets"));
+  const auto offsets = ReadSizes(FindMember(*entry, "data_offsets"));
   if (!offsets || offsets->size() != 2 || (*offsets)[0] > (*offsets)[1]) {
     return Refuse(in, fmt::format("tensor {} has no \"data_offsets\" of the form [begin, end]",
                                   base::Quoted(name)));
@@ -112,14 +112,14 @@ absl::StatusOr<Tensor> TensorOf(const BufferedReader& in, std::string_view name,
 }
 
 // The layout of the served tensor, with its size checked by its shape.
-absl::StatusOr<VectorLayout> LayoutOfTensor(const BufferedReader& in, const Tensor& tensor,
-                                            const Limits& limits) {
+absl::StatusOr<VectorLayout> MakeTensorLayout(const BufferedReader& in, const Tensor& tensor,
+                                              const Limits& limits) {
   const absl::StatusOr<const Dtype*> found =
-      DtypeOf(in, tensor.name, FindMember(*tensor.entry, "dtype"));
+      ParseDtype(in, tensor.name, FindMember(*tensor.entry, "dtype"));
   if (!found.ok()) return found.status();
   const Dtype& dtype = **found;
   const std::optional<std::vector<std::uint64_t>> shape =
-      SizesOf(FindMember(*tensor.entry, "shape"));
+      ReadSizes(FindMember(*tensor.entry, "shape"));
   if (!shape) {
     return Refuse(
         in, fmt::format("tensor {} has no \"shape\" list of sizes", base::Quoted(tensor.name)));
@@ -145,15 +145,15 @@ absl::StatusOr<VectorLayout> LayoutOfTensor(const BufferedReader& in, const Tens
                                   "with x.to(torch.float32).contiguous()",
                                   base::Quoted(tensor.name), dtype.name));
   }
-  return LayoutOf(in.display_name(), *dtype.element, *shape, limits);
+  return MakeVectorLayout(in.display_name(), *dtype.element, *shape, limits);
 }
 
-absl::StatusOr<std::vector<Tensor>> TensorsOf(const BufferedReader& in,
-                                              const PayloadObject& header) {
+absl::StatusOr<std::vector<Tensor>> ParseTensors(const BufferedReader& in,
+                                                 const PayloadObject& header) {
   std::vector<Tensor> tensors;
   for (const auto& [name, value] : header) {
     if (name == "__metadata__") continue;
-    absl::StatusOr<Tensor> tensor = TensorOf(in, name, value);
+    absl::StatusOr<Tensor> tensor = ParseTensor(in, name, value);
     if (!tensor.ok()) return tensor.status();
     tensors.push_back(*std::move(tensor));
   }
@@ -218,12 +218,12 @@ absl::StatusOr<VectorLayout> ReadSafetensorsHeader(BufferedReader& in, std::stri
                                                    const Limits& limits) {
   const absl::StatusOr<PayloadObject> header = ReadHeaderObject(in, limits);
   if (!header.ok()) return header.status();
-  absl::StatusOr<std::vector<Tensor>> tensors = TensorsOf(in, *header);
+  absl::StatusOr<std::vector<Tensor>> tensors = ParseTensors(in, *header);
   if (!tensors.ok()) return tensors.status();
   if (absl::Status status = CheckCoverage(in, *tensors); !status.ok()) return status;
   const absl::StatusOr<const Tensor*> chosen = Choose(in, *tensors, tensor);
   if (!chosen.ok()) return chosen.status();
-  absl::StatusOr<VectorLayout> layout = LayoutOfTensor(in, **chosen, limits);
+  absl::StatusOr<VectorLayout> layout = MakeTensorLayout(in, **chosen, limits);
   if (!layout.ok()) return layout.status();
   if (absl::Status status = in.Skip((*chosen)->begin); !status.ok()) return status;
   return layout;

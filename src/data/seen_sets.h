@@ -26,7 +26,7 @@ class SeenSets {
   static std::vector<Row> ByCount(std::span<const std::uint32_t> counts);
   std::uint64_t pair_count() const { return rows_.size(); }
   std::uint64_t bytes() const;
-  // bytes() of so many users and distinct pairs.
+  // The bytes() of sets of this size; pairs are distinct.
   static std::uint64_t BytesFor(std::uint64_t user_count, std::uint64_t pair_count) {
     return user_count * sizeof(std::uint64_t) + pair_count * sizeof(Row);
   }

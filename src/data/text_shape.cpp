@@ -54,7 +54,7 @@ struct Outline {
 };
 
 // REQUIRES: the text begins with '{'.
-Outline OutlineOf(std::string_view text) {
+Outline ReadOutline(std::string_view text) {
   constexpr std::size_t kMembersMax = 2;
   constexpr std::size_t kDepthMax = 64;
   JsonReader json("", {.depth_max = kDepthMax, .text_bytes_max = text.size()});
@@ -87,8 +87,8 @@ Outline OutlineOf(std::string_view text) {
   }
 }
 
-// The form of one object that holds the others; null for none.
-const ObjectsForm* FormOfOne(const Outline& outline) {
+// The form of a file whose one object holds all other objects; null for none.
+const ObjectsForm* FindFormOfOne(const Outline& outline) {
   if (outline.members.empty() || outline.is_followed) return nullptr;
   const Outline::Member& first = outline.members.front();
   if (first.value == JsonToken::kListBegin && first.inside == JsonToken::kObjectBegin) {
@@ -106,7 +106,7 @@ std::string_view WithoutBlanks(std::string_view text) {
   return text;
 }
 
-TextShape TextShapeOf(std::string_view begin) {
+TextShape ClassifyText(std::string_view begin) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (begin.starts_with("\xFF\xFE") || begin.starts_with("\xFE\xFF")) return TextShape::kUtf16;
   if (begin.starts_with("\x1F\x8B")) return TextShape::kGzip;
@@ -159,7 +159,7 @@ const ObjectsForm* FindObjectsForm(std::string_view begin) {
   const std::string_view rest = text.substr(1);
   if (text.front() == '[') return WithoutBlanks(rest).starts_with('{') ? &kList : nullptr;
   if (text.front() != '{' || HoldsLinesOfObjects(text)) return nullptr;
-  if (const ObjectsForm* const form = FormOfOne(OutlineOf(text))) return form;
+  if (const ObjectsForm* const form = FindFormOfOne(ReadOutline(text))) return form;
   const std::size_t next = rest.find_first_not_of(" \t\r");
   return next != rest.npos && rest[next] == '\n' ? &kIndented : nullptr;
 }

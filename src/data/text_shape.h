@@ -10,11 +10,11 @@
 
 namespace simile::data {
 
-// What a file looks like that should hold JSON or numbers, so that a file of another kind is
-// refused by its kind rather than by its first byte.
+// What a file looks like that should hold JSON or numbers. A file of another kind is then refused
+// by its kind, not by its first byte.
 enum class TextShape : std::uint8_t {
   kTable,  // a first line of names between commas, semicolons or tabs
-  kLines,  // several lines, of which the first begins no list, object or string
+  kLines,  // several lines; the first begins no list, object or string
   kUtf16,
   kGzip,
   kGitLfs,
@@ -27,11 +27,11 @@ enum class TextShape : std::uint8_t {
 // The text after its leading white space.
 std::string_view WithoutBlanks(std::string_view text);
 
-// By the file's first bytes; a byte order mark of UTF-8 is passed over.
-TextShape TextShapeOf(std::string_view begin);
+// Classifies a file by its first bytes, after a byte order mark of UTF-8.
+TextShape ClassifyText(std::string_view begin);
 
-// Refuses what holds no data whatever the file's name is: kUtf16, kGzip, and what a failed download
-// or checkout leaves, kGitLfs, kWebPage, kXml and kEmpty.
+// Refuses a file that holds no data, whatever its name is: kUtf16, kGzip, and what a failed
+// download or checkout leaves, kGitLfs, kWebPage, kXml and kEmpty.
 absl::Status CheckHoldsData(const BufferedReader& in, TextShape shape);
 
 // A way in which a file of JSON holds its objects, other than one a line.
@@ -43,10 +43,12 @@ struct ObjectsForm {
 // Whether a file holds one object a line, two or more. By its first bytes, after a byte order mark.
 bool HoldsLinesOfObjects(std::string_view begin);
 
-// The form of a file, likewise. Null for one object a line, and where no form is known.
+// Finds the form of a file by its first bytes. Null for one object a line, and where no form is
+// known.
 const ObjectsForm* FindObjectsForm(std::string_view begin);
 
-// What writes the objects of a file one a line: `jq -c '.[]' a.json > a.jsonl`, in backquotes.
+// The command that writes the objects of a file one a line: `jq -c '.[]' a.json > a.jsonl`, in
+// backquotes.
 std::string JqCommand(const ObjectsForm& form, std::string_view from, std::string_view to);
 
 // The same for a table: pandas.read_csv("a.csv").to_json("a.jsonl", ...).

@@ -12,9 +12,9 @@
 
 namespace simile::data {
 
-// An open table of numbers, 0 first, by the hash of their texts, which the owner keeps: linear
-// probing, at most two thirds full. Unlike the tables of absl it stays whole when it has no memory
-// to grow.
+// An open table of the numbers 0, 1, 2, ... by the hash of their texts, which the owner keeps:
+// linear probing, at most two thirds full. Unlike the tables of absl it stays whole when it has no
+// memory to grow.
 inline constexpr std::uint32_t kEmptySlot = std::numeric_limits<std::uint32_t>::max();
 
 // Three slots for every two texts: short probes at six bytes a text.
@@ -36,7 +36,7 @@ std::size_t FindSlot(std::string_view text, const std::vector<std::uint32_t>& sl
   return slot;
 }
 
-// Makes space for one more text beside `count`; all stays as it is without memory for that.
+// Makes space for one more text beside `count`. Without memory for that the table stays as it is.
 template <class TextOf>
 void MakeSlotFor(std::size_t count, std::vector<std::uint32_t>& slots, const TextOf& text_of) {
   if (SlotsFor(count + 1) <= slots.size()) return;

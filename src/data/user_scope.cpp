@@ -10,7 +10,7 @@
 namespace simile::data {
 namespace {
 
-// Of one user, one item that it has seen and one item that is sorted. Estimated.
+// The estimated cost of a user, of an item that it has seen and of an item that is sorted.
 constexpr std::uint64_t kUserNs = 30;
 constexpr std::uint64_t kSeenRowNs = 2;
 constexpr std::uint64_t kItemNs = 40;
@@ -23,8 +23,8 @@ void SortDistinct(std::vector<std::string>& texts) {
 // The rows of a scope's users, ascending.
 //   users  those of a collection, or its visitors
 // Errors: work's.
-absl::StatusOr<std::vector<Row>> RowsOf(const UserScope& scope, const IdIndex& users,
-                                        base::LongWork& work) {
+absl::StatusOr<std::vector<Row>> FindUserRows(const UserScope& scope, const IdIndex& users,
+                                              base::LongWork& work) {
   std::vector<Row> rows;
   for (const std::string& id : scope.ids()) {
     if (const std::optional<Row> row = users.Find(id)) rows.push_back(*row);
@@ -55,17 +55,17 @@ absl::Status AddCounts(const SeenSets& sets, std::span<const Row> users, base::L
 }
 
 // Errors: work's.
-absl::StatusOr<UserSubset> SubsetOf(const UserScope& scope, const Dataset& dataset,
-                                    base::LongWork& work) {
+absl::StatusOr<UserSubset> MakeSubset(const UserScope& scope, const Dataset& dataset,
+                                      base::LongWork& work) {
   const Profiles& profiles = dataset.profiles;
-  const auto users = RowsOf(scope, profiles.ids, work);
+  const auto users = FindUserRows(scope, profiles.ids, work);
   if (!users.ok()) return users.status();
-  const auto visitors = RowsOf(scope, profiles.visitor_ids, work);
+  const auto visitors = FindUserRows(scope, profiles.visitor_ids, work);
   if (!visitors.ok()) return visitors.status();
   UserSubset subset{users->size(), 0, std::make_shared<const std::vector<Row>>()};
   for (const Row user : *users) subset.pair_count += profiles.seen.Of(user).size();
   if (subset.pair_count == 0 && visitors->empty()) return subset;
-  // Before the counts are made, which takes a pass over all items.
+  // Counts the pass over all items below, before it.
   absl::Status status = work.Did(dataset.vectors.row_count());
   if (!status.ok()) return status;
   std::vector<std::uint32_t> counts(dataset.vectors.row_count(), 0);
@@ -132,7 +132,7 @@ absl::StatusOr<UserSubset> UserSubsets::Of(const UserScope& scope,
     };
   }
   if (std::optional<UserSubset> known = Find(scope)) return *std::move(known);
-  absl::StatusOr<UserSubset> made = SubsetOf(scope, *dataset, work);
+  absl::StatusOr<UserSubset> made = MakeSubset(scope, *dataset, work);
   if (made.ok()) Insert(scope, *made);
   return made;
 }
@@ -151,7 +151,7 @@ std::optional<UserSubset> UserSubsets::Find(const UserScope& scope) {
 }
 
 void UserSubsets::Insert(const UserScope& scope, const UserSubset& subset) {
-  // The scope's rule belongs to its principal, and outlives a change of the access file in here.
+  // Counts the scope's rule: after a change of the access file only the cache keeps it.
   std::uint64_t rule_bytes = 0;
   for (const auto texts : {scope.prefixes(), scope.ids()}) {
     for (const std::string& text : texts) rule_bytes += 2 * (sizeof(std::string) + text.size());
@@ -159,7 +159,7 @@ void UserSubsets::Insert(const UserScope& scope, const UserSubset& subset) {
   const std::uint64_t bytes =
       sizeof(Entry) + rule_bytes + subset.most_seen->capacity() * sizeof(Row);
   if (bytes > bytes_max_) return;
-  std::list<Entry> entry;  // complete before it is added: what follows may have no memory
+  std::list<Entry> entry;  // complete before it is added: later steps may have no memory
   entry.push_back({scope, subset, bytes});
   const std::lock_guard lock(mutex_);
   // Two threads may have made the same subset.

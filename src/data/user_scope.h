@@ -21,9 +21,9 @@
 
 namespace simile::data {
 
-// Which users exist for a caller: all, or those with certain ids or beginnings of ids, byte for
-// byte. To the caller another user is one that the collection does not have. Immutable, cheap to
-// copy, safe to share.
+// Which users exist for a caller: all users, or users with certain ids or beginnings of ids,
+// compared byte by byte. For the caller any other user does not exist. Immutable, cheap to copy,
+// safe to share.
 class UserScope {
  public:
   UserScope() = default;  // all users
@@ -59,7 +59,7 @@ class UserScope {
   std::shared_ptr<const Rule> rule_;  // null for all users
 };
 
-// The users of a collection that one scope has, and what they have seen most.
+// The users of a collection in one scope, and the items that they have seen most.
 struct UserSubset {
   std::uint64_t user_count = 0;
   std::uint64_t pair_count = 0;  // of a user and an item that it has seen
@@ -75,9 +75,9 @@ class UserSubsets {
 
   // The users of a scope.
   //   dataset  the same one in each call
-  // Errors: work's.
-  // Cost: O(1) for all users and for a subset that is cached; otherwise a look at every id of a
-  // user or a visitor, unless the scope has ids alone, and at every item that they have seen.
+  // Errors: those of `work`.
+  // Cost: O(1) for all users and for a cached subset. Otherwise a look at the id of every user and
+  // visitor, unless the scope has ids alone, and at every item that the scope's users have seen.
   absl::StatusOr<UserSubset> Of(const UserScope& scope,
                                 const std::shared_ptr<const Dataset>& dataset,
                                 base::LongWork& work);

@@ -16,7 +16,8 @@ absl::StatusOr<VectorLayout> ReadNpy(BufferedReader& in, std::string_view /*tens
   return ReadNpyHeader(in, limits);
 }
 
-// The length of the header in 8 bytes, of which the limits leave at most 4, and its JSON object.
+// A .safetensors file begins with the length of its header in 8 bytes, and the header's JSON
+// object. The limits leave the upper 4 bytes of the length 0.
 bool BeginsSafetensors(std::string_view bytes) {
   constexpr std::string_view kHighBytes("\0\0\0\0", 4);
   return bytes.size() > 8 && bytes.substr(4, 4) == kHighBytes && bytes[8] == '{';
@@ -30,12 +31,12 @@ constexpr auto kFormats = std::to_array<VectorFormat>({
      .read_header = ReadSafetensorsHeader},
 });
 
-// Refuses a file that begins as another format than the one its name tells.
+// Refuses a file that begins like another format than its name says.
 absl::Status CheckBegin(BufferedReader& in, const VectorFormat& format) {
   const absl::StatusOr<std::string_view> begin = in.Peek();
   if (!begin.ok()) return begin.status();
   if (format.begins(*begin)) return absl::OkStatus();
-  if (absl::Status data = CheckHoldsData(in, TextShapeOf(*begin)); !data.ok()) return data;
+  if (absl::Status data = CheckHoldsData(in, ClassifyText(*begin)); !data.ok()) return data;
   for (const VectorFormat& other : kFormats) {
     if (!other.begins(*begin)) continue;
     const std::string_view name = in.display_name();

@@ -14,13 +14,13 @@
 
 namespace simile::data {
 
-// A format of vector files. All that the loader, discovery, inspection and messages know of it is
-// its row in vector_format.cpp: a new one is a header reader and a row. Its rows must be contiguous
-// and in order behind the header, because a ByteSource cannot seek.
+// A format of vector files. The loader, discovery, inspection and messages know only its row in
+// vector_format.cpp: a new format is a header reader and a row. Its numbers must follow the header
+// without gaps, row after row or column after column.
 struct VectorFormat {
   std::string_view ending;                 // of the file's name: ".npy"
   bool (*begins)(std::string_view bytes);  // whether a file's first bytes are of this format
-  bool names_tensors = false;  // one file holds several matrices, of which `tensor` chooses one
+  bool names_tensors = false;              // one file holds several matrices; `tensor` chooses one
   // Reads the header and leaves the reader at the first row; see ReadVectorLayout.
   absl::StatusOr<VectorLayout> (*read_header)(BufferedReader& in, std::string_view tensor,
                                               const Limits& limits);
@@ -39,8 +39,8 @@ absl::StatusOr<VectorLayout> ReadVectorLayout(BufferedReader& in, std::string_vi
                                               const Limits& limits);
 
 // Reads the header of a NumPy .npy file (format versions 1.0, 2.0, 3.0; NEP 1) and leaves the
-// reader at the first row. Accepts what can be served: float16, float32 or float64, little-endian,
-// C order, two axes, and exactly as many bytes as the shape says.
+// reader at the first number. Accepts arrays that can be served: float16, float32 or float64,
+// little-endian, C or Fortran order, two axes, and exactly as many bytes as the shape says.
 // Errors: kInvalidArgument beginning with the file's name, saying what would be right.
 absl::StatusOr<VectorLayout> ReadNpyHeader(BufferedReader& in, const Limits& limits);
 

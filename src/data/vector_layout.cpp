@@ -63,8 +63,9 @@ void DecodeElements(ElementType type, std::span<const char> bytes, std::span<dou
   }
 }
 
-absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType type,
-                                      std::span<const std::uint64_t> shape, const Limits& limits) {
+absl::StatusOr<VectorLayout> MakeVectorLayout(std::string_view display_name, ElementType type,
+                                              std::span<const std::uint64_t> shape,
+                                              const Limits& limits) {
   const auto refuse = [&](std::string_view why) {
     return absl::InvalidArgumentError(
         fmt::format("{}: shape {} {}", display_name, ShapeText(shape), why));

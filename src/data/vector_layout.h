@@ -34,10 +34,11 @@ struct VectorLayout {
   std::uint64_t bytes() const { return row_count * row_bytes(); }
 };
 
-// The last step of every header reader: two axes, both within bounds.
-// Errors: kInvalidArgument beginning with `display_name`.
-absl::StatusOr<VectorLayout> LayoutOf(std::string_view display_name, ElementType type,
-                                      std::span<const std::uint64_t> shape, const Limits& limits);
+// Makes the layout of a shape with two axes, both within bounds: the last step of each header
+// reader. Errors: kInvalidArgument beginning with `display_name`.
+absl::StatusOr<VectorLayout> MakeVectorLayout(std::string_view display_name, ElementType type,
+                                              std::span<const std::uint64_t> shape,
+                                              const Limits& limits);
 
 // Adds a note where there are more dimensions than rows: `v.npy: more dimensions (500) than rows
 // (32): if it is transposed, ...`. Only for vectors whose number of rows no other file gives.

@@ -1,8 +1,11 @@
 #include "data/vector_reader.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -13,11 +16,13 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/row_reader.h"
+#include "data/vector_layout.h"
 #include "simile/limits.h"
 
 namespace simile::data {
 namespace {
+
+constexpr std::uint64_t kTileBytesMax = std::uint64_t{16} << 20;
 
 // The Euclidean length of finite values, correct even when their squares overflow or underflow.
 double Length(std::span<const double> values, double sum) {
@@ -100,8 +105,8 @@ class FaultReport {
 };
 
 // Rounds the values of a row as the matrix will keep them, so that the length of the fp32 row is
-// checked. A value that fp32 has no number for, being too large or too small, stays as it is, so
-// that the error reports the length with it.
+// checked. A value that is too large or too small for fp32 stays as it is, so that the error
+// reports the length with it.
 void RoundToFloat(std::span<double> values) {
   for (double& value : values) {
     if (std::abs(value) > kNormMax) continue;
@@ -117,7 +122,7 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const Ve
                         VectorFacts& facts, KeepRow keep) {
   RowReader reader(in, layout);
   std::vector<double> values(layout.dim);
-  const std::vector<double> weights = WeightsOf(layout.dim);
+  const std::vector<double> weights = MakeColumnWeights(layout.dim);
   FaultReport faults(rules);
   EqualRows equal(layout.row_count);
   std::uint64_t zero_rows = 0;
@@ -128,7 +133,7 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const Ve
   for (std::uint64_t row = 0; row < layout.row_count; ++row) {
     if (absl::Status status = reader.Next(values); !status.ok()) return status;
     if (rules.metric == Metric::kDot && layout.type == ElementType::kFloat64) RoundToFloat(values);
-    const RowSums sums = SumsOf(values, weights);
+    const RowSums sums = SumRow(values, weights);
     const std::optional<double> length = faults.Check(row, values, sums.squares);
     if (!length) continue;
     if (*length == 0) {
@@ -152,6 +157,46 @@ absl::Status ForEachRow(BufferedReader& in, const VectorLayout& layout, const Ve
 }
 
 }  // namespace
+
+RowReader::RowReader(BufferedReader& in, const VectorLayout& layout)
+    : in_(in), layout_(layout), begin_(in.position()), row_(layout.row_bytes()) {}
+
+absl::Status RowReader::Next(std::span<double> values) {
+  assert(values.size() == layout_.dim && next_row_ < layout_.row_count);
+  if (!layout_.by_column) {
+    ++next_row_;
+    if (absl::Status status = in_.ReadExact(row_); !status.ok()) return status;
+    DecodeElements(layout_.type, row_, values);
+    return absl::OkStatus();
+  }
+  if (next_row_ == tile_begin_ + tile_rows_) {
+    if (absl::Status status = ReadTile(); !status.ok()) return status;
+  }
+  const std::size_t number_bytes = ElementBytes(layout_.type);
+  const char* number = tile_.data() + (next_row_++ - tile_begin_) * number_bytes;
+  for (std::size_t at = 0; at < row_.size(); at += number_bytes) {
+    std::memcpy(row_.data() + at, number, number_bytes);
+    number += tile_rows_ * number_bytes;
+  }
+  DecodeElements(layout_.type, row_, values);
+  return absl::OkStatus();
+}
+
+absl::Status RowReader::ReadTile() {
+  const std::uint64_t number_bytes = ElementBytes(layout_.type);
+  tile_begin_ = next_row_;
+  tile_rows_ = std::min(std::max<std::uint64_t>(kTileBytesMax / layout_.row_bytes(), 1),
+                        layout_.row_count - tile_begin_);
+  const std::uint64_t column_bytes = tile_rows_ * number_bytes;
+  tile_.resize(column_bytes * layout_.dim);
+  for (std::uint64_t column = 0; column < layout_.dim; ++column) {
+    const std::uint64_t from = begin_ + (column * layout_.row_count + tile_begin_) * number_bytes;
+    absl::Status status =
+        in_.ReadAt(from, std::span(tile_).subspan(column * column_bytes, column_bytes));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Matrix> ReadMatrix(BufferedReader& in, const VectorLayout& layout,
                                   const VectorRules& rules, VectorFacts& facts) {

@@ -54,14 +54,14 @@ void GroupField::GroupsOf(Row row, std::vector<std::uint32_t>& groups) const {
   const PayloadValue value = payload_->ReadField(row, field_number_);
   const data::FieldInfo& field = payload_->fields()[field_number_];
   if (std::holds_alternative<std::monostate>(value.value)) return;
-  if (!data::Fits(field.type, data::KindOf(value))) return;
+  if (!data::Fits(field.type, data::ClassifyValue(value))) return;
   if (keywords_ != nullptr) {
     ForEachKeyword(field, value, [&](std::string_view text) {
       if (const auto keyword = keywords_->Find(text)) groups.push_back(*keyword);
     });
   } else {
     ForEachElement(value, [&](const PayloadValue& whole) {
-      if (const auto place = integers_->Find(*data::WholeOf(whole))) groups.push_back(*place);
+      if (const auto place = integers_->Find(*data::ToWhole(whole))) groups.push_back(*place);
     });
   }
   std::ranges::sort(groups);

@@ -61,7 +61,7 @@ std::size_t WordCharacterLength(std::string_view text) {
     return letter || IsDigit(byte) || byte == '_' || byte == '-' || byte == '.' || byte == '+';
   }
   const std::string_view sequence = text.substr(0, length);
-  const std::uint32_t code = base::CodePointOf(sequence);
+  const std::uint32_t code = base::DecodeUtf8(sequence);
   const bool special = base::IsControl(sequence) || IsTypographicQuote(code) ||
                        base::IsInvisible(code) || FindSign(sequence).meant != nullptr;
   return special ? 0 : length;
@@ -87,7 +87,7 @@ std::string DescribeStray(std::string_view text) {
                        static_cast<unsigned char>(text[0]));
   }
   const std::string_view sequence = text.substr(0, length);
-  const std::uint32_t code = base::CodePointOf(sequence);
+  const std::uint32_t code = base::DecodeUtf8(sequence);
   if (base::IsControl(sequence)) {
     return fmt::format("the control character U+{:04X} is only written as {}, in quotes", code,
                        EscapeOf(code));
@@ -332,7 +332,7 @@ std::string WriteQuoted(std::string_view text) {
     const std::string_view character =
         text.substr(0, std::max<std::size_t>(base::Utf8SequenceLength(text), 1));
     if (base::IsControl(character)) {
-      written += EscapeOf(base::CodePointOf(character));
+      written += EscapeOf(base::DecodeUtf8(character));
     } else {
       if (character == "\"" || character == "\\") written += '\\';
       written += character;

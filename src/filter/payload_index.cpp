@@ -86,7 +86,7 @@ class FieldBuilder {
       return time.has_value();
     }
     const bool is_keyword = data::TypeOfElements(field_.type) == FieldType::kKeyword;
-    if (!(is_keyword && text != nullptr) && !data::Fits(field_.type, data::KindOf(value))) {
+    if (!(is_keyword && text != nullptr) && !data::Fits(field_.type, data::ClassifyValue(value))) {
       return false;
     }
     switch (field_.type) {
@@ -96,11 +96,11 @@ class FieldBuilder {
                        [&](std::string_view keyword) { keywords_.Add(row, keyword); });
         return true;
       case FieldType::kInteger:
-        whole_.push_back(*data::WholeOf(value));
+        whole_.push_back(*data::ToWhole(value));
         return true;
       case FieldType::kIntegers:
         AddElements(row, value, whole_,
-                    [](const PayloadValue& one) { return *data::WholeOf(one); });
+                    [](const PayloadValue& one) { return *data::ToWhole(one); });
         return true;
       case FieldType::kNumber:
         numbers_.push_back(NumberOf(value));

@@ -103,7 +103,7 @@ google::rpc::Status EncodeError(const absl::Status& error, std::string_view requ
     violation.set_description(Cut(encoded.message(), kFieldDescriptionBytesMax));
     encoded.add_details()->PackFrom(bad);
   }
-  if (const auto wait = base::RetryAfterOf(error)) AddRetry(*wait, encoded);
+  if (const auto wait = base::ReadRetryAfter(error)) AddRetry(*wait, encoded);
   return encoded;
 }
 

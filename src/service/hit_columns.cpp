@@ -22,7 +22,7 @@ std::string_view AsBytes(const std::vector<Number>& numbers) {
 std::optional<std::int64_t> ToInteger(const EncodedValue& value) {
   if (const auto* const integer = std::get_if<std::int64_t>(&value)) return *integer;
   if (const auto* const number = std::get_if<double>(&value)) {
-    return data::WholeOf(PayloadValue{*number});
+    return data::ToWhole(PayloadValue{*number});
   }
   return std::nullopt;
 }

@@ -88,7 +88,7 @@ TEST_F(AccessFileTest, ReadsTheExamplesOfTheDocumentation) {
   }
 }
 
-// A number inside so many lists, of an object.
+// An object with a number inside `lists` lists.
 std::string Nested(int lists) {
   const auto count = static_cast<std::size_t>(lists);
   return R"({"principals": )" + std::string(count, '[') + "1" + std::string(count, ']') + "}";
@@ -174,8 +174,10 @@ class AccessFileUsersTest : public AccessFileTest {
     EXPECT_TRUE(policy.ok()) << members << policy.status();
     return policy.ok() ? (*policy)->principals().front()->users : data::UserScope();
   }
-  data::UserScope UsersOf(const std::string& rule) const { return Users(R"(, "users": )" + rule); }
-  std::string RefusalOf(const std::string& rule) const {
+  data::UserScope ReadUsers(const std::string& rule) const {
+    return Users(R"(, "users": )" + rule);
+  }
+  std::string RefuseRule(const std::string& rule) const {
     return Refusal(File(Reader(R"(, "users": )" + rule)));
   }
 };
@@ -188,11 +190,11 @@ TEST_F(AccessFileUsersTest, AreAllUnlessRowsAreFiltered) {
 }
 
 TEST_F(AccessFileUsersTest, AreThoseOfTheRule) {
-  EXPECT_TRUE(UsersOf(R"("all")").is_all());
-  EXPECT_EQ(UsersOf(R"("none")"), data::UserScope::None());
-  EXPECT_EQ(UsersOf(R"({"prefix": "acme-"})"), data::UserScope::Of({"acme-"}, {}));
-  EXPECT_EQ(UsersOf(R"({"ids": ["ann", 7, -3]})"), data::UserScope::Of({}, {"ann", "7", "-3"}));
-  EXPECT_EQ(UsersOf(R"({"prefix": ["a-", "b-"], "ids": "ann"})"),
+  EXPECT_TRUE(ReadUsers(R"("all")").is_all());
+  EXPECT_EQ(ReadUsers(R"("none")"), data::UserScope::None());
+  EXPECT_EQ(ReadUsers(R"({"prefix": "acme-"})"), data::UserScope::Of({"acme-"}, {}));
+  EXPECT_EQ(ReadUsers(R"({"ids": ["ann", 7, -3]})"), data::UserScope::Of({}, {"ann", "7", "-3"}));
+  EXPECT_EQ(ReadUsers(R"({"prefix": ["a-", "b-"], "ids": "ann"})"),
             data::UserScope::Of({"a-", "b-"}, {"ann"}));
 }
 
@@ -216,10 +218,10 @@ TEST_F(AccessFileUsersTest, AreRefusedWhereTheRuleIsNone) {
        where + R"(ids: "a\nb" is "a\u000ab", which holds a control character)"},
       {R"({"ids": [")" + std::string(513, 'x') + "\"]}",
        "is 513 bytes long; an id has at most 512"},
-      {many + "]}", where + "prefix: 65 of them; at most 64 are taken"},
+      {many + "]}", where + "prefix: 65 entries; at most 64 are allowed"},
   };
   for (const Mistake& mistake : mistakes) {
-    EXPECT_THAT(RefusalOf(mistake.text), HasSubstr(mistake.message)) << mistake.text;
+    EXPECT_THAT(RefuseRule(mistake.text), HasSubstr(mistake.message)) << mistake.text;
   }
 }
 
@@ -242,21 +244,21 @@ TEST_F(AccessFileUsersTest, AreReadAsTheyAreWritten) {
 
 using ::testing::HasSubstr;
 
-std::string HexOf(std::string_view token) {
+std::string HashHex(std::string_view token) {
   const service::TokenHash hash = service::HashToken(token);
   return absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
 }
 
 template <class Value>
-std::string RefusalOf(const absl::StatusOr<Value>& value) {
+std::string ErrorText(const absl::StatusOr<Value>& value) {
   return std::string(value.status().message());
 }
 
 TEST(AccessValuesTest, TakesTheHashOfAToken) {
   for (int i = 0; i < 10'000; ++i) {
     const std::string token = "token " + std::to_string(i);
-    const auto hash = ReadTokenHash(HexOf(token));
+    const auto hash = ReadTokenHash(HashHex(token));
     ASSERT_TRUE(hash.ok()) << token << hash.status();
     EXPECT_EQ(*hash, service::HashToken(token));
   }
@@ -266,25 +268,25 @@ TEST(AccessValuesTest, RefusesWhatCanBeNoHash) {
   const std::string patterns[] = {
       std::string(64, '0'), std::string(64, 'f'), std::string(63, '0') + "7",
       "0123456789abcdef0123456789abcdef0123456789ABCDEF0123456789ABCDEF",
-      // That of another, shorter hash, written twice.
+      // The digits of a shorter hash, written twice.
       "098f6bcd4621d373cade4e832627b4f6098f6bcd4621d373cade4e832627b4f6"};
   for (const std::string& text : patterns) {
-    EXPECT_THAT(RefusalOf(ReadTokenHash(text)), HasSubstr("has a pattern, which no token's hash"))
+    EXPECT_THAT(ErrorText(ReadTokenHash(text)), HasSubstr("has a pattern, which no token's hash"))
         << text;
   }
-  for (const std::string& text : {std::string(), std::string(63, '1'), HexOf("a") + " ",
-                                  HexOf("a") + "\n", "0x" + HexOf("a")}) {
-    EXPECT_THAT(RefusalOf(ReadTokenHash(text)), HasSubstr("not 64 hexadecimal digits")) << text;
+  for (const std::string& text : {std::string(), std::string(63, '1'), HashHex("a") + " ",
+                                  HashHex("a") + "\n", "0x" + HashHex("a")}) {
+    EXPECT_THAT(ErrorText(ReadTokenHash(text)), HasSubstr("not 64 hexadecimal digits")) << text;
   }
 }
 
 TEST(AccessValuesTest, RefusesTheHashOfNothing) {
   EXPECT_EQ(
-      RefusalOf(ReadTokenHash("E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855")),
+      ErrorText(ReadTokenHash("E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855")),
       "the hash of an empty text: there was no token when it was made; `printf %s TOKEN | "
       "sha256sum`, or `simile token` with the token itself");
   for (const char* const text : {"\n", "\r\n", " ", "TOKEN", "TOKEN\n", "$TOKEN", "$TOKEN\n"}) {
-    EXPECT_THAT(RefusalOf(ReadTokenHash(HexOf(text))), HasSubstr("there was no token")) << text;
+    EXPECT_THAT(ErrorText(ReadTokenHash(HashHex(text))), HasSubstr("there was no token")) << text;
   }
 }
 
@@ -300,10 +302,10 @@ TEST(AccessValuesTest, ReadsTimesThatExistAndThatTheClockCanTell) {
        {"2027-02-30", "2027-02-29", "2027-13-01", "2027-00-10", "2027-04-31T12:00:00Z",
         "2027-05-31T25:00:00Z", "2027-05-31 ", "2027-05-31\n", "31.05.2027", "2027-5-31", "never",
         "2027-05-31T12:00:00", "2027-05-31 12:00:00", ""}) {
-    EXPECT_THAT(RefusalOf(ReadExpiry(text)), HasSubstr("is not a time as")) << text;
+    EXPECT_THAT(ErrorText(ReadExpiry(text)), HasSubstr("is not a time as")) << text;
   }
   for (const char* const text : {"9999-12-31", "2262-04-12", "1969-12-31", "0001-01-01"}) {
-    EXPECT_THAT(RefusalOf(ReadExpiry(text)),
+    EXPECT_THAT(ErrorText(ReadExpiry(text)),
                 HasSubstr("is not between 1970 and 2262; leave it out"))
         << text;
   }

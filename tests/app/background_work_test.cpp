@@ -15,7 +15,7 @@ constexpr std::uint64_t kMiB = 1U << 20;
 // A process that is looked at once a second.
 class IdleMemoryTest : public testing::Test {
  protected:
-  // Lets so many seconds pass. Returns after how many of them memory was to be given back; 0:
+  // Lets `count` seconds pass. Returns after how many seconds memory is to be given back; 0 for
   // never.
   int SecondsUntilDue(int count, milliseconds cpu_each_second, std::uint64_t resident_bytes) {
     for (int second = 1; second <= count; ++second) {

@@ -130,10 +130,11 @@ using testing::IsEmpty;
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-std::vector<VariableEffect> EffectsOf(Variables variables, std::vector<FlagValue> flags = {}) {
+std::vector<VariableEffect> DescribeEffects(Variables variables,
+                                            std::vector<FlagValue> flags = {}) {
   const auto reading = ReadConfig({{}, std::move(variables), std::move(flags)});
   EXPECT_TRUE(reading.ok()) << reading.status();
-  return reading.ok() ? EffectsOf(*reading) : std::vector<VariableEffect>();
+  return reading.ok() ? DescribeEffects(*reading) : std::vector<VariableEffect>();
 }
 
 // `GPU_DEVICE_ID=1, this server: gpu.device is 1 instead of 0`
@@ -147,7 +148,7 @@ std::vector<std::string> Changes(const std::vector<VariableEffect>& effects) {
 }
 
 TEST(VariableEffectsTest, SaysNothingWithoutSuchVariables) {
-  EXPECT_THAT(EffectsOf({{"PATH", "/bin"}, {"SIMILE_SERVER_PORT", "0"}}), IsEmpty());
+  EXPECT_THAT(DescribeEffects({{"PATH", "/bin"}, {"SIMILE_SERVER_PORT", "0"}}), IsEmpty());
   EXPECT_EQ(IgnoredVariables({}), "");
   EXPECT_EQ(VariablesWithoutChange({}), "");
 }
@@ -158,7 +159,7 @@ TEST(VariableEffectsTest, ComparesWithWhatTheFileSays) {
   const auto reading = ReadConfig(
       {folder.path() / "simile.json", {{"USE_GPU", "true"}, {"GPU_DEVICE_ID", "1"}}, {}});
   ASSERT_TRUE(reading.ok()) << reading.status();
-  const std::vector<VariableEffect> effects = EffectsOf(*reading);
+  const std::vector<VariableEffect> effects = DescribeEffects(*reading);
   EXPECT_THAT(Changes(effects),
               ElementsAre("USE_GPU=true, this server: backend.preference is auto instead of cpu"));
   EXPECT_EQ(VariablesWithoutChange(effects), "GPU_DEVICE_ID=1 (gpu.device is 1)");
@@ -166,21 +167,22 @@ TEST(VariableEffectsTest, ComparesWithWhatTheFileSays) {
 
 // The block that services with a T4 paste: all of it is named, and none of it makes them slower.
 TEST(VariableEffectsTest, NamesEachVariableOfAPastedBlockOnce) {
-  const std::vector<VariableEffect> effects = EffectsOf({{"USE_GPU", "true"},
-                                                         {"GPU_DEVICE_ID", "0"},
-                                                         {"TF32_OVERRIDE", "1"},
-                                                         {"NVIDIA_TF32_OVERRIDE", "1"},
-                                                         {"DOCUMENT_BATCH_SIZE", "16"},
-                                                         {"NER_BATCH_SIZE", "32"},
-                                                         {"INFERENCE_BATCH_SIZE", "64"},
-                                                         {"GPU_MEMORY_FRACTION", "0.8"},
-                                                         {"RESERVE_MEMORY", "1024"},
-                                                         {"WORKER_CONCURRENCY", "2"},
-                                                         {"WORKER_MAX_TASKS_PER_CHILD", "100"},
-                                                         {"CUDA_LAUNCH_BLOCKING", "0"},
-                                                         {"CUDA_MODULE_LOADING", "LAZY"},
-                                                         {"CUDNN_BENCHMARK", "true"},
-                                                         {"ENABLE_AMP", "true"}});
+  const std::vector<VariableEffect> effects =
+      DescribeEffects({{"USE_GPU", "true"},
+                       {"GPU_DEVICE_ID", "0"},
+                       {"TF32_OVERRIDE", "1"},
+                       {"NVIDIA_TF32_OVERRIDE", "1"},
+                       {"DOCUMENT_BATCH_SIZE", "16"},
+                       {"NER_BATCH_SIZE", "32"},
+                       {"INFERENCE_BATCH_SIZE", "64"},
+                       {"GPU_MEMORY_FRACTION", "0.8"},
+                       {"RESERVE_MEMORY", "1024"},
+                       {"WORKER_CONCURRENCY", "2"},
+                       {"WORKER_MAX_TASKS_PER_CHILD", "100"},
+                       {"CUDA_LAUNCH_BLOCKING", "0"},
+                       {"CUDA_MODULE_LOADING", "LAZY"},
+                       {"CUDNN_BENCHMARK", "true"},
+                       {"ENABLE_AMP", "true"}});
   EXPECT_EQ(effects.size(), 15U);
   EXPECT_THAT(Changes(effects), IsEmpty());
   EXPECT_EQ(IgnoredVariables(effects),
@@ -195,21 +197,22 @@ TEST(VariableEffectsTest, NamesEachVariableOfAPastedBlockOnce) {
 }
 
 TEST(VariableEffectsTest, NamesFifteenOthersOfTheSameFamiliesOnce) {
-  const std::vector<VariableEffect> effects = EffectsOf({{"EMBEDDING_BATCH_SIZE", "8"},
-                                                         {"MAX_BATCH_SIZE", "256"},
-                                                         {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
-                                                         {"CUDA_HOME", "/usr/local/cuda"},
-                                                         {"CUDA_VISIBLE_DEVICES", "0"},
-                                                         {"CUDNN_LOGINFO_DBG", "1"},
-                                                         {"NVIDIA_VISIBLE_DEVICES", "all"},
-                                                         {"NVIDIA_P2P", "1"},
-                                                         {"TF_CPP_MIN_LOG_LEVEL", "3"},
-                                                         {"TF_ENABLE_ONEDNN_OPTS", "0"},
-                                                         {"PYTORCH_CUDA_ALLOC_CONF", "x"},
-                                                         {"PYTORCH_NVML_BASED_CUDA_CHECK", "1"},
-                                                         {"WORKER_TIMEOUT", "30"},
-                                                         {"WORKER_POOL", "solo"},
-                                                         {"ENABLE_CUDA_GRAPH", "1"}});
+  const std::vector<VariableEffect> effects =
+      DescribeEffects({{"EMBEDDING_BATCH_SIZE", "8"},
+                       {"MAX_BATCH_SIZE", "256"},
+                       {"CUDA_DEVICE_MAX_CONNECTIONS", "1"},
+                       {"CUDA_HOME", "/usr/local/cuda"},
+                       {"CUDA_VISIBLE_DEVICES", "0"},
+                       {"CUDNN_LOGINFO_DBG", "1"},
+                       {"NVIDIA_VISIBLE_DEVICES", "all"},
+                       {"NVIDIA_P2P", "1"},
+                       {"TF_CPP_MIN_LOG_LEVEL", "3"},
+                       {"TF_ENABLE_ONEDNN_OPTS", "0"},
+                       {"PYTORCH_CUDA_ALLOC_CONF", "x"},
+                       {"PYTORCH_NVML_BASED_CUDA_CHECK", "1"},
+                       {"WORKER_TIMEOUT", "30"},
+                       {"WORKER_POOL", "solo"},
+                       {"ENABLE_CUDA_GRAPH", "1"}});
   EXPECT_EQ(effects.size(), 15U);
   EXPECT_THAT(Changes(effects),
               ElementsAre("CUDA_VISIBLE_DEVICES=0, the GPU's driver: The GPUs that the driver "
@@ -226,14 +229,14 @@ TEST(VariableEffectsTest, NamesFifteenOthersOfTheSameFamiliesOnce) {
 }
 
 TEST(VariableEffectsTest, SaysWhatASettingIsInsteadOfItsDefault) {
-  EXPECT_THAT(Changes(EffectsOf({{"GPU_DEVICE_ID", "1"}, {"INFERENCE_BATCH_SIZE", "4096"}})),
+  EXPECT_THAT(Changes(DescribeEffects({{"GPU_DEVICE_ID", "1"}, {"INFERENCE_BATCH_SIZE", "4096"}})),
               ElementsAre("INFERENCE_BATCH_SIZE=4096, this server: limits.batch_queries_max is "
                           "4096 instead of 1024",
                           "GPU_DEVICE_ID=1, this server: gpu.device is 1 instead of 0"));
 }
 
 TEST(VariableEffectsTest, SaysWhatOverrulesAVariable) {
-  const std::vector<VariableEffect> effects = EffectsOf(
+  const std::vector<VariableEffect> effects = DescribeEffects(
       {{"GPU_DEVICE_ID", "1"}, {"USE_GPU", "false"}, {"SIMILE_BACKEND_PREFERENCE", "gpu"}},
       {{"gpu.device", {"2"}}});
   EXPECT_THAT(Changes(effects), IsEmpty());
@@ -244,7 +247,7 @@ TEST(VariableEffectsTest, SaysWhatOverrulesAVariable) {
 }
 
 TEST(VariableEffectsTest, SaysThatTheDriverObeysAVariable) {
-  EXPECT_THAT(Changes(EffectsOf({{"CUDA_LAUNCH_BLOCKING", "1"}})),
+  EXPECT_THAT(Changes(DescribeEffects({{"CUDA_LAUNCH_BLOCKING", "1"}})),
               ElementsAre("CUDA_LAUNCH_BLOCKING=1, the GPU's driver: 1 makes the host wait for "
                           "the end of each kernel, which slows every pass: for debugging alone."));
 }

@@ -27,10 +27,10 @@ class ConfigReadTest : public testing::Test {
 
   // The error for a file with this text.
   std::string FileError(const std::string& text) {
-    return ErrorOf({.file = WriteFile(text), .environment = {}, .flags = {}});
+    return ReadError({.file = WriteFile(text), .environment = {}, .flags = {}});
   }
 
-  static std::string ErrorOf(const ConfigSources& sources) {
+  static std::string ReadError(const ConfigSources& sources) {
     const absl::StatusOr<ConfigReading> reading = ReadConfig(sources);
     return reading.ok() ? "" : std::string(reading.status().message());
   }
@@ -41,7 +41,7 @@ class ConfigReadTest : public testing::Test {
     return reading.ok() ? *std::move(reading) : ConfigReading();
   }
 
-  static std::string OriginOf(const ConfigReading& reading, const std::string& key) {
+  static std::string FindOrigin(const ConfigReading& reading, const std::string& key) {
     for (std::size_t i = 0; i < Settings().size(); ++i) {
       if (Settings()[i].key == key) return reading.origins[i];
     }
@@ -54,7 +54,7 @@ class ConfigReadTest : public testing::Test {
 TEST_F(ConfigReadTest, UsesDefaultsWithoutSources) {
   const ConfigReading reading = Read({});
   EXPECT_EQ(reading.config.port, 50'051);
-  EXPECT_EQ(OriginOf(reading, "server.port"), "default");
+  EXPECT_EQ(FindOrigin(reading, "server.port"), "default");
   EXPECT_EQ(reading.origins.size(), Settings().size());
 }
 
@@ -69,9 +69,9 @@ TEST_F(ConfigReadTest, LaterSourcesWin) {
   EXPECT_EQ(reading.config.listen, "0.0.0.0");
   EXPECT_TRUE(reading.config.reflection);
   EXPECT_EQ(reading.config.log_level, LogLevel::kError);
-  EXPECT_EQ(OriginOf(reading, "server.port"), "flag --port");
-  EXPECT_EQ(OriginOf(reading, "server.listen"), "environment SIMILE_SERVER_LISTEN");
-  EXPECT_EQ(OriginOf(reading, "server.reflection"), "file " + file.string());
+  EXPECT_EQ(FindOrigin(reading, "server.port"), "flag --port");
+  EXPECT_EQ(FindOrigin(reading, "server.listen"), "environment SIMILE_SERVER_LISTEN");
+  EXPECT_EQ(FindOrigin(reading, "server.reflection"), "file " + file.string());
 }
 
 TEST_F(ConfigReadTest, ReadsTheFileThatTheEnvironmentNames) {
@@ -129,13 +129,13 @@ TEST_F(ConfigReadTest, PutsTheTuningCacheIntoTheUsersCacheFolder) {
   const std::string key = "backend.tuning_cache";
   ConfigSources sources;
   EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
-  EXPECT_EQ(OriginOf(Read(sources), key), "default");
+  EXPECT_EQ(FindOrigin(Read(sources), key), "default");
   sources.environment = {{"HOME", "/home/ann"}};
   EXPECT_EQ(Read(sources).config.tuning_cache, "/home/ann/.cache/simile/cpu-tuning.json");
-  EXPECT_EQ(OriginOf(Read(sources), key), "default (HOME)");
+  EXPECT_EQ(FindOrigin(Read(sources), key), "default (HOME)");
   sources.environment = {{"HOME", "/home/ann"}, {"XDG_CACHE_HOME", "/var/cache/ann"}};
   EXPECT_EQ(Read(sources).config.tuning_cache, "/var/cache/ann/simile/cpu-tuning.json");
-  EXPECT_EQ(OriginOf(Read(sources), key), "default (XDG_CACHE_HOME)");
+  EXPECT_EQ(FindOrigin(Read(sources), key), "default (XDG_CACHE_HOME)");
   sources.environment = {{"HOME", ""}, {"XDG_CACHE_HOME", "relative"}};
   EXPECT_TRUE(Read(sources).config.tuning_cache.empty());
   sources.environment = {{"HOME", "/home/ann"}, {"SIMILE_BACKEND_TUNING_CACHE", ""}};
@@ -149,10 +149,10 @@ TEST_F(ConfigReadTest, PutsTheFaultJournalIntoTheUsersStateFolder) {
   sources.environment = {{"HOME", "/home/ann"}};
   EXPECT_EQ(Read(sources).config.gpu_fault_journal,
             "/home/ann/.local/state/simile/gpu-faults.json");
-  EXPECT_EQ(OriginOf(Read(sources), key), "default (HOME)");
+  EXPECT_EQ(FindOrigin(Read(sources), key), "default (HOME)");
   sources.environment = {{"HOME", "/home/ann"}, {"XDG_STATE_HOME", "/var/lib/ann"}};
   EXPECT_EQ(Read(sources).config.gpu_fault_journal, "/var/lib/ann/simile/gpu-faults.json");
-  EXPECT_EQ(OriginOf(Read(sources), key), "default (XDG_STATE_HOME)");
+  EXPECT_EQ(FindOrigin(Read(sources), key), "default (XDG_STATE_HOME)");
   sources.environment = {{"HOME", "/home/ann"}, {"SIMILE_GPU_FAULT_JOURNAL", ""}};
   EXPECT_TRUE(Read(sources).config.gpu_fault_journal.empty());
 }
@@ -183,7 +183,7 @@ TEST_F(ConfigReadTest, MapsFamiliarNamesOfTheGpu) {
   EXPECT_EQ(reading.config.backend.gpu.memory_fraction, 0.25);
   EXPECT_EQ(reading.config.backend.gpu.device, 1);
   EXPECT_EQ(reading.config.backend.gpu.reserve_bytes, std::uint64_t{2} << 30);
-  EXPECT_EQ(OriginOf(reading, "gpu.reserve_mib"), "environment RESERVE_MEMORY");
+  EXPECT_EQ(FindOrigin(reading, "gpu.reserve_mib"), "environment RESERVE_MEMORY");
 }
 
 TEST_F(ConfigReadTest, MapsFamiliarNames) {
@@ -193,8 +193,8 @@ TEST_F(ConfigReadTest, MapsFamiliarNames) {
             .flags = {}});
   EXPECT_EQ(reading.config.backend.preference, backend::Preference::kCpu);
   EXPECT_EQ(reading.config.limits.batch_queries_max, 2'048U);
-  EXPECT_EQ(OriginOf(reading, "limits.batch_queries_max"), "environment INFERENCE_BATCH_SIZE");
-  EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment USE_GPU");
+  EXPECT_EQ(FindOrigin(reading, "limits.batch_queries_max"), "environment INFERENCE_BATCH_SIZE");
+  EXPECT_EQ(FindOrigin(reading, "backend.preference"), "environment USE_GPU");
   EXPECT_EQ(Read({.file = WriteFile(R"({"USE_GPU": true})"), .environment = {}, .flags = {}})
                 .config.backend.preference,
             backend::Preference::kAuto);
@@ -204,7 +204,7 @@ TEST_F(ConfigReadTest, TheBatchOfAModelLowersNoBatch) {
   const ConfigReading reading =
       Read({.file = {}, .environment = {{"INFERENCE_BATCH_SIZE", "64"}}, .flags = {}});
   EXPECT_EQ(reading.config.limits.batch_queries_max, Limits().batch_queries_max);
-  EXPECT_EQ(OriginOf(reading, "limits.batch_queries_max"), "default");
+  EXPECT_EQ(FindOrigin(reading, "limits.batch_queries_max"), "default");
   const std::filesystem::path file = WriteFile(R"({"limits.batch_queries_max": 256})");
   const auto from_file = [&](const char* size) {
     return Read({.file = file, .environment = {{"INFERENCE_BATCH_SIZE", size}}, .flags = {}})
@@ -212,7 +212,7 @@ TEST_F(ConfigReadTest, TheBatchOfAModelLowersNoBatch) {
   };
   EXPECT_EQ(from_file("256"), 256U);
   EXPECT_EQ(from_file("257"), 257U);
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"INFERENCE_BATCH_SIZE", "0"}}, .flags = {}}),
+  EXPECT_EQ(ReadError({.file = {}, .environment = {{"INFERENCE_BATCH_SIZE", "0"}}, .flags = {}}),
             "INFERENCE_BATCH_SIZE: \"0\" is not a whole number of queries from 1 to 65536");
 }
 
@@ -242,17 +242,17 @@ TEST_F(ConfigReadTest, PrefersItsOwnNameToAFamiliarOne) {
             .environment = {{"SIMILE_BACKEND_PREFERENCE", "gpu"}, {"USE_GPU", "0"}},
             .flags = {}});
   EXPECT_EQ(reading.config.backend.preference, backend::Preference::kGpu);
-  EXPECT_EQ(OriginOf(reading, "backend.preference"), "environment SIMILE_BACKEND_PREFERENCE");
+  EXPECT_EQ(FindOrigin(reading, "backend.preference"), "environment SIMILE_BACKEND_PREFERENCE");
 }
 
 TEST_F(ConfigReadTest, NamesFlagVariableOrFileOfAWrongValueAndItsRange) {
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"SIMILE_SERVER_PORT", "http"}}, .flags = {}}),
+  EXPECT_EQ(ReadError({.file = {}, .environment = {{"SIMILE_SERVER_PORT", "http"}}, .flags = {}}),
             "SIMILE_SERVER_PORT: \"http\" is not a whole number from 0 to 65535");
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {}, .flags = {{"backend.preference", {"tpu"}}}}),
+  EXPECT_EQ(ReadError({.file = {}, .environment = {}, .flags = {{"backend.preference", {"tpu"}}}}),
             "--backend: \"tpu\" is not one of auto, cpu or gpu");
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {}, .flags = {{"server.port", {"99999"}}}}),
+  EXPECT_EQ(ReadError({.file = {}, .environment = {}, .flags = {{"server.port", {"99999"}}}}),
             "--port: \"99999\" is not a whole number from 0 to 65535");
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"USE_GPU", "maybe"}}, .flags = {}}),
+  EXPECT_EQ(ReadError({.file = {}, .environment = {{"USE_GPU", "maybe"}}, .flags = {}}),
             "USE_GPU: \"maybe\" is neither true nor false");
   const std::string out_of_range = FileError(R"({"limits": {"k_max": 0}})");
   EXPECT_THAT(out_of_range,
@@ -261,14 +261,15 @@ TEST_F(ConfigReadTest, NamesFlagVariableOrFileOfAWrongValueAndItsRange) {
 }
 
 TEST_F(ConfigReadTest, RefusesUnknownNamesWithTheNearest) {
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"SIMILE_SERVER_PROT", "1"}}, .flags = {}}),
+  EXPECT_EQ(ReadError({.file = {}, .environment = {{"SIMILE_SERVER_PROT", "1"}}, .flags = {}}),
             "no setting \"SIMILE_SERVER_PROT\" (from environment). Did you mean "
             "\"SIMILE_SERVER_PORT\"?");
   EXPECT_THAT(
       FileError(R"({"server": {"prot": 1}})"),
       AllOf(HasSubstr("no setting \"server.prot\""), HasSubstr("Did you mean \"server.port\"?")));
   const auto offered = [this](const char* variable) {
-    const std::string error = ErrorOf({.file = {}, .environment = {{variable, "1"}}, .flags = {}});
+    const std::string error =
+        ReadError({.file = {}, .environment = {{variable, "1"}}, .flags = {}});
     return error.substr(std::min(error.size(), error.find("(from environment)") + 18));
   };
   // The shortest name with these words at its end; none that has only the prefix in common.
@@ -283,9 +284,10 @@ TEST_F(ConfigReadTest, RefusesUnknownNamesWithTheNearest) {
 TEST_F(ConfigReadTest, RefusesARenamedSettingWithItsNewName) {
   EXPECT_THAT(FileError(R"({"backend": {"nibbles": "off"}})"),
               StartsWith("backend.nibbles is called backend.int4 since 0.1 (from file "));
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {{"SIMILE_BACKEND_NIBBLES", "off"}}, .flags = {}}),
-            "SIMILE_BACKEND_NIBBLES is called SIMILE_BACKEND_INT4 since 0.1 (from environment)");
-  EXPECT_EQ(ErrorOf({.file = {}, .environment = {}, .flags = {{"backend.nibbles", {"off"}}}}),
+  EXPECT_EQ(
+      ReadError({.file = {}, .environment = {{"SIMILE_BACKEND_NIBBLES", "off"}}, .flags = {}}),
+      "SIMILE_BACKEND_NIBBLES is called SIMILE_BACKEND_INT4 since 0.1 (from environment)");
+  EXPECT_EQ(ReadError({.file = {}, .environment = {}, .flags = {{"backend.nibbles", {"off"}}}}),
             "backend.nibbles is called backend.int4 since 0.1 (from flag)");
 }
 
@@ -307,21 +309,21 @@ TEST_F(ConfigReadTest, RefusesDuplicates) {
   EXPECT_THAT(FileError(R"({"server": {"port": 1, "port": 2}})"),
               HasSubstr("\"port\" is given twice"));
   EXPECT_EQ(
-      ErrorOf({.file = {}, .environment = {}, .flags = {{"collections.serve", {"a=x", "a=y"}}}}),
+      ReadError({.file = {}, .environment = {}, .flags = {{"collections.serve", {"a=x", "a=y"}}}}),
       "--collection: \"a\" is named twice");
 }
 
 TEST_F(ConfigReadTest, ExplainsWhatIsWrongWithAFile) {
   EXPECT_THAT(FileError("{\"server\": "), HasSubstr("not JSON: "));
   EXPECT_THAT(FileError("[]"), HasSubstr("a JSON object belongs here"));
-  EXPECT_EQ(ErrorOf({.file = "/nowhere/simile.json", .environment = {}, .flags = {}}),
+  EXPECT_EQ(ReadError({.file = "/nowhere/simile.json", .environment = {}, .flags = {}}),
             "/nowhere/simile.json: no such configuration file");
 }
 
 TEST_F(ConfigReadTest, RefusesMalformedCollectionNames) {
   for (const char* text :
        {"films", "=films", "films=", "my films=f", ".films=f", "a/b=f", "f\xC3\xA9=f"}) {
-    EXPECT_NE(ErrorOf({.file = {}, .environment = {}, .flags = {{"collections.serve", {text}}}}),
+    EXPECT_NE(ReadError({.file = {}, .environment = {}, .flags = {{"collections.serve", {text}}}}),
               "")
         << text;
   }
@@ -336,40 +338,40 @@ TEST_F(ConfigReadTest, IgnoresServiceLinksOfContainerManagers) {
                                                       {"SIMILE_SERVER_PORT", "tcp://10.0.0.8:1"}},
                                       .flags = {}});
   EXPECT_EQ(reading.config.port, 50'051);
-  EXPECT_NE(ErrorOf({.file = {}, .environment = {{"SIMILE_PORT", "50051"}}, .flags = {}}), "");
+  EXPECT_NE(ReadError({.file = {}, .environment = {{"SIMILE_PORT", "50051"}}, .flags = {}}), "");
 }
 
 TEST_F(ConfigReadTest, RefusesADefaultDeadlineOverTheMaximum) {
   EXPECT_THAT(
-      ErrorOf({.file = {},
-               .environment = {{"SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT", "20000"}},
-               .flags = {}}),
+      ReadError({.file = {},
+                 .environment = {{"SIMILE_LIMITS_SEARCH_DEADLINE_DEFAULT", "20000"}},
+                 .flags = {}}),
       HasSubstr("limits.search_deadline_default: 20000 ms is over limits.search_deadline_max"));
 }
 
 TEST_F(ConfigReadTest, RefusesAMaximumThatAnotherCannotBeReachedWith) {
   const auto error_of = [&](const char* variable, const char* value) {
-    return ErrorOf({.file = {}, .environment = {{variable, value}}, .flags = {}});
+    return ReadError({.file = {}, .environment = {{variable, value}}, .flags = {}});
   };
   EXPECT_EQ(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "44739242"), "");
   EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "44739243"),
               HasSubstr("limits.resolve_bytes_max: 134217728 is too little for "
-                        "limits.receive_bytes_max, 44739243: so large a request may take more "
-                        "while it is parsed; give 134217729 or more"));
+                        "limits.receive_bytes_max, 44739243: parsing a request of that size "
+                        "may take more; give 134217729 or more"));
   EXPECT_THAT(error_of("SIMILE_LIMITS_RECEIVE_BYTES_MAX", "134217729"),
               HasSubstr("limits.unfinished_bytes_per_peer_max: 134217728 is too little for "
-                        "limits.receive_bytes_max, 134217729: so large a request could not be "
-                        "received; give 268435458 or more"));
+                        "limits.receive_bytes_max, 134217729: a request of that size could not "
+                        "be received; give 268435458 or more"));
   EXPECT_THAT(
       error_of("SIMILE_LIMITS_QUEUE_BYTES_MAX", "1048576"),
       HasSubstr("limits.queue_bytes_max: 1048576 is too little for limits.receive_bytes_max, "
-                "20971520: so large a request would take more than all that wait may; "
+                "20971520: a request of that size would exceed the space of all waiting requests; "
                 "give 20971520 or more"));
 }
 
 TEST_F(ConfigReadTest, RefusesToCloseConnectionsAsSoonAsTheyAreMade) {
   const auto error_of = [&](const char* age) {
-    return ErrorOf(
+    return ReadError(
         {.file = {}, .environment = {{"SIMILE_LIMITS_CONNECTION_AGE_MAX", age}}, .flags = {}});
   };
   EXPECT_EQ(error_of("0"), "");
@@ -379,10 +381,10 @@ TEST_F(ConfigReadTest, RefusesToCloseConnectionsAsSoonAsTheyAreMade) {
 
 TEST_F(ConfigReadTest, RefusesToCutCallsOfOldConnectionsBeforeTheirDeadlines) {
   const auto error_of = [&](const char* age, const char* grace) {
-    return ErrorOf({.file = {},
-                    .environment = {{"SIMILE_LIMITS_CONNECTION_AGE_MAX", age},
-                                    {"SIMILE_LIMITS_CONNECTION_AGE_GRACE", grace}},
-                    .flags = {}});
+    return ReadError({.file = {},
+                      .environment = {{"SIMILE_LIMITS_CONNECTION_AGE_MAX", age},
+                                      {"SIMILE_LIMITS_CONNECTION_AGE_GRACE", grace}},
+                      .flags = {}});
   };
   EXPECT_EQ(error_of("0", "9999"), "");
   EXPECT_EQ(error_of("1000", "10000"), "");

@@ -11,8 +11,8 @@
 namespace simile::app {
 namespace {
 
-std::string RowOf(std::string_view name) {
-  const ForeignVariable* row = ForeignVariableOf(name);
+std::string FindRowName(std::string_view name) {
+  const ForeignVariable* row = FindForeignVariable(name);
   return row == nullptr ? "" : std::string(row->name);
 }
 
@@ -40,22 +40,22 @@ TEST(ForeignVariablesTest, PutsRowsBeforeTheFamiliesThatContainThem) {
   for (const ForeignVariable& row : ForeignVariables()) {
     std::string name(row.name);
     if (row.is_family()) name.replace(name.find('*'), 1, "X");
-    EXPECT_EQ(RowOf(name), row.name);
+    EXPECT_EQ(FindRowName(name), row.name);
   }
 }
 
 TEST(ForeignVariablesTest, KnowsFamiliesByTheirBeginningOrEnd) {
-  EXPECT_EQ(RowOf("EMBEDDING_BATCH_SIZE"), "*_BATCH_SIZE");
-  EXPECT_EQ(RowOf("OMP_NUM_THREADS"), "*_NUM_THREADS");
-  EXPECT_EQ(RowOf("CUDA_HOME"), "CUDA_*");
-  EXPECT_EQ(RowOf("CUBLASLT_LOG_LEVEL"), "CUBLAS*");
-  EXPECT_EQ(RowOf("CUDNN_LOGINFO_DBG"), "CUDNN_*");
-  EXPECT_EQ(RowOf("TF_CPP_MIN_LOG_LEVEL"), "TF*");
-  EXPECT_EQ(RowOf("PYTORCH_NVML_BASED_CUDA_CHECK"), "PYTORCH_*");
-  EXPECT_EQ(RowOf("WORKER_TIMEOUT"), "WORKER_*");
-  EXPECT_EQ(RowOf("ENABLE_CUDA_GRAPH"), "ENABLE_*");
+  EXPECT_EQ(FindRowName("EMBEDDING_BATCH_SIZE"), "*_BATCH_SIZE");
+  EXPECT_EQ(FindRowName("OMP_NUM_THREADS"), "*_NUM_THREADS");
+  EXPECT_EQ(FindRowName("CUDA_HOME"), "CUDA_*");
+  EXPECT_EQ(FindRowName("CUBLASLT_LOG_LEVEL"), "CUBLAS*");
+  EXPECT_EQ(FindRowName("CUDNN_LOGINFO_DBG"), "CUDNN_*");
+  EXPECT_EQ(FindRowName("TF_CPP_MIN_LOG_LEVEL"), "TF*");
+  EXPECT_EQ(FindRowName("PYTORCH_NVML_BASED_CUDA_CHECK"), "PYTORCH_*");
+  EXPECT_EQ(FindRowName("WORKER_TIMEOUT"), "WORKER_*");
+  EXPECT_EQ(FindRowName("ENABLE_CUDA_GRAPH"), "ENABLE_*");
   for (const char* name : {"PATH", "HOME", "MY_CUDA_HOME", "BATCH_SIZE_MAX", "cuda_home", ""}) {
-    EXPECT_EQ(RowOf(name), "") << name;
+    EXPECT_EQ(FindRowName(name), "") << name;
   }
 }
 
@@ -64,14 +64,14 @@ TEST(ForeignVariablesTest, LeavesOutWhatImagesAndClustersSet) {
        {"CUDA_VERSION", "CUDNN_VERSION", "NVIDIA_REQUIRE_CUDA", "NVIDIA_PRODUCT_NAME",
         "WORKER_SERVICE_HOST", "WORKER_SERVICE_PORT", "WORKER_SERVICE_PORT_HTTP", "WORKER_PORT",
         "WORKER_PORT_6379_TCP", "WORKER_PORT_6379_TCP_ADDR"}) {
-    EXPECT_EQ(RowOf(name), "") << name;
+    EXPECT_EQ(FindRowName(name), "") << name;
   }
-  EXPECT_EQ(RowOf("WORKER_PORT_COUNT"), "WORKER_*");
+  EXPECT_EQ(FindRowName("WORKER_PORT_COUNT"), "WORKER_*");
 }
 
 TEST(ForeignVariablesTest, ShowsNoValueOfAFamily) {
   const auto displayed = [](std::string name) {
-    const ForeignVariable* row = ForeignVariableOf(name);
+    const ForeignVariable* row = FindForeignVariable(name);
     return std::string(ForeignValue{std::move(name), "1234", row}.display_value());
   };
   EXPECT_EQ(displayed("WORKER_API_KEY"), "(set)");

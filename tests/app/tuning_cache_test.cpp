@@ -219,13 +219,14 @@ TEST_F(TuningCacheTest, SaysWhenItCannotBeWritten) {
 TEST(TuningKeyTest, NamesBothKernelsWhenThereAreTwo) {
   backend::cpu::Int8Options options = backend::cpu::OptionsFor("portable");
   options.threads = 3;
-  const TuningKey key = KeyOf(options);
+  const TuningKey key = MakeTuningKey(options);
   EXPECT_FALSE(key.cpu.empty());
   EXPECT_EQ(key.threads, 3U);
   EXPECT_EQ(key.kernels, "portable");
   options = backend::cpu::OptionsFor("");
   if (options.small != options.large) {
-    EXPECT_EQ(KeyOf(options).kernels, fmt::format("{}+{}", options.large->isa, options.small->isa));
+    EXPECT_EQ(MakeTuningKey(options).kernels,
+              fmt::format("{}+{}", options.large->isa, options.small->isa));
   }
 }
 

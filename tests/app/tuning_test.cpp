@@ -155,7 +155,8 @@ TEST_F(TuningTest, IsCompleteWithoutABatchSizeWhenThereIsOneKernel) {
   EXPECT_EQ(measurements_, 1);
 }
 
-// What `simile tune` writes goes over the calibration, and stays when that is made anew.
+// The findings of `simile tune` replace the calibration's, and stay when the calibration is made
+// anew.
 TEST_F(TuningTest, PutsWhatWasTunedOverTheCalibration) {
   findings_.scan_rows_max.reset();
   absl::StatusOr<MeasuredTuning> measured = Measured();

@@ -7,8 +7,8 @@
 
 namespace simile::base {
 
-// How long a test waits for what must come to pass within a second on a calm machine: a hundred
-// times as long, so that only a fault ends the wait.
+// How long a test waits for an event that comes within a second on a calm machine. The limit is a
+// hundred times longer, so that only a fault reaches it.
 inline constexpr std::chrono::minutes kAwaitMax{2};
 
 // Looks again and again until `holds` returns true; fails after kAwaitMax.

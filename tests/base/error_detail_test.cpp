@@ -35,7 +35,7 @@ TEST(ErrorDetailTest, GivesEveryReasonItsCode) {
     EXPECT_EQ(error.message(), "what was wrong");
     EXPECT_EQ(ReasonOf(error), info.reason) << info.name;
     EXPECT_EQ(FieldOf(error), "");
-    EXPECT_EQ(RetryAfterOf(error), std::nullopt);
+    EXPECT_EQ(ReadRetryAfter(error), std::nullopt);
   }
 }
 
@@ -44,7 +44,7 @@ TEST(ErrorDetailTest, KeepsFieldAndRetryTimeBesideTheReason) {
       WithRetryAfter(Error(ErrorReason::kQueueFull, "full", "queries[3].k"), milliseconds(70));
   EXPECT_EQ(ReasonOf(error), ErrorReason::kQueueFull);
   EXPECT_EQ(FieldOf(error), "queries[3].k");
-  EXPECT_EQ(RetryAfterOf(error), milliseconds(70));
+  EXPECT_EQ(ReadRetryAfter(error), milliseconds(70));
 }
 
 TEST(ErrorDetailTest, ReplacesAnEarlierField) {
@@ -60,7 +60,7 @@ TEST(ErrorDetailTest, KeepsAllDetailsWithAnotherMessage) {
   EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ReasonOf(error), ErrorReason::kInvalidFilter);
   EXPECT_EQ(FieldOf(error), "filter");
-  EXPECT_EQ(RetryAfterOf(error), milliseconds(5));
+  EXPECT_EQ(ReadRetryAfter(error), milliseconds(5));
 }
 
 TEST(ErrorDetailTest, GivesAReasonToAnErrorWithoutOneOnly) {

@@ -11,7 +11,7 @@
 namespace simile::base {
 
 // Sends a signal to one process, and says why that failed. kill(2) takes 0 and negative numbers for
-// groups of processes: the number of a process that was never started would end ctest and the
+// groups of processes. So the number of a process that was never started would end ctest and the
 // shell.
 //   signal  0 sends none and asks whether the process exists
 inline testing::AssertionResult SignalProcess(pid_t pid, int signal) {

@@ -43,8 +43,8 @@ TEST(StableHashTest, DoesNotDependOnTheParts) {
     }
     EXPECT_EQ(parts.Digest128(), whole.Digest128()) << step;
   }
-  EXPECT_EQ(StableHash::Digest64Of(bytes), whole.Digest64());
-  EXPECT_EQ(StableHash::Digest64Of(""), StableHash().Digest64());
+  EXPECT_EQ(StableHash::Hash64(bytes), whole.Digest64());
+  EXPECT_EQ(StableHash::Hash64(""), StableHash().Digest64());
 }
 
 TEST(StableHashTest, LaysNumbersOutLittleEndian) {

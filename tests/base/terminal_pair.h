@@ -11,7 +11,8 @@
 namespace simile::base {
 
 // Both sides of a new terminal: what a person sees and types, and what a program writes and reads.
-// A machine without /dev/pts, such as some containers, has none: tests that need one are skipped.
+// A machine without /dev/pts, such as some containers, has no terminal: tests that need one are
+// skipped.
 class TerminalPair {
  public:
   static constexpr char kMissing[] = "this machine has no terminals: /dev/pts is missing";

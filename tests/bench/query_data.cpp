@@ -12,7 +12,7 @@
 #include "bench/synthetic_rows.h"
 #include "certificate/seeded_random.h"
 #include "data/load.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "filter/field_summary.h"
 
 namespace simile::bench {

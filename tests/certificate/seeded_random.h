@@ -17,7 +17,7 @@ class SeededRandom {
 
   std::uint64_t Bits() { return base::NextSplitMix(state_); }
   // 0 .. bound - 1. REQUIRES: 1 <= bound <= 2^32.
-  std::size_t Below(std::size_t bound) { return base::BelowOf(Bits(), bound); }
+  std::size_t Below(std::size_t bound) { return base::ScaleBelow(Bits(), bound); }
   // first .. last, both included.
   std::size_t Between(std::size_t first, std::size_t last) {
     return first + Below(last - first + 1);

@@ -1,5 +1,5 @@
-// Files that change while a load reads them: the load ends, or what it gives is the folder as it
-// was or as it is, never a part of each.
+// Files that change while a load reads them. The load fails, or its dataset is the folder as it was
+// or as it is, never a part of each.
 #include <unistd.h>
 
 #include <atomic>

@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::size_t kDim = 19;
 
-EqualGroup LargestOf(const std::vector<std::vector<double>>& rows) {
-  const std::vector<double> weights = WeightsOf(kDim);
+EqualGroup FindLargest(const std::vector<std::vector<double>>& rows) {
+  const std::vector<double> weights = MakeColumnWeights(kDim);
   EqualRows equal(rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    equal.Add(static_cast<Row>(row), SumsOf(rows[row], weights));
+    equal.Add(static_cast<Row>(row), SumRow(rows[row], weights));
   }
   return equal.Largest();
 }
@@ -29,10 +29,10 @@ TEST(EqualRowsTest, FindsTheLargestGroup) {
     std::vector<double>& values = rows.emplace_back(kDim);
     for (double& value : values) value = number(random);
   }
-  EXPECT_EQ(LargestOf(rows).count, 1U);
+  EXPECT_EQ(FindLargest(rows).count, 1U);
   for (std::size_t row = 4'000; row < 4'100; ++row) rows[row] = rows[3'999];
   for (std::size_t row = 1'000; row < 2'500; ++row) rows[row] = rows[12];
-  const EqualGroup largest = LargestOf(rows);
+  const EqualGroup largest = FindLargest(rows);
   EXPECT_EQ(largest.count, 1'501U);
   EXPECT_EQ(largest.first_row, 12U);
   EXPECT_TRUE(largest.is_exact);
@@ -47,7 +47,7 @@ TEST(EqualRowsTest, TellsRowsThatAreAlikeApart) {
   }
   rows.emplace_back(kDim, 1);
   rows.emplace_back(kDim, 1)[3] = static_cast<double>(1.0F + 0x1p-23F);
-  EXPECT_EQ(LargestOf(rows).count, 1U);
+  EXPECT_EQ(FindLargest(rows).count, 1U);
 }
 
 TEST(EqualRowsTest, KeepsAFrequentVectorAmongManyRareOnes) {

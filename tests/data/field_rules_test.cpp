@@ -21,14 +21,14 @@ PayloadValue Text(std::string text) { return {std::move(text)}; }
 PayloadValue Whole(std::int64_t number) { return {number}; }
 PayloadValue Texts(const std::string& text) { return {PayloadList{Text(text)}}; }
 
-// A hundred values, of which `odd` are those in the rows from 57 on.
+// A hundred values: `odd` in the rows from 57 on, `usual` in the rows before and after.
 struct Column {
   PayloadValue usual;
   PayloadValue odd;
   int odd_count = 1;
 };
 
-FieldInfo FieldOf(const Column& column) {
+FieldInfo MakeField(const Column& column) {
   FieldInfo field;
   field.name = "f";
   for (int row = 0; row < 100; ++row) {
@@ -46,7 +46,7 @@ struct Chosen {
 
 Chosen Choose(const Column& column, const FieldRules& rules = {}) {
   Chosen chosen;
-  chosen.field = FieldOf(column);
+  chosen.field = MakeField(column);
   chosen.status = ChooseFieldTypes(rules, "m.jsonl", {&chosen.field, 1}, chosen.notes);
   return chosen;
 }
@@ -231,7 +231,7 @@ TEST(FieldRulesTest, NamesAKeptFieldThatNoRowHasNow) {
   rules.kept.types.push_back({"gone", FieldType::kTime, {}, false});
   EXPECT_THAT(Choose({Whole(1), Whole(2)}, rules).notes,
               ElementsAre("m.jsonl: \"gone\" is in no row now; it was time, and filters on it are "
-                          "refused as those on an unknown field"));
+                          "refused like filters on an unknown field"));
 }
 
 TEST(FieldRulesTest, JudgesNoIds) {
@@ -293,13 +293,13 @@ TEST(FieldRulesTest, SaysThatListsOfObjectsAreNotRead) {
 }
 
 TEST(FieldRulesTest, TellsValuesOfOneReading) {
-  EXPECT_TRUE(FieldOf({Text("a"), Text("2024-05-31")}).values.HaveOneReading());
-  EXPECT_TRUE(FieldOf({Whole(1), Whole(2)}).values.HaveOneReading());
-  EXPECT_TRUE(FieldOf({PayloadValue{true}, PayloadValue{false}}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({Text("2024-05-31"), Text("2024-05-31")}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({Text("a"), Whole(2)}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({PayloadValue{0.5}, Whole(2)}).values.HaveOneReading());
-  EXPECT_FALSE(FieldOf({Texts("a"), Texts("b")}).values.HaveOneReading());
+  EXPECT_TRUE(MakeField({Text("a"), Text("2024-05-31")}).values.HaveOneReading());
+  EXPECT_TRUE(MakeField({Whole(1), Whole(2)}).values.HaveOneReading());
+  EXPECT_TRUE(MakeField({PayloadValue{true}, PayloadValue{false}}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({Text("2024-05-31"), Text("2024-05-31")}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({Text("a"), Whole(2)}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({PayloadValue{0.5}, Whole(2)}).values.HaveOneReading());
+  EXPECT_FALSE(MakeField({Texts("a"), Texts("b")}).values.HaveOneReading());
   EXPECT_FALSE(FieldValues().HaveOneReading());
 }
 

@@ -189,7 +189,7 @@ TEST_F(ChangedFilesTest, EndALoadWhosePlanIsOlder) {
 namespace fs = std::filesystem;
 using testing::MatchesRegex;
 
-std::string IdOf(const fs::path& folder) {
+std::string LoadContentId(const fs::path& folder) {
   const absl::StatusOr<DatasetPlan> plan = PlanDataset(folder, Limits{});
   EXPECT_TRUE(plan.ok()) << plan.status();
   if (!plan.ok()) return {};
@@ -201,7 +201,7 @@ std::string IdOf(const fs::path& folder) {
 std::string IdOfSample() {
   const ScratchFolder folder;
   WriteSample(folder);
-  return IdOf(folder.path());
+  return LoadContentId(folder.path());
 }
 
 // The id of files with these bytes, given in parts of `step` bytes.
@@ -222,15 +222,15 @@ const std::vector<FileRole> kRoles = {FileRole::kSettings,    FileRole::kVectors
                                       FileRole::kPayload,     FileRole::kUserIds,
                                       FileRole::kUserVectors, FileRole::kInteractions};
 
-// It is kept by callers and compared between servers of different builds: it must not change by
-// accident. See kFormat in fingerprint.cpp.
+// Callers keep the content id, and compare it between servers of different builds. It must not
+// change by accident. See kFormat in fingerprint.cpp.
 constexpr const char* kIdOfSample = "c88d61351251734e8066cfcae1acf188";
 
 TEST(ContentIdTest, IsThatOfTheBytesAndRolesWhereverAndWheneverTheyAreLoaded) {
   const ScratchFolder folder;
   WriteSample(folder);
-  EXPECT_EQ(IdOf(folder.path()), kIdOfSample);
-  EXPECT_EQ(IdOf(folder.path()), kIdOfSample) << "a second load";
+  EXPECT_EQ(LoadContentId(folder.path()), kIdOfSample);
+  EXPECT_EQ(LoadContentId(folder.path()), kIdOfSample) << "a second load";
   EXPECT_EQ(IdOfSample(), kIdOfSample) << "a copy elsewhere";
   EXPECT_THAT(kIdOfSample, MatchesRegex("[0-9a-f]{32}"));
 }
@@ -241,7 +241,7 @@ TEST(ContentIdTest, DoesNotDependOnTheNamesOfFiles) {
     folder.Write(fs::path(file.name).filename().string(), file.bytes);
   }
   fs::rename(folder.path() / "content_vectors.npy", folder.path() / "vectors.npy");
-  EXPECT_EQ(IdOf(folder.path()), kIdOfSample);
+  EXPECT_EQ(LoadContentId(folder.path()), kIdOfSample);
 }
 
 TEST(ContentIdTest, DiffersWithEveryFile) {
@@ -257,7 +257,7 @@ TEST(ContentIdTest, DiffersWithEveryFile) {
       bytes.back() = bytes.back() == '\n' ? ' ' : '\n';
     }
     folder.Write(file.name, bytes);
-    EXPECT_TRUE(ids.insert(IdOf(folder.path())).second) << file.name;
+    EXPECT_TRUE(ids.insert(LoadContentId(folder.path())).second) << file.name;
   }
 }
 
@@ -265,10 +265,10 @@ TEST(ContentIdTest, DiffersWithoutAFile) {
   const ScratchFolder folder;
   WriteSample(folder);
   fs::remove(folder.path() / "users/interactions.jsonl");
-  const std::string without = IdOf(folder.path());
+  const std::string without = LoadContentId(folder.path());
   EXPECT_NE(without, kIdOfSample);
   folder.Write("users/interactions.jsonl", "");
-  EXPECT_NE(IdOf(folder.path()), without) << "an empty file is a file";
+  EXPECT_NE(LoadContentId(folder.path()), without) << "an empty file is a file";
 }
 
 TEST(ContentIdTest, DiffersWithEveryBit) {
@@ -327,7 +327,7 @@ TEST(ContentIdTest, CoversBytesThatAreSkipped) {
     folder.Write("vectors.safetensors", file);
     folder.Write("collection.json", "{\"tensor\": \"v\"}");
     folder.Write("interactions.jsonl", "{\"id\": \"0\", \"note\": \"" + interactions + "\"}");
-    return IdOf(folder.path());
+    return LoadContentId(folder.path());
   };
   const std::string id = id_with('x', 'y', "one");
   EXPECT_EQ(id_with('x', 'y', "one"), id);

@@ -41,7 +41,7 @@ class FolderFilesTest : public testing::Test {
     }
     return unread;
   }
-  std::string RefusalOf(const ScratchFolder& folder) const {
+  std::string PlanError(const ScratchFolder& folder) const {
     return std::string(PlanDataset(folder.path(), Limits{}).status().message());
   }
 
@@ -168,11 +168,11 @@ TEST_F(FolderFilesTest, KnowsInteractionsUnderAnotherNameByTheirFirstLine) {
 
 TEST_F(FolderFilesTest, NamesTheFileThatMayBeTheUsersOtherPart) {
   folder_.Write("preference_vectors.npy", NpyFile({1, 0}, 2));
-  EXPECT_EQ(RefusalOf(folder_),
+  EXPECT_EQ(PlanError(folder_),
             "preference_vectors.npy: has no ids beside it; user_ids.json with one id a row is "
             "needed");
   folder_.Write("users.json", "[1]");
-  EXPECT_EQ(RefusalOf(folder_),
+  EXPECT_EQ(PlanError(folder_),
             "preference_vectors.npy: has no ids beside it; user_ids.json with one id a row is "
             "needed: rename users.json to user_ids.json, or name it in collection.json: "
             "{\"user_ids\": \"users.json\"}");
@@ -180,7 +180,7 @@ TEST_F(FolderFilesTest, NamesTheFileThatMayBeTheUsersOtherPart) {
   other.Write("content_vectors.npy", NpyFile({1, 0, 0, 1}, 2));
   other.Write("user_ids.json", "[1]");
   other.Write("user_vectors.npy", NpyFile({1, 0}, 2));
-  EXPECT_EQ(RefusalOf(other),
+  EXPECT_EQ(PlanError(other),
             "user_ids.json: has no vectors beside it; preference_vectors.npy with one row an id is "
             "needed: rename user_vectors.npy to preference_vectors.npy, or name it in "
             "collection.json: {\"user_vectors\": \"user_vectors.npy\"}");
@@ -280,29 +280,29 @@ TEST_F(FolderFilesTest, AdvisesHowToNameVectors) {
       "content_vectors.safetensors, vectors.safetensors, here and in media/; ";
   const ScratchFolder one;
   one.Write("embeddings.npy", "x");
-  EXPECT_EQ(RefusalOf(one), looked_for +
+  EXPECT_EQ(PlanError(one), looked_for +
                                 "rename embeddings.npy to content_vectors.npy, or name it in "
                                 "collection.json: {\"vectors\": \"embeddings.npy\"}");
   one.Write("media/model.safetensors", "x");
-  EXPECT_EQ(RefusalOf(one), looked_for +
+  EXPECT_EQ(PlanError(one), looked_for +
                                 "there are embeddings.npy, media/model.safetensors: choose "
                                 "one and name it in collection.json: {\"vectors\": "
                                 "\"embeddings.npy\"}");
   const ScratchFolder other;
   other.Write("vectors.pt", "x");
   other.Write("preference_vectors.npy", "x");
-  EXPECT_EQ(RefusalOf(other), looked_for +
+  EXPECT_EQ(PlanError(other), looked_for +
                                   "vectors.pt is of another format: save the vectors with "
                                   "np.save(\"content_vectors.npy\", x)");
   const ScratchFolder shouted;
   shouted.Write("CONTENT_VECTORS.NPY", "x");
-  EXPECT_EQ(RefusalOf(shouted), looked_for + "rename CONTENT_VECTORS.NPY to content_vectors.npy");
+  EXPECT_EQ(PlanError(shouted), looked_for + "rename CONTENT_VECTORS.NPY to content_vectors.npy");
   const ScratchFolder above;
   above.Write("films/vectors.npy", "x");
-  EXPECT_EQ(RefusalOf(above),
+  EXPECT_EQ(PlanError(above),
             looked_for + "films/vectors.npy is there: give the folder that it is in");
   const ScratchFolder empty;
-  EXPECT_EQ(RefusalOf(empty),
+  EXPECT_EQ(PlanError(empty),
             looked_for + "another name can be given in collection.json: \"vectors\"");
 }
 

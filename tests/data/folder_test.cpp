@@ -217,7 +217,7 @@ TEST_F(FolderTest, PlansNoCollectionOfLinksThatLeadOut) {
             "content_vectors.npy" + std::string(kLeadsOut));
 }
 
-// A plan's bounds are those of its load and of its sample.
+// A plan, its load and its sample have the same bounds.
 TEST_F(FolderTest, LoadsACollectionOfLinks) {
   const auto link = [&](const std::string& name, const std::string& bytes) {
     outside_.Write("blobs/" + name, bytes);

@@ -21,7 +21,7 @@ std::string NearestIn(const IdIndex& index, std::string_view id) {
   return index.Nearest(id, work).value();
 }
 
-IdIndex IndexOf(const std::vector<std::string>& ids) {
+IdIndex MakeIndex(const std::vector<std::string>& ids) {
   IdIndex::Builder builder(ids.size());
   for (const std::string& id : ids) EXPECT_TRUE(builder.Add(id).ok());
   return std::move(builder).Build();
@@ -30,16 +30,16 @@ IdIndex IndexOf(const std::vector<std::string>& ids) {
 TEST(IdIndexTest, KnowsWhetherAllIdsAreIntegers) {
   const std::vector<std::string> integers = {"7", "0", "-12", "9223372036854775807",
                                              "-9223372036854775808"};
-  const IdIndex index = IndexOf(integers);
+  const IdIndex index = MakeIndex(integers);
   ASSERT_TRUE(index.are_integers());
   EXPECT_EQ(index.Integer(2), -12);
   EXPECT_EQ(index.Integer(3), std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(index.Integer(4), std::numeric_limits<std::int64_t>::min());
   for (const std::string other :
        {"007", "-0", "+7", "", "-", "1.0", " 1", "9223372036854775808", "x"}) {
-    EXPECT_FALSE(IndexOf({"7", other, "8"}).are_integers()) << other;
+    EXPECT_FALSE(MakeIndex({"7", other, "8"}).are_integers()) << other;
   }
-  EXPECT_FALSE(IndexOf({}).are_integers());
+  EXPECT_FALSE(MakeIndex({}).are_integers());
   EXPECT_TRUE(IdIndex::OfRowNumbers(3).are_integers());
   EXPECT_EQ(IdIndex::OfRowNumbers(3).Integer(2), 2);
   EXPECT_FALSE(IdIndex::OfRowNumbers(0).are_integers());
@@ -116,7 +116,8 @@ TEST(IdIndexTest, FindsNothingWhenEmpty) {
 }
 
 TEST(IdIndexTest, OffersTheNearestId) {
-  const IdIndex index = IndexOf({"toy-story-1995", "toy-story-2-1999", "user_00042", "heat-1995"});
+  const IdIndex index =
+      MakeIndex({"toy-story-1995", "toy-story-2-1999", "user_00042", "heat-1995"});
   EXPECT_EQ(NearestIn(index, "toy-stroy-1995"), "toy-story-1995");
   EXPECT_EQ(NearestIn(index, "user_42"), "user_00042");
   EXPECT_EQ(NearestIn(index, "HEAT-1995"), "heat-1995");
@@ -124,11 +125,11 @@ TEST(IdIndexTest, OffersTheNearestId) {
 }
 
 TEST(IdIndexTest, OffersTheLowestRowOnATie) {
-  EXPECT_EQ(NearestIn(IndexOf({"abcdef1", "abcdef2"}), "abcdef3"), "abcdef1");
+  EXPECT_EQ(NearestIn(MakeIndex({"abcdef1", "abcdef2"}), "abcdef3"), "abcdef1");
 }
 
 TEST(IdIndexTest, OffersAContinuationOfTheId) {
-  const IdIndex index = IndexOf({"toy-story-2-1999", "toy-story-1995", "user_00042"});
+  const IdIndex index = MakeIndex({"toy-story-2-1999", "toy-story-1995", "user_00042"});
   EXPECT_EQ(NearestIn(index, "toy-story"), "toy-story-1995");
   EXPECT_EQ(NearestIn(index, "to"), "");
 }

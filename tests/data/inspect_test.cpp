@@ -24,8 +24,8 @@ using testing::IsEmpty;
 
 const fs::path kFilms = fs::path(SIMILE_SOURCE_DIR) / "examples/films";
 
-// What people read of a fact; nothing for one that was not found.
-std::string TextOf(const absl::StatusOr<Inspection>& inspection, const std::string& key) {
+// The text of a fact; empty when the fact was not found.
+std::string FindText(const absl::StatusOr<Inspection>& inspection, const std::string& key) {
   EXPECT_TRUE(inspection.ok()) << inspection.status();
   if (!inspection.ok()) return {};
   for (const InspectedFact& fact : inspection->facts) {
@@ -34,7 +34,7 @@ std::string TextOf(const absl::StatusOr<Inspection>& inspection, const std::stri
   return {};
 }
 
-PayloadValue ValueOf(const absl::StatusOr<Inspection>& inspection, const std::string& key) {
+PayloadValue FindFact(const absl::StatusOr<Inspection>& inspection, const std::string& key) {
   for (const InspectedFact& fact : inspection->facts) {
     if (fact.key == key) return fact.value;
   }
@@ -43,36 +43,36 @@ PayloadValue ValueOf(const absl::StatusOr<Inspection>& inspection, const std::st
 
 TEST(InspectTest, DescribesVectors) {
   const auto inspection = InspectFile(kFilms / "content_vectors.npy", Limits{});
-  EXPECT_EQ(TextOf(inspection, "file_bytes"), "3,840,128");
+  EXPECT_EQ(FindText(inspection, "file_bytes"), "3,840,128");
   EXPECT_EQ(inspection->kind, "vectors");
   EXPECT_TRUE(inspection->status.ok());
-  EXPECT_EQ(ValueOf(inspection, "rows"), PayloadValue{std::int64_t{5'000}});
-  EXPECT_EQ(TextOf(inspection, "dimensions"), "384");
-  EXPECT_EQ(TextOf(inspection, "type"), "float16");
-  EXPECT_THAT(TextOf(inspection, "lengths"), HasSubstr("0.9999"));
+  EXPECT_EQ(FindFact(inspection, "rows"), PayloadValue{std::int64_t{5'000}});
+  EXPECT_EQ(FindText(inspection, "dimensions"), "384");
+  EXPECT_EQ(FindText(inspection, "type"), "float16");
+  EXPECT_THAT(FindText(inspection, "lengths"), HasSubstr("0.9999"));
 }
 
 TEST(InspectTest, DescribesPayloadInteractionsAndIds) {
   const auto payload = InspectFile(kFilms / "metadata.jsonl", Limits{});
-  EXPECT_EQ(TextOf(payload, "lines"), "5,000");
+  EXPECT_EQ(FindText(payload, "lines"), "5,000");
   EXPECT_EQ(payload->kind, "payload");
-  EXPECT_EQ(TextOf(payload, "ids_from"), "\"media_id\"");
+  EXPECT_EQ(FindText(payload, "ids_from"), "\"media_id\"");
   ASSERT_FALSE(payload->fields.empty());
   EXPECT_EQ(payload->fields.back().name, "year");
   EXPECT_EQ(payload->fields.back().type, FieldType::kInteger);
   EXPECT_EQ(payload->fields.back().values.count(), 5'000U);
   const auto interactions = InspectFile(kFilms / "interactions.jsonl", Limits{});
-  EXPECT_EQ(TextOf(interactions, "lines"), "4,444");
+  EXPECT_EQ(FindText(interactions, "lines"), "4,444");
   EXPECT_EQ(interactions->kind, "interactions");
   const auto ids = InspectFile(kFilms / "user_ids.json", Limits{});
-  EXPECT_EQ(TextOf(ids, "last_id"), "\"user_00500\"");
+  EXPECT_EQ(FindText(ids, "last_id"), "\"user_00500\"");
   EXPECT_EQ(ids->kind, "ids");
 }
 
 TEST(InspectTest, ReportsTheErrorOfALoad) {
   const auto inspection =
       InspectFile(fs::path(SIMILE_SOURCE_DIR) / "tests/data/corpus/npy/bad/nan.npy", Limits{});
-  EXPECT_EQ(TextOf(inspection, "rows"), "2");
+  EXPECT_EQ(FindText(inspection, "rows"), "2");
   EXPECT_EQ(inspection->status,
             base::Error(base::ErrorReason::kInvalidFiles,
                         "nan.npy: row 1 holds NaN at column 1; vectors must be finite (1 of 2 rows "
@@ -87,7 +87,7 @@ TEST(InspectTest, ChecksAFolderAsALoadDoes) {
                                        bytes_read = read.bytes_read;
                                        bytes_total = read.bytes_total;
                                      }});
-  EXPECT_EQ(TextOf(inspection, "users"), "500");
+  EXPECT_EQ(FindText(inspection, "users"), "500");
   EXPECT_EQ(inspection->kind, "collection");
   EXPECT_TRUE(inspection->status.ok()) << inspection->status;
   EXPECT_THAT(inspection->unchecked, IsEmpty());
@@ -96,9 +96,9 @@ TEST(InspectTest, ChecksAFolderAsALoadDoes) {
   const auto plan = PlanDataset(kFilms, Limits{});
   const auto films = LoadDataset(*plan, Limits{}, nullptr);
   ASSERT_TRUE(films.ok()) << films.status();
-  EXPECT_EQ(TextOf(inspection, "content_id"), films->content_id);
-  EXPECT_EQ(TextOf(inspection, "lookup_fields"), "title");
-  EXPECT_EQ(TextOf(inspection, "first_id"), base::Quoted(films->ids.Id(0)));
+  EXPECT_EQ(FindText(inspection, "content_id"), films->content_id);
+  EXPECT_EQ(FindText(inspection, "lookup_fields"), "title");
+  EXPECT_EQ(FindText(inspection, "first_id"), base::Quoted(films->ids.Id(0)));
   EXPECT_EQ(inspection->notes, films->notes);
   EXPECT_EQ(inspection->fields.size(), films->payload.fields().size());
   EXPECT_EQ(inspection->listing.files.size(), films->files.size());
@@ -112,7 +112,7 @@ TEST(InspectTest, RefusesAFolderForWhatOnlyAFullReadFinds) {
     const auto inspection = InspectFile(folder.path(), Limits{});
     const auto quick = InspectFile(folder.path(), Limits{}, {.quick = true, .progress = {}});
     EXPECT_TRUE(quick->status.ok()) << quick->status;
-    EXPECT_EQ(TextOf(inspection, "rows"), "3");
+    EXPECT_EQ(FindText(inspection, "rows"), "3");
     return std::string(inspection->status.message());
   };
   EXPECT_THAT(refusal("media/content_vectors.npy", NpyFile({1, 0, 0, 0, 3, 4}, 2)),
@@ -144,8 +144,8 @@ TEST(InspectTest, RefusesAFolderForWhatOnlyAFullReadFinds) {
 
 TEST(InspectTest, SaysWhatAQuickLookLeavesUnchecked) {
   const auto inspection = InspectFile(kFilms, Limits{}, {.quick = true, .progress = {}});
-  EXPECT_EQ(TextOf(inspection, "rows"), "5,000");
-  EXPECT_EQ(TextOf(inspection, "content_id"), "");
+  EXPECT_EQ(FindText(inspection, "rows"), "5,000");
+  EXPECT_EQ(FindText(inspection, "content_id"), "");
   EXPECT_THAT(inspection->unchecked,
               ElementsAre("the rows of content_vectors.npy", "the lines of metadata.jsonl",
                           "the ids of user_ids.json", "the rows of preference_vectors.npy",
@@ -153,7 +153,7 @@ TEST(InspectTest, SaysWhatAQuickLookLeavesUnchecked) {
   const auto file =
       InspectFile(kFilms / "content_vectors.npy", Limits{}, {.quick = true, .progress = {}});
   EXPECT_THAT(file->unchecked, ElementsAre("the rows"));
-  EXPECT_EQ(TextOf(file, "lengths"), "");
+  EXPECT_EQ(FindText(file, "lengths"), "");
 }
 
 TEST(InspectTest, CountsSkippedRows) {
@@ -162,7 +162,7 @@ TEST(InspectTest, CountsSkippedRows) {
   folder.Write("content_vectors.npy", NpyFile({1, 0, 0, 0, 0, 0, 3, 4}, 2));
   const auto inspection = InspectFile(folder.path(), Limits{});
   EXPECT_TRUE(inspection->status.ok()) << inspection->status;
-  EXPECT_EQ(TextOf(inspection, "skipped_rows"), "2");
+  EXPECT_EQ(FindText(inspection, "skipped_rows"), "2");
   EXPECT_THAT(inspection->notes, Contains("content_vectors.npy: 2 of 4 rows are all zeros and are "
                                           "skipped, the first is row 1"));
   const auto dataset = LoadDataset(*PlanDataset(folder.path(), Limits{}), Limits{}, nullptr);

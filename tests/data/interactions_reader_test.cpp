@@ -19,7 +19,7 @@ using testing::IsEmpty;
 absl::StatusOr<Interactions> Read(std::string_view text, const std::string& id_field) {
   MemorySource source("interactions.jsonl", text);
   BufferedReader in(source);
-  return ReadInteractions(in, IndexOf({"u1", "u2"}), IndexOf({"a", "b", "7"}), id_field,
+  return ReadInteractions(in, MakeIndex({"u1", "u2"}), MakeIndex({"a", "b", "7"}), id_field,
                           Keep::kRows, Limits{});
 }
 
@@ -94,7 +94,7 @@ TEST(ReadInteractionsTest, SaysWhatTheLinesHaveWhereNoneHasAUser) {
   MemorySource source("interactions.jsonl", lines);
   BufferedReader in(source);
   EXPECT_THAT(
-      ReadInteractions(in, IdIndex(), IndexOf({"a", "b"}), "", Keep::kRows, Limits{})->notes,
+      ReadInteractions(in, IdIndex(), MakeIndex({"a", "b"}), "", Keep::kRows, Limits{})->notes,
       ElementsAre(note));
   EXPECT_THAT(Read("{\"id\":\"a\",\"1\":1,\"2\":1,\"3\":1,\"4\":1,\"5\":1,\"6\":1,\"7\":1,"
                    "\"8\":1}\n",

@@ -421,7 +421,7 @@ TEST_F(LeftFolderTest, GitLfsPointers) {
   EXPECT_THAT(Refusal("content_vectors.safetensors", pointer), HasSubstr("`git lfs pull` fetches"));
 }
 
-// What downloads and copies leave that failed, under the names of each kind of file.
+// What failed downloads and copies leave, under the names of each kind of file.
 TEST_F(LeftFolderTest, FilesOfOtherKinds) {
   const std::pair<std::string, std::string> kinds[] = {
       {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",

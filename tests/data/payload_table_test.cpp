@@ -13,7 +13,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/payload_builder.h"
 #include "data/random_payload.h"
 #include "simile/limits.h"
 
@@ -106,7 +105,7 @@ TEST(PayloadTableTest, HasTheMembersOfObjectsAsFields) {
   }
 }
 
-std::vector<std::string> NamesOf(const PayloadTable& table) {
+std::vector<std::string> ListFieldNames(const PayloadTable& table) {
   std::vector<std::string> names;
   for (const FieldInfo& field : table.fields()) names.push_back(field.name);
   return names;
@@ -129,7 +128,7 @@ TEST(PayloadTableTest, LeavesOutTheFieldsOfObjectsThatHaveTooMany) {
   std::vector<std::string> notes;
   ASSERT_TRUE(builder.ChooseTypes({}, "m.jsonl", notes).ok());
   const PayloadTable table = std::move(builder).Build();
-  EXPECT_THAT(NamesOf(table), ElementsAre("large", "small", "small.x", "year"));
+  EXPECT_THAT(ListFieldNames(table), ElementsAre("large", "small", "small.x", "year"));
   EXPECT_EQ(table.ReadField(0, *table.FieldNumber("small.x")), Integer(1));
   EXPECT_EQ(table.Read(1), (PayloadObject{{"large", {Wide("a", 4)}}}));
   EXPECT_THAT(notes,
@@ -149,7 +148,7 @@ TEST(PayloadTableTest, LetsFieldsOfRowsTakeThePlacesOfFieldsInsideObjects) {
             "field \"e\" is one too many; a collection may have 4 different fields: keep rare ones "
             "in one object, or in one list of texts as in \"attributes\": [\"color=red\"]");
   const PayloadTable table = std::move(builder).Build();
-  EXPECT_THAT(NamesOf(table), ElementsAre("b", "c", "d", "o"));
+  EXPECT_THAT(ListFieldNames(table), ElementsAre("b", "c", "d", "o"));
   EXPECT_EQ(table.ReadField(1, *table.FieldNumber("d")), Integer(3));
 }
 
@@ -168,7 +167,7 @@ TEST(PayloadTableTest, GivesAFieldOfRowsPrecedenceAndReadsNoDotsInsideNames) {
   std::vector<std::string> notes;
   ASSERT_TRUE(builder.ChooseTypes(rules, "m.jsonl", notes).ok());
   const PayloadTable table = std::move(builder).Build();
-  EXPECT_THAT(NamesOf(table), ElementsAre("meta", "meta.lang", "meta.year", "raw", "x.y"));
+  EXPECT_THAT(ListFieldNames(table), ElementsAre("meta", "meta.lang", "meta.year", "raw", "x.y"));
   EXPECT_EQ(table.ReadField(0, *table.FieldNumber("meta.year")), Integer(2001));
   EXPECT_THAT(notes,
               ElementsAre("m.jsonl: \"meta.year\" is a field of rows, and one inside an "

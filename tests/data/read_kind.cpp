@@ -16,7 +16,7 @@
 namespace simile::data {
 namespace {
 
-IdIndex IndexOf(std::initializer_list<std::string_view> ids) {
+IdIndex MakeIndex(std::initializer_list<std::string_view> ids) {
   IdIndex::Builder builder(ids.size());
   for (const std::string_view id : ids) builder.Add(id).IgnoreError();
   return std::move(builder).Build();
@@ -38,7 +38,8 @@ absl::Status ReadKind(std::string_view kind, ByteSource& source) {
   if (kind == "ids") return ReadIdList(in, std::nullopt, limits).status();
   if (kind == "collection_json") return ReadCollectionJson(in, limits).status();
   if (kind == "interactions") {
-    return ReadInteractions(in, IndexOf({"u1", "u2"}), IndexOf({"a", "b"}), "", Keep::kRows, limits)
+    return ReadInteractions(in, MakeIndex({"u1", "u2"}), MakeIndex({"a", "b"}), "", Keep::kRows,
+                            limits)
         .status();
   }
   return ReadVectors(in);

@@ -11,7 +11,7 @@
 namespace simile::data {
 
 // An index of these ids, in this order.
-inline IdIndex IndexOf(std::initializer_list<std::string_view> ids) {
+inline IdIndex MakeIndex(std::initializer_list<std::string_view> ids) {
   IdIndex::Builder builder(ids.size());
   for (const std::string_view id : ids) EXPECT_TRUE(builder.Add(id).ok());
   return std::move(builder).Build();

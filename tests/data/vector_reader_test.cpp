@@ -2,8 +2,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,13 +15,14 @@
 
 #include "data/byte_source.h"
 #include "data/vector_format.h"
+#include "simile/limits.h"
 
 namespace simile::data {
 namespace {
 
 template <typename Number>
-std::string NpyOf(const char* descr, std::size_t rows, std::size_t dim,
-                  const std::vector<Number>& values) {
+std::string MakeNpy(const char* descr, std::size_t rows, std::size_t dim,
+                    const std::vector<Number>& values) {
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
                                    descr, rows, dim);
   header.append(128 - 10 - 1 - header.size(), ' ');
@@ -59,7 +62,7 @@ TEST(ReadVectorLayoutTest, NamesTheFormatThatAFileOfAnotherNameHas) {
     BufferedReader in(source);
     return std::string(ReadVectorLayout(in, "", Limits{}).status().message());
   };
-  EXPECT_EQ(refusal("media/v.safetensors", NpyOf<float>("<f4", 1, 2, {1, 0})),
+  EXPECT_EQ(refusal("media/v.safetensors", MakeNpy<float>("<f4", 1, 2, {1, 0})),
             "media/v.safetensors: looks like a .npy file; rename it to media/v.npy");
   const std::string header = R"({"v":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}})";
   std::string tensors(1, static_cast<char>(header.size()));
@@ -80,7 +83,7 @@ TEST(ReadMatrixTest, NormalizesInDoubleForCosine) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = std::ldexp(normal(random), static_cast<int>(i / kDim) - 35);
   }
-  const Loaded loaded = Load(NpyOf("<f8", kRows, kDim, values), kCosine);
+  const Loaded loaded = Load(MakeNpy("<f8", kRows, kDim, values), kCosine);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
   const MatrixView view = loaded.matrix->view();
   for (std::size_t row = 0; row < kRows; ++row) {
@@ -102,7 +105,7 @@ TEST(ReadMatrixTest, NormalizesInDoubleForCosine) {
 
 TEST(ReadMatrixTest, KeepsRowsAsGivenForDot) {
   const std::vector<float> values = {3, -4, 0x1p-149F, 1e-10F, -0.0F, 7};
-  const Loaded loaded = Load(NpyOf("<f4", 3, 2, values), kDot);
+  const Loaded loaded = Load(MakeNpy("<f4", 3, 2, values), kDot);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(loaded.matrix->view()[i / 2][i % 2]),
@@ -115,10 +118,10 @@ TEST(ReadMatrixTest, KeepsRowsAsGivenForDot) {
 TEST(ReadMatrixTest, MeasuresTheLengthThatIsKeptForDot) {
   // Rounded to fp32 it is exactly 2^60, which is allowed; as given it is above that.
   const std::vector<double> values = {0x1p60 * (1 + 0x1p-40), 0};
-  EXPECT_TRUE(Load(NpyOf("<f8", 1, 2, values), kDot).matrix.status().code() ==
+  EXPECT_TRUE(Load(MakeNpy("<f8", 1, 2, values), kDot).matrix.status().code() ==
               absl::StatusCode::kInvalidArgument);
   const std::vector<double> below = {0x1p60 * (1 - 0x1p-40), 0};
-  const Loaded loaded = Load(NpyOf("<f8", 1, 2, below), kDot);
+  const Loaded loaded = Load(MakeNpy("<f8", 1, 2, below), kDot);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
   EXPECT_EQ(loaded.facts.longest, 0x1p60);
 }
@@ -133,13 +136,13 @@ TEST(ReadMatrixTest, CountsAllRowsThatShareTheFirstFault) {
   at(18, 0) = HUGE_VALF;
   at(4'999, 0) = std::nanf("");
   for (std::size_t column = 0; column < 3; ++column) at(20, column) = 0;
-  EXPECT_EQ(std::string(Load(NpyOf("<f4", kRows, 3, values), kCosine).matrix.status().message()),
+  EXPECT_EQ(std::string(Load(MakeNpy("<f4", kRows, 3, values), kCosine).matrix.status().message()),
             "v.npy: row 17 holds NaN at column 2; vectors must be finite (3 of 5,000 rows are "
             "affected)");
 }
 
 TEST(ReadMatrixTest, KeepsRowsOfZerosForDot) {
-  const Loaded loaded = Load(NpyOf("<f4", 3, 2, std::vector<float>{3, 4, -0.0F, 0, 1, 0}), kDot);
+  const Loaded loaded = Load(MakeNpy("<f4", 3, 2, std::vector<float>{3, 4, -0.0F, 0, 1, 0}), kDot);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
   for (const float number : loaded.matrix->view()[1]) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(number), 0U);
@@ -150,7 +153,7 @@ TEST(ReadMatrixTest, KeepsRowsOfZerosForDot) {
 }
 
 TEST(ReadMatrixTest, SkipsRowsOfZerosForCosineWhereTheRulesSaySo) {
-  const std::string file = NpyOf("<f8", 4, 2, std::vector<double>{0, 0, 3, 4, 0, -0.0, 0, 2});
+  const std::string file = MakeNpy("<f8", 4, 2, std::vector<double>{0, 0, 3, 4, 0, -0.0, 0, 2});
   const Loaded loaded = Load(file, kSkip);
   ASSERT_TRUE(loaded.matrix.ok()) << loaded.matrix.status();
   EXPECT_EQ(loaded.facts.skipped_rows, (std::vector<Row>{0, 2}));
@@ -165,7 +168,7 @@ TEST(ReadMatrixTest, SkipsRowsOfZerosForCosineWhereTheRulesSaySo) {
 }
 
 TEST(ReadMatrixTest, RefusesAFileOfZerosAlone) {
-  const std::string file = NpyOf("<f4", 2, 2, std::vector<float>{0, 0, 0, 0});
+  const std::string file = MakeNpy("<f4", 2, 2, std::vector<float>{0, 0, 0, 0});
   for (const VectorRules& rules : {kDot, kSkip}) {
     EXPECT_EQ(Load(file, rules).matrix.status(),
               absl::InvalidArgumentError("v.npy: holds zeros alone; at least one row needs a "
@@ -173,10 +176,10 @@ TEST(ReadMatrixTest, RefusesAFileOfZerosAlone) {
   }
 }
 
-// In fp32 such a row is one of zeros, but as given it has a direction, which would be lost.
+// Rounded to fp32 the row is one of zeros. As given it has a direction, which would be lost.
 TEST(ReadMatrixTest, RefusesARowThatRoundingMakesZeroForDot) {
   const std::vector<double> values = {3, 4, 1e-60, 0};
-  EXPECT_EQ(std::string(Load(NpyOf("<f8", 2, 2, values), kDot).matrix.status().message()),
+  EXPECT_EQ(std::string(Load(MakeNpy("<f8", 2, 2, values), kDot).matrix.status().message()),
             "v.npy: row 1 has length 1e-60; lengths must lie between 2^-60 (8.67e-19) and 2^60 "
             "(1.15e+18) (1 of 2 rows is affected)");
 }
@@ -184,7 +187,7 @@ TEST(ReadMatrixTest, RefusesARowThatRoundingMakesZeroForDot) {
 TEST(CheckRowsTest, ChecksAsReadMatrixDoes) {
   const std::vector<float> zeros = {0, 0, 3, 4, 0, 0};
   for (const VectorRules& rules : {kCosine, kDot, kSkip}) {
-    const std::string file = NpyOf("<f4", 3, 2, zeros);
+    const std::string file = MakeNpy("<f4", 3, 2, zeros);
     const Loaded loaded = Load(file, rules);
     MemorySource source("v.npy", file);
     BufferedReader in(source);
@@ -198,7 +201,7 @@ TEST(CheckRowsTest, ChecksAsReadMatrixDoes) {
 }
 
 TEST(CheckRowsTest, MeasuresTheValidRowsBesideTheFault) {
-  const std::string file = NpyOf("<f4", 3, 2, std::vector<float>{3, 4, 0, 0, 1, 0});
+  const std::string file = MakeNpy("<f4", 3, 2, std::vector<float>{3, 4, 0, 0, 1, 0});
   MemorySource source("v.npy", file);
   BufferedReader in(source);
   const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
@@ -214,6 +217,84 @@ TEST(ReadVectorLayoutTest, RefusesOtherEndings) {
   BufferedReader in(source);
   EXPECT_EQ(std::string(ReadVectorLayout(in, "", Limits{}).status().message()),
             "vectors.csv: vectors are read from .npy and .safetensors files");
+}
+
+struct Shape {
+  std::size_t rows;
+  std::size_t dim;
+};
+
+//   numbers  [rows, dim]; a file by columns holds the transpose
+template <typename Number>
+std::string NumPyFile(const char* descr, const Shape& shape, const std::vector<Number>& numbers,
+                      bool by_column) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': ({}, {}), }}",
+                                   descr, by_column ? "True" : "False", shape.rows, shape.dim);
+  header.resize(117, ' ');
+  std::string file = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n";
+  const auto add = [&](std::size_t row, std::size_t column) {
+    file.append(reinterpret_cast<const char*>(&numbers[row * shape.dim + column]), sizeof(Number));
+  };
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    by_column ? add(i % shape.rows, i / shape.rows) : add(i / shape.dim, i % shape.dim);
+  }
+  return file;
+}
+
+Matrix ReadRows(const std::string& file, Metric metric) {
+  MemorySource source("v.npy", file);
+  BufferedReader in(source);
+  const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
+  EXPECT_TRUE(layout.ok()) << layout.status();
+  VectorFacts facts;
+  absl::StatusOr<Matrix> matrix = ReadMatrix(in, *layout, {.metric = metric}, facts);
+  EXPECT_TRUE(matrix.ok()) << matrix.status();
+  return *std::move(matrix);
+}
+
+// A file that holds column after column gives the matrix of the same file row after row.
+template <typename Number, typename FromFloat>
+void ExpectSameBits(const char* descr, const Shape& shape, FromFloat from_float) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> normal;
+  std::vector<Number> numbers(shape.rows * shape.dim);
+  for (Number& number : numbers) number = from_float(normal(random));
+  for (const Metric metric : {Metric::kCosine, Metric::kDot}) {
+    const Matrix by_row = ReadRows(NumPyFile(descr, shape, numbers, false), metric);
+    const Matrix by_column = ReadRows(NumPyFile(descr, shape, numbers, true), metric);
+    ASSERT_EQ(by_row.row_count(), by_column.row_count());
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+      ASSERT_EQ(std::memcmp(by_row.view()[row].data(), by_column.view()[row].data(),
+                            shape.dim * sizeof(float)),
+                0)
+          << descr << ' ' << row;
+    }
+  }
+}
+
+TEST(RowReaderTest, TransposesAFileByColumns) {
+  // The last has more rows than one tile.
+  for (const Shape shape :
+       {Shape{1, 1}, Shape{1, 5}, Shape{7, 1}, Shape{65, 33}, Shape{9'001, 300}}) {
+    ExpectSameBits<float>("<f4", shape, [](double value) { return static_cast<float>(value); });
+    ExpectSameBits<double>("<f8", shape, [](double value) { return value; });
+    ExpectSameBits<std::uint16_t>("<f2", shape, [](double value) {
+      return static_cast<std::uint16_t>(0x3000 + (static_cast<int>(value * 1000) & 0xFFF));
+    });
+  }
+}
+
+TEST(RowReaderTest, NamesTheRowOfAFileByColumns) {
+  std::vector<float> numbers(5 * 3, 1);
+  numbers[std::size_t{3} * 3 + 2] = std::numeric_limits<float>::quiet_NaN();
+  const std::string file = NumPyFile<float>("<f4", {5, 3}, numbers, true);
+  MemorySource source("v.npy", file);
+  BufferedReader in(source);
+  const absl::StatusOr<VectorLayout> layout = ReadVectorLayout(in, "", Limits{});
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  VectorFacts facts;
+  EXPECT_EQ(CheckRows(in, *layout, {}, facts).message(),
+            "v.npy: row 3 holds NaN at column 2; vectors must be finite (1 of 5 rows is affected)");
 }
 
 }  // namespace

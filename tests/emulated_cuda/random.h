@@ -14,7 +14,7 @@ class Random {
 
   std::uint64_t Next() { return simile::base::NextSplitMix(state_); }
   // REQUIRES: 1 <= bound < 2^32.
-  std::size_t Below(std::size_t bound) { return simile::base::BelowOf(Next(), bound); }
+  std::size_t Below(std::size_t bound) { return simile::base::ScaleBelow(Next(), bound); }
 
   template <class Items>
   void Shuffle(Items& items, std::size_t count) {

@@ -119,7 +119,7 @@ class FaultRig {
   std::unique_ptr<integration::Client> NewClient(const cli::ClientSecurity& security) const;
   const cli::ClientSecurity& security() const { return security_; }
   void Connect() { client_ = NewClient(); }  // in place of a connection that has ended
-  std::uint16_t port() const { return integration::PortOf(address_); }
+  std::uint16_t port() const { return integration::ParsePort(address_); }
   std::uint16_t metrics_port() const { return metrics_port_; }
   const std::filesystem::path& root() const { return scratch_.path(); }
   static const Generation& Of(std::string_view folder);

@@ -218,7 +218,7 @@ Outcome SearchOnStream(FaultRig& rig, std::string& served) {
   for (std::size_t i = 0; i < std::min(responses.size(), kRows.size()); ++i) {
     EXPECT_EQ(responses[i].tag(), kRows[i]);
     if (responses[i].has_error()) {
-      outcome = integration::OutcomeOf(responses[i]);
+      outcome = integration::ReadOutcome(responses[i]);
     } else {
       EXPECT_TRUE(Generation::Equal(responses[i].search().results(0).hits(),
                                     FaultRig::Of(served).Neighbours(kRows[i])));
@@ -336,7 +336,7 @@ const FileVersions& VersionsOfTokens() {
                     AccessServer::Entry(name, "read"), more);
     version.in_log =
         fmt::format("change=\"access file\" result=done principals={}", more.empty() ? 2 : 3);
-    version.own.token = AccessServer::TokenOf(name);
+    version.own.token = AccessServer::MakeToken(name);
     return version;
   };
   static const FileVersions versions = {make("even", ""),
@@ -382,7 +382,7 @@ FaultRig::Start StartWithTokens(FaultRig& rig) {
   WriteFiles(rig, VersionsOfTokens()[0]);
   FaultRig::Start start;
   start.arguments = {"--access-file", (rig.root() / "access.json").string()};
-  start.security.token = AccessServer::TokenOf("lasting");
+  start.security.token = AccessServer::MakeToken("lasting");
   return start;
 }
 

@@ -16,12 +16,12 @@ using absl::StatusCode;
 TEST(AccessLimitsTest, RefusesEachOfTenThousandGuesses) {
   AccessServer server({AccessServer::Entry("ranker", "read")});
   const Client client = server.NewClient("");
-  const std::string known = AccessServer::TokenOf("ranker");
+  const std::string known = AccessServer::MakeToken("ranker");
   v1::SearchResponse response;
   constexpr int kGuesses = 10'000;
   const auto begin = std::chrono::steady_clock::now();
   for (int guess = 0; guess < kGuesses; ++guess) {
-    // Among them all beginnings of the token.
+    // Also all beginnings of the token.
     const std::string token = static_cast<std::size_t>(guess) < known.size()
                                   ? known.substr(0, static_cast<std::size_t>(guess)) + "-"
                                   : known + std::to_string(guess);
@@ -56,7 +56,7 @@ TEST(AccessLimitsTest, BoundsCallsAndQueriesOfACaller) {
   const Outcome wide = narrow.Search(three, response);
   EXPECT_EQ(wide.reason, "CALLER_LIMIT");
   EXPECT_EQ(wide.message, "3 queries; narrow may have 2 in flight: send less a call");
-  // What ended is given back.
+  // Calls that ended give back what they took.
   for (int call = 0; call < 10; ++call) EXPECT_TRUE(narrow.Search(ToyStory(), response).ok());
 
   v1::SearchRequest large = ToyStory();

@@ -88,7 +88,7 @@ cli::ClientSecurity RankerTrusting(const TestAuthority& authority) {
   cli::ClientSecurity security;
   security.encrypted = true;
   security.ca = authority.certificate();
-  security.token = AccessServer::TokenOf("ranker");
+  security.token = AccessServer::MakeToken("ranker");
   return security;
 }
 
@@ -118,8 +118,8 @@ TEST(AccessRotationTest, TakesANewCertificateWithoutBreakingConnections) {
               load.answered(), newcomers.answered());
 }
 
-// As it is done: first the server trusts both authorities, then clients change their certificates,
-// then it trusts the new one alone.
+// The usual order: first the server trusts both authorities, then clients change their
+// certificates, then the server trusts the new authority alone.
 TEST(AccessRotationTest, TakesANewAuthorityOfClientsWithoutRefusingAny) {
   AccessServer server({R"({"name": "ranker", "role": "read", "certificates": ["ranker"]})"},
                       Encryption::kClientsMust);

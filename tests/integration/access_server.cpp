@@ -32,7 +32,7 @@ AccessServer::AccessServer(const std::vector<std::string>& principals, Encryptio
 
 std::string AccessServer::Entry(const std::string& name, const std::string& role,
                                 const std::string& members) {
-  const service::TokenHash hash = service::HashToken(TokenOf(name));
+  const service::TokenHash hash = service::HashToken(MakeToken(name));
   const std::string hex = absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
   return fmt::format(R"({{"name": "{}", "role": "{}", "token_sha256": "{}"{}{}}})", name, role, hex,
@@ -41,7 +41,7 @@ std::string AccessServer::Entry(const std::string& name, const std::string& role
 
 Client AccessServer::NewClient(const std::string& name) const {
   cli::ClientSecurity security = Trusting();
-  if (!name.empty()) security.token = TokenOf(name);
+  if (!name.empty()) security.token = MakeToken(name);
   return NewClient(security);
 }
 
@@ -60,7 +60,7 @@ void AccessServer::WriteAccess(const std::vector<std::string>& principals) const
   WriteWhole("access.json", fmt::format(R"({{"principals": [{}]}})", fmt::join(principals, ", ")));
 }
 
-// The pair is complete only after the second file: the server must keep the former one in between.
+// The pair is complete only after the second file: the server must keep the former pair in between.
 void AccessServer::WriteCertificate(const CertificatePair& pair) const {
   WriteWhole("server.pem", pair.certificate);
   WriteWhole("server.key", pair.key);

@@ -24,7 +24,7 @@ class AccessServer {
   //   members  further ones: R"("collections": ["films"])"
   static std::string Entry(const std::string& name, const std::string& role,
                            const std::string& members = "");
-  static std::string TokenOf(const std::string& name) { return "token-of-" + name; }
+  static std::string MakeToken(const std::string& name) { return "token-of-" + name; }
 
   FilmsServer& films() { return *films_; }
   const TestAuthority& authority() const { return authority_; }

@@ -89,7 +89,8 @@ TEST(AccessTest, EveryMethodNeedsItsRole) {
     int role = 0;
     for (const char* caller : {"reader", "writer", "admin"}) {
       ++role;
-      const grpc::StatusCode code = CallWithNothing(address, method, AccessServer::TokenOf(caller));
+      const grpc::StatusCode code =
+          CallWithNothing(address, method, AccessServer::MakeToken(caller));
       EXPECT_EQ(code == grpc::StatusCode::PERMISSION_DENIED, role < needed) << method << caller;
       EXPECT_NE(code, grpc::StatusCode::UNAUTHENTICATED) << method << caller;
     }
@@ -139,7 +140,7 @@ TEST(AccessTest, WritesALineForEachChangeAndEachRefusedOne) {
   const std::string address = server.AwaitListening();
   const auto client_of = [&](const std::string& name) {
     cli::ClientSecurity security;
-    if (!name.empty()) security.token = AccessServer::TokenOf(name);
+    if (!name.empty()) security.token = AccessServer::MakeToken(name);
     return Client(address, security);
   };
   EXPECT_TRUE(server.AwaitOutput(" audit change=\"access file\" result=done principals=2\n"));
@@ -191,7 +192,7 @@ TEST(AccessTest, LoadsForABoundCallerFromItsFoldersAlone) {
       refused.message,
       "bound may use some collections only, so it may load \"books\" from the folder \"books\" "
       "and those inside, not from \"films\"");
-  // Nor through a link of its own.
+  // The caller may not load it through a link of its own, either.
   std::filesystem::create_directory_symlink("../films", root.path() / "books" / "link");
   EXPECT_EQ(server.NewClient("bound").Load("books", "books/link", answer).code,
             StatusCode::kPermissionDenied);

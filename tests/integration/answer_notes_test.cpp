@@ -23,14 +23,14 @@ using ::testing::IsEmpty;
 
 constexpr std::uint32_t kReach = 200;  // limits.k_max of the server
 
-// A request that is changed in one way, and what must be said of it.
+// A change of a request, and what the answer's notes must say.
 struct Case {
   std::string note;
   std::function<void(v1::SearchRequest& request)> change;
 };
 
 // All notes of an answer: of the call and of its results.
-std::vector<std::string> NotesOf(const v1::SearchResponse& response) {
+std::vector<std::string> ListNotes(const v1::SearchResponse& response) {
   std::vector<std::string> notes(response.notes().begin(), response.notes().end());
   for (const v1::SearchResult& result : response.results()) {
     notes.insert(notes.end(), result.notes().begin(), result.notes().end());
@@ -38,8 +38,8 @@ std::vector<std::string> NotesOf(const v1::SearchResponse& response) {
   return notes;
 }
 
-v1::SearchOptions& OptionsOf(v1::SearchRequest& request) { return *request.mutable_options(); }
-v1::Query& QueryOf(v1::SearchRequest& request) { return *request.mutable_queries(0); }
+v1::SearchOptions& MutableOptions(v1::SearchRequest& request) { return *request.mutable_options(); }
+v1::Query& MutableQuery(v1::SearchRequest& request) { return *request.mutable_queries(0); }
 
 class AnswerNotesTest : public FilmsClientTest {
  protected:
@@ -51,7 +51,7 @@ class AnswerNotesTest : public FilmsClientTest {
   }
   static void TearDownTestSuite() { server_.reset(); }
 
-  // A search for what is like one of the films.
+  // A search for items like one of the films.
   v1::SearchRequest AnySearch() {
     constexpr const char* kIds[] = {"toy-story-1995", "heat-1995", "alien-1979", "batman-1989"};
     v1::SearchRequest request;
@@ -66,7 +66,7 @@ class AnswerNotesTest : public FilmsClientTest {
     while (true) {
       v1::SearchResponse response = Search(request);
       if (response.next_page_token().empty()) return response;
-      EXPECT_THAT(NotesOf(response), testing::Each(testing::Not(HasSubstr("the pages end"))));
+      EXPECT_THAT(ListNotes(response), testing::Each(testing::Not(HasSubstr("the pages end"))));
       request.mutable_options()->set_page_token(response.next_page_token());
     }
   }
@@ -77,7 +77,8 @@ class AnswerNotesTest : public FilmsClientTest {
       v1::SearchRequest request = AnySearch();
       each.change(request);
       const v1::SearchResponse response = to_last_page ? LastPage(request) : Search(request);
-      EXPECT_THAT(NotesOf(response), Contains(HasSubstr(each.note))) << request.ShortDebugString();
+      EXPECT_THAT(ListNotes(response), Contains(HasSubstr(each.note)))
+          << request.ShortDebugString();
     }
   }
 
@@ -87,75 +88,76 @@ class AnswerNotesTest : public FilmsClientTest {
 };
 
 TEST_F(AnswerNotesTest, APlainAnswerHasNone) {
-  EXPECT_THAT(NotesOf(Search(AnySearch())), IsEmpty());
+  EXPECT_THAT(ListNotes(Search(AnySearch())), IsEmpty());
   v1::SearchRequest request = AnySearch();
-  OptionsOf(request).set_filter("year >= 1990");
-  OptionsOf(request).set_score_threshold(0.01F);
-  OptionsOf(request).add_exclude_ids("aliens-1986");
-  OptionsOf(request).mutable_diversity()->set_lambda(0.5F);
-  EXPECT_THAT(NotesOf(Search(request)), IsEmpty());
+  MutableOptions(request).set_filter("year >= 1990");
+  MutableOptions(request).set_score_threshold(0.01F);
+  MutableOptions(request).add_exclude_ids("aliens-1986");
+  MutableOptions(request).mutable_diversity()->set_lambda(0.5F);
+  EXPECT_THAT(ListNotes(Search(request)), IsEmpty());
 }
 
 TEST_F(AnswerNotesTest, AShortAnswerSaysWhyItIsShort) {
   const auto filtered = [](const char* filter) {
-    return [filter](v1::SearchRequest& request) { OptionsOf(request).set_filter(filter); };
+    return [filter](v1::SearchRequest& request) { MutableOptions(request).set_filter(filter); };
   };
-  ExpectEach({{"0 hits, not ", filtered("year > 3000")},
-              {"no row passes the filter", filtered("genres: \"No such genre\"")},
-              {"no other row passes the filter", filtered("media_id IN [\"aliens-1986\"]")},
-              {"1 hit, not ", filtered("media_id = \"aliens-1986\"")},
-              {"no row passes the filter, 1 excluded row aside",
-               [](auto& request) {
-                 QueryOf(request).set_id("aliens-1986");
-                 OptionsOf(request).set_filter("media_id = \"aliens-1986\"");
-               }},
-              {"no row passes the filter, 2 excluded rows aside",
-               [](auto& request) {
-                 OptionsOf(request).set_filter("media_id IN [\"aliens-1986\", \"star-wars-1977\"]");
-                 OptionsOf(request).add_exclude_ids("aliens-1986");
-                 QueryOf(request).add_exclude_ids("star-wars-1977");
-               }},
-              {"no row scores 0.99 or more",
-               [](auto& request) { OptionsOf(request).set_score_threshold(0.99F); }},
-              {"no row passes the filter and scores 0.98 or more",
-               [](auto& request) {
-                 OptionsOf(request).set_filter("year > 1990");
-                 OptionsOf(request).set_score_threshold(0.98F);
-               }},
-              {"no row scores 2 or more; such scores are at most 1",
-               [](auto& request) { OptionsOf(request).set_score_threshold(2); }},
-              {"offset 100 skips every row that passes the filter",
-               [](auto& request) {
-                 OptionsOf(request).set_filter("media_id = \"aliens-1986\"");
-                 OptionsOf(request).set_offset(100);
-               }},
-              {"no other group has a row that passes the filter",
-               [](auto& request) {
-                 OptionsOf(request).set_filter("media_id = \"aliens-1986\"");
-                 OptionsOf(request).mutable_group_by()->set_field("genres");
-                 OptionsOf(request).set_k(20);
-               }},
-              {"fewer than the 8 hits of group_size",
-               [](auto& request) {
-                 OptionsOf(request).mutable_group_by()->set_field("cast");
-                 OptionsOf(request).mutable_group_by()->set_group_size(8);
-               }},
-              {"rows that can be returned have no genres and are in no group",
-               [](auto& request) { OptionsOf(request).mutable_group_by()->set_field("genres"); }}},
-             false);
+  ExpectEach(
+      {{"0 hits, not ", filtered("year > 3000")},
+       {"no row passes the filter", filtered("genres: \"No such genre\"")},
+       {"no other row passes the filter", filtered("media_id IN [\"aliens-1986\"]")},
+       {"1 hit, not ", filtered("media_id = \"aliens-1986\"")},
+       {"no row passes the filter, 1 excluded row aside",
+        [](auto& request) {
+          MutableQuery(request).set_id("aliens-1986");
+          MutableOptions(request).set_filter("media_id = \"aliens-1986\"");
+        }},
+       {"no row passes the filter, 2 excluded rows aside",
+        [](auto& request) {
+          MutableOptions(request).set_filter("media_id IN [\"aliens-1986\", \"star-wars-1977\"]");
+          MutableOptions(request).add_exclude_ids("aliens-1986");
+          MutableQuery(request).add_exclude_ids("star-wars-1977");
+        }},
+       {"no row scores 0.99 or more",
+        [](auto& request) { MutableOptions(request).set_score_threshold(0.99F); }},
+       {"no row passes the filter and scores 0.98 or more",
+        [](auto& request) {
+          MutableOptions(request).set_filter("year > 1990");
+          MutableOptions(request).set_score_threshold(0.98F);
+        }},
+       {"no row scores 2 or more; such scores are at most 1",
+        [](auto& request) { MutableOptions(request).set_score_threshold(2); }},
+       {"offset 100 skips every row that passes the filter",
+        [](auto& request) {
+          MutableOptions(request).set_filter("media_id = \"aliens-1986\"");
+          MutableOptions(request).set_offset(100);
+        }},
+       {"no other group has a row that passes the filter",
+        [](auto& request) {
+          MutableOptions(request).set_filter("media_id = \"aliens-1986\"");
+          MutableOptions(request).mutable_group_by()->set_field("genres");
+          MutableOptions(request).set_k(20);
+        }},
+       {"fewer than the 8 hits of group_size",
+        [](auto& request) {
+          MutableOptions(request).mutable_group_by()->set_field("cast");
+          MutableOptions(request).mutable_group_by()->set_group_size(8);
+        }},
+       {"rows that can be returned have no genres and are in no group",
+        [](auto& request) { MutableOptions(request).mutable_group_by()->set_field("genres"); }}},
+      false);
 }
 
 TEST_F(AnswerNotesTest, TheLastPageSaysThatRowsFollow) {
   const auto paged = [](std::uint32_t k) {
     return [k](v1::SearchRequest& request) {
-      OptionsOf(request).set_paged(true);
-      OptionsOf(request).set_k(k);
+      MutableOptions(request).set_paged(true);
+      MutableOptions(request).set_k(k);
     };
   };
   const auto with = [&](std::uint32_t k, auto change) {
     return [=](v1::SearchRequest& request) {
       paged(k)(request);
-      change(OptionsOf(request));
+      change(MutableOptions(request));
     };
   };
   ExpectEach(
@@ -193,18 +195,18 @@ TEST_F(AnswerNotesTest, TheLastPageSaysThatRowsFollow) {
 
 TEST_F(AnswerNotesTest, TheLastPageOfAllRowsSaysNothing) {
   v1::SearchRequest request = AnySearch();
-  OptionsOf(request).set_paged(true);
-  OptionsOf(request).set_k(7);
-  OptionsOf(request).set_filter("genres = \"Western\" AND year >= 1990");
+  MutableOptions(request).set_paged(true);
+  MutableOptions(request).set_k(7);
+  MutableOptions(request).set_filter("genres = \"Western\" AND year >= 1990");
   const v1::SearchResponse last = LastPage(request);
-  EXPECT_THAT(NotesOf(last), IsEmpty());
+  EXPECT_THAT(ListNotes(last), IsEmpty());
   EXPECT_LE(last.results(0).rows_passing(), kReach) << "this test needs a smaller filter";
 }
 
 TEST_F(AnswerNotesTest, OptionsWithoutEffectAreSaid) {
   const auto with_weight = [](float weight) {
     return [weight](v1::SearchRequest& request) {
-      v1::Examples& examples = *QueryOf(request).mutable_examples();
+      v1::Examples& examples = *MutableQuery(request).mutable_examples();
       examples.set_strategy(v1::Examples::STRATEGY_AVERAGE_VECTOR);
       examples.add_positive()->set_id("heat-1995");
       examples.mutable_positive(0)->set_weight(weight);
@@ -213,100 +215,103 @@ TEST_F(AnswerNotesTest, OptionsWithoutEffectAreSaid) {
   ExpectEach(
       {{"options.exclude_ids: the collection does not have 1 of these ids, which excludes nothing: "
         "\"zz\"",
-        [](auto& request) { OptionsOf(request).add_exclude_ids("zz"); }},
+        [](auto& request) { MutableOptions(request).add_exclude_ids("zz"); }},
        {"exclude_ids: the collection does not have 2 of these ids, which exclude nothing: \"zz\", "
         "\"yy\"",
         [](auto& request) {
           for (const char* const id : {"zz", "aliens-1986", "yy"}) {
-            QueryOf(request).add_exclude_ids(id);
+            MutableQuery(request).add_exclude_ids(id);
           }
         }},
        {"options.exclude_seen has no effect: no query is by user_id or blend",
-        [](auto& request) { OptionsOf(request).set_exclude_seen(true); }},
+        [](auto& request) { MutableOptions(request).set_exclude_seen(true); }},
        {"options.exclude_seen has no effect: every query by user_id or blend sets its own",
         [](auto& request) {
-          OptionsOf(request).set_exclude_seen(true);
-          QueryOf(request).set_user_id("user_00042");
-          QueryOf(request).set_exclude_seen(false);
+          MutableOptions(request).set_exclude_seen(true);
+          MutableQuery(request).set_user_id("user_00042");
+          MutableQuery(request).set_exclude_seen(false);
         }},
        {"exclude_seen has no effect: no interactions of the user are known",
         [](auto& request) {
-          QueryOf(request).set_user_id("new");
-          QueryOf(request).set_exclude_seen(true);
-          OptionsOf(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_MOST_POPULAR);
+          MutableQuery(request).set_user_id("new");
+          MutableQuery(request).set_exclude_seen(true);
+          MutableOptions(request).mutable_cold_start()->set_order(
+              v1::ColdStart::ORDER_MOST_POPULAR);
         }},
        {"options.cold_start has no effect: no query is by user_id",
         [](auto& request) {
-          OptionsOf(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
+          MutableOptions(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
         }},
        {"options.cold_start has no effect: every user has a profile",
         [](auto& request) {
-          QueryOf(request).set_user_id("user_00042");
-          OptionsOf(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
+          MutableQuery(request).set_user_id("user_00042");
+          MutableOptions(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
         }},
        {"score_threshold has no effect on a cold start",
         [](auto& request) {
-          QueryOf(request).set_user_id("new");
-          OptionsOf(request).set_score_threshold(0.5F);
-          OptionsOf(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
+          MutableQuery(request).set_user_id("new");
+          MutableOptions(request).set_score_threshold(0.5F);
+          MutableOptions(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
         }},
        {"diversity has no effect on a cold start",
         [](auto& request) {
-          QueryOf(request).set_user_id("new");
-          OptionsOf(request).mutable_diversity();
-          OptionsOf(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
+          MutableQuery(request).set_user_id("new");
+          MutableOptions(request).mutable_diversity();
+          MutableOptions(request).mutable_cold_start()->set_order(v1::ColdStart::ORDER_NEWEST);
         }},
        {"score_threshold -1 has no effect: no cosine is below -1",
-        [](auto& request) { OptionsOf(request).set_score_threshold(-1); }},
+        [](auto& request) { MutableOptions(request).set_score_threshold(-1); }},
        {"diversity has no effect: with lambda 1 the score alone decides",
-        [](auto& request) { OptionsOf(request).mutable_diversity()->set_lambda(1); }},
+        [](auto& request) { MutableOptions(request).mutable_diversity()->set_lambda(1); }},
        {"diversity has no effect on a single hit",
         [](auto& request) {
-          OptionsOf(request).set_k(1);
-          OptionsOf(request).mutable_diversity();
+          MutableOptions(request).set_k(1);
+          MutableOptions(request).mutable_diversity();
         }},
        {"examples.positive: weight 3 has no effect", with_weight(3)},
        {"blend: the user's profile has no effect with user_weight 0",
         [](auto& request) {
-          QueryOf(request).mutable_blend()->set_id("heat-1995");
-          QueryOf(request).mutable_blend()->set_user_id("user_00042");
-          QueryOf(request).mutable_blend()->set_user_weight(0);
+          MutableQuery(request).mutable_blend()->set_id("heat-1995");
+          MutableQuery(request).mutable_blend()->set_user_id("user_00042");
+          MutableQuery(request).mutable_blend()->set_user_weight(0);
         }},
        {"blend: the target has no effect on scores with user_weight 1",
         [](auto& request) {
-          QueryOf(request).mutable_blend()->set_id("heat-1995");
-          QueryOf(request).mutable_blend()->set_user_id("user_00042");
-          QueryOf(request).mutable_blend()->set_user_weight(1);
+          MutableQuery(request).mutable_blend()->set_id("heat-1995");
+          MutableQuery(request).mutable_blend()->set_user_id("user_00042");
+          MutableQuery(request).mutable_blend()->set_user_weight(1);
         }},
        {"options.k has no effect: every query sets its own",
-        [](auto& request) { QueryOf(request).set_k(3); }},
+        [](auto& request) { MutableQuery(request).set_k(3); }},
        {"options.filter has no effect: every query sets its own",
         [](auto& request) {
-          OptionsOf(request).set_filter("year > 1990");
-          QueryOf(request).set_filter("");
+          MutableOptions(request).set_filter("year > 1990");
+          MutableQuery(request).set_filter("");
         }},
        {"options.score_threshold has no effect: every query sets its own",
         [](auto& request) {
-          OptionsOf(request).set_score_threshold(0.5F);
-          QueryOf(request).set_score_threshold(0.1F);
+          MutableOptions(request).set_score_threshold(0.5F);
+          MutableQuery(request).set_score_threshold(0.1F);
         }},
        {"options.offset has no effect: every query sets its own",
         [](auto& request) {
-          OptionsOf(request).set_offset(5);
-          QueryOf(request).set_offset(0);
+          MutableOptions(request).set_offset(5);
+          MutableQuery(request).set_offset(0);
         }},
        {"options.diversity has no effect: every query sets its own",
         [](auto& request) {
-          OptionsOf(request).mutable_diversity();
-          QueryOf(request).mutable_group_by()->set_field("genres");
+          MutableOptions(request).mutable_diversity();
+          MutableQuery(request).mutable_group_by()->set_field("genres");
         }},
        {"options.group_by has no effect: every query sets its own",
         [](auto& request) {
-          OptionsOf(request).mutable_group_by()->set_field("genres");
-          QueryOf(request).mutable_diversity();
+          MutableOptions(request).mutable_group_by()->set_field("genres");
+          MutableQuery(request).mutable_diversity();
         }},
        {"options.receipt_detail adds no device_us: no GPU answered",
-        [](auto& request) { OptionsOf(request).set_receipt_detail(v1::RECEIPT_DETAIL_TIMED); }}},
+        [](auto& request) {
+          MutableOptions(request).set_receipt_detail(v1::RECEIPT_DETAIL_TIMED);
+        }}},
       false);
 }
 

@@ -1,7 +1,7 @@
-// What a caller with a required filter learns of rows that do not exist for it: every method of the
-// contract, with requests that are made from the descriptors, so that a new method or a new field
-// is tried, too. No reply and no error may have a word or a figure of the other tenant, and each
-// answer must be the one that a word which exists nowhere gets.
+// What a caller with a required filter learns of rows that do not exist for it. Calls every method
+// of the contract, with requests made from the descriptors, so that new methods and fields are
+// tried, too. No reply and no error may have a word or a figure of the other tenant. Each answer
+// must equal the answer to a word that exists nowhere.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -51,7 +51,7 @@ bool SaysNothingOfRows(const FieldDescriptor& field) {
   return kNames.contains(field.name());
 }
 
-// Fields that differ between two calls of the same.
+// Fields that differ between two equal calls.
 bool IsOfTheCall(const FieldDescriptor& field) {
   static const std::set<std::string> kNames = {
       "total_us",  "queue_us",         "compute_us",  "next_page_token",
@@ -59,7 +59,7 @@ bool IsOfTheCall(const FieldDescriptor& field) {
   return kNames.contains(field.name());
 }
 
-double NumberOf(const Message& message, const FieldDescriptor& field, int index) {
+double ReadNumber(const Message& message, const FieldDescriptor& field, int index) {
   const auto& reflection = *message.GetReflection();
   const bool repeated = field.is_repeated();
   switch (field.cpp_type()) {
@@ -121,8 +121,8 @@ std::string LeakIn(const Message& message, const std::vector<std::string>& sent)
         leak = LeakIn(field->is_repeated() ? reflection.GetRepeatedString(message, field, i)
                                            : reflection.GetString(message, field),
                       sent);
-      } else if (NumberOf(message, *field, i) > OtherTenant::kOwnNumbersMax) {
-        leak = fmt::format("{}", NumberOf(message, *field, i));
+      } else if (ReadNumber(message, *field, i) > OtherTenant::kOwnNumbersMax) {
+        leak = fmt::format("{}", ReadNumber(message, *field, i));
       }
       if (!leak.empty()) return field->full_name() + ": " + leak;
     }
@@ -236,7 +236,7 @@ std::vector<const MethodDescriptor*> AllMethods() {
   return methods;
 }
 
-const Message& PrototypeOf(const google::protobuf::Descriptor& type) {
+const Message& FindPrototype(const google::protobuf::Descriptor& type) {
   return *google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type);
 }
 
@@ -262,7 +262,7 @@ class BoundCallerTest : public ::testing::Test {
   End Call(const MethodDescriptor& method, const std::string& request, const std::string& caller) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
-    context.AddMetadata("authorization", "Bearer " + AccessServer::TokenOf(caller));
+    context.AddMetadata("authorization", "Bearer " + AccessServer::MakeToken(caller));
     context.AddMetadata("x-request-id", "the-same");
     const std::string path = fmt::format("/{}/{}", method.service()->full_name(), method.name());
     grpc::CompletionQueue queue;
@@ -299,13 +299,13 @@ class BoundCallerTest : public ::testing::Test {
   }
 
   static std::unique_ptr<Message> Parsed(const MethodDescriptor& method, const std::string& reply) {
-    std::unique_ptr<Message> message(PrototypeOf(*method.output_type()).New());
+    std::unique_ptr<Message> message(FindPrototype(*method.output_type()).New());
     EXPECT_TRUE(message->ParseFromString(reply));
     return message;
   }
 
-  static std::string LeakOf(const MethodDescriptor& method, const Message& request,
-                            const End& end) {
+  static std::string FindLeak(const MethodDescriptor& method, const Message& request,
+                              const End& end) {
     std::vector<std::string> sent;
     AddTexts(request, sent);
     for (const std::string& reply : end.replies) {
@@ -335,7 +335,8 @@ class BoundCallerTest : public ::testing::Test {
     EXPECT_EQ(a.status.error_code(), b.status.error_code()) << a.status.error_message();
     EXPECT_EQ(a.status.error_message(), b.status.error_message());
     EXPECT_EQ(a.status.error_details(), b.status.error_details());
-    // Of a stream of progress the last message alone: how many come before it depends on time.
+    // Only the last message of a stream of progress: the number of messages before it depends on
+    // time.
     ASSERT_EQ(a.replies.empty(), b.replies.empty());
     if (a.replies.empty() || !a.status.ok()) return;
     const auto one = Parsed(method, a.replies.back());
@@ -367,12 +368,12 @@ TEST_F(BoundCallerTest, LearnsNothingOfOtherRowsByAnyMethod) {
   }
   for (const MethodDescriptor* const method : AllMethods()) {
     bool is_answered = false;
-    for (const auto& request : GenerateRequests(PrototypeOf(*method->input_type()), words)) {
+    for (const auto& request : GenerateRequests(FindPrototype(*method->input_type()), words)) {
       SCOPED_TRACE(method->full_name() + " " + request->ShortDebugString());
       const std::string bytes = request->SerializeAsString();
       const End end = Call(*method, bytes, "bound-twice");
       is_answered = is_answered || end.status.ok();
-      EXPECT_EQ(LeakOf(*method, *request, end), "");
+      EXPECT_EQ(FindLeak(*method, *request, end), "");
       if (bytes.find(OtherTenant::kMarker) != std::string::npos) {
         ExpectEqual(*method, end, CallWithNothing(*method, bytes, "bound-twice"));
       }
@@ -385,7 +386,8 @@ TEST_F(BoundCallerTest, LearnsNothingOfOtherRowsByAnyMethod) {
   }
 }
 
-// A figure that is not left out is that of a collection which has the caller's rows alone.
+// A figure that the test does not leave out equals that of a collection with the caller's rows
+// alone.
 TEST_F(BoundCallerTest, SeesTheFiguresOfItsOwnRows) {
   const Client bound = server_.NewClient("bound");
   v1::GetCollectionResponse shared;
@@ -459,7 +461,7 @@ TEST_F(BoundCallerTest, WouldFindWhatIsPlanted) {
   EXPECT_NE(leak_of([](v1::Collection& of) { of.add_fields()->set_name("zebra_field"); }), "");
   EXPECT_NE(leak_of([](v1::Collection& of) { of.add_notes("5,000 rows normalized"); }), "");
   EXPECT_EQ(leak_of([](v1::Collection& of) { of.add_notes("no item \"zebra-7\""); }), "");
-  // To a caller for whom all rows exist, all of this is told.
+  // A caller for whom all rows exist is told all of this.
   v1::GetCollectionResponse all;
   ASSERT_TRUE(free_.Get("shared", all).ok());
   EXPECT_NE(LeakIn(all, {}), "");

@@ -1,5 +1,5 @@
-// Whose users are whose: by every call that can name a user, one of others is as one that nobody
-// has, and popularity is made of the clicks of the caller's own users.
+// Which users exist for a caller. In every call that can name a user, another caller's user is
+// answered like a user that nobody has. Popularity counts the clicks of the caller's own users.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kOwn[] = "user_00004";    // of "few"
-constexpr char kOther[] = "user_00042";  // of others
+constexpr char kOther[] = "user_00042";  // another caller's
 constexpr char kNobody[] = "user_98765";
 
 // How a call ended, with USER in place of the user's id.
@@ -38,7 +38,7 @@ void PrintTo(const Ending& ending, std::ostream* out) {
   *out << ending.reason << ' ' << ending.field << ": " << ending.message;
 }
 
-Ending EndingOf(const Outcome& outcome, const std::string& user) {
+Ending MakeEnding(const Outcome& outcome, const std::string& user) {
   Ending ending{outcome.reason, outcome.field, outcome.message};
   const std::size_t at = ending.message.find(user);
   if (at != std::string::npos) ending.message.replace(at, user.size(), "USER");
@@ -77,7 +77,7 @@ v1::SearchRequest BlendWith(const std::string& user) {
   return request;
 }
 
-std::vector<std::string> HitsOf(const v1::RecommendResponse& response) {
+std::vector<std::string> ListHitIds(const v1::RecommendResponse& response) {
   std::vector<std::string> ids;
   for (const v1::Hit& hit : response.results(0).hits()) ids.push_back(hit.id());
   return ids;
@@ -85,18 +85,18 @@ std::vector<std::string> HitsOf(const v1::RecommendResponse& response) {
 
 class CallerUsersTest : public testing::Test {
  protected:
-  // How each call that can name a user ends for one.
+  // How each call that can name a user ends for this user.
   static std::map<std::string, Ending> Endings(const Client& client, const std::string& user) {
     std::map<std::string, Ending> endings;
     v1::RecommendResponse recommended;
     v1::SearchResponse found;
-    endings["recommend"] = EndingOf(client.Recommend(RecommendFor(user), recommended), user);
+    endings["recommend"] = MakeEnding(client.Recommend(RecommendFor(user), recommended), user);
     v1::RecommendRequest several = RecommendFor(user);
     several.add_user_ids(user);
-    endings["several"] = EndingOf(client.Recommend(several, recommended), user);
-    endings["search"] = EndingOf(client.Search(SearchBy(user, false), found), user);
-    endings["unseen"] = EndingOf(client.Search(SearchBy(user, true), found), user);
-    endings["blend"] = EndingOf(client.Search(BlendWith(user), found), user);
+    endings["several"] = MakeEnding(client.Recommend(several, recommended), user);
+    endings["search"] = MakeEnding(client.Search(SearchBy(user, false), found), user);
+    endings["unseen"] = MakeEnding(client.Search(SearchBy(user, true), found), user);
+    endings["blend"] = MakeEnding(client.Search(BlendWith(user), found), user);
     std::vector<v1::SearchStreamRequest> messages(3);
     *messages[0].mutable_search() = SearchBy(user, true);
     *messages[1].mutable_recommend() = RecommendFor(user);
@@ -104,7 +104,7 @@ class CallerUsersTest : public testing::Test {
     std::vector<v1::SearchStreamResponse> answers;
     EXPECT_TRUE(client.SearchStream(messages, answers).ok());
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      endings["stream " + std::to_string(i)] = EndingOf(OutcomeOf(answers[i]), user);
+      endings["stream " + std::to_string(i)] = MakeEnding(ReadOutcome(answers[i]), user);
     }
     return endings;
   }
@@ -194,7 +194,7 @@ TEST_F(CallerUsersTest, AnswersForUsersOfOthersAsForNewUsers) {
 TEST_F(CallerUsersTest, CountsTheClicksOfTheCallersUsers) {
   const auto expect_first = [&](const char* caller, std::vector<std::string> expected) {
     std::vector<std::string> hits =
-        HitsOf(Recommended(server_.NewClient(caller), PopularFor(kNobody)));
+        ListHitIds(Recommended(server_.NewClient(caller), PopularFor(kNobody)));
     ASSERT_FALSE(expected.empty());
     ASSERT_EQ(hits.size(), 20U);
     expected.resize(std::min(expected.size(), hits.size()));

@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using GpuCall = simile::tests::FakeGpuControl::Call;
 using Progress = v1::ChangeProgress;
 
-std::vector<Progress::Stage> StagesOf(const ChangeAnswer& answer) {
+std::vector<Progress::Stage> ListStages(const ChangeAnswer& answer) {
   std::vector<Progress::Stage> stages;
   for (const Progress& progress : answer.progress) {
     if (stages.empty() || stages.back() != progress.stage()) stages.push_back(progress.stage());
@@ -95,8 +95,8 @@ class ChangesTest : public testing::Test {
           return LoadMore(client, answer, on_progress);
         });
   }
-  static v1::ReloadCollectionRequest ReloadOf(const std::string& collection,
-                                              const std::string& folder = "") {
+  static v1::ReloadCollectionRequest MakeReload(const std::string& collection,
+                                                const std::string& folder = "") {
     v1::ReloadCollectionRequest request;
     request.set_collection(collection);
     request.set_folder(folder);
@@ -147,7 +147,7 @@ TEST_F(ChangesTest, LoadsOnceForAClientThatLeavesTimesOutAndCallsAgain) {
   gpu_.AwaitHeld();  // it goes on
   EXPECT_EQ(LoadMore(*client_, answer, {}, {std::chrono::milliseconds(100), {}}).code,
             absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(StagesOf(answer), ElementsAre(Progress::STAGE_INDEXING)) << "the same load";
+  EXPECT_THAT(ListStages(answer), ElementsAre(Progress::STAGE_INDEXING)) << "the same load";
   const auto again = StartLoadingMore();
   again->AwaitJoined();
   gpu_.Release();
@@ -180,7 +180,7 @@ TEST_F(ChangesTest, ServesTheFormerSnapshotAndRefusesOtherChangesMeanwhile) {
   gpu_.Hold(GpuCall::kLoad);
   ChangeCall reload(*server_,
                     [](const Client& client, ChangeAnswer& answer, const OnProgress& on_progress) {
-                      return client.Reload(ReloadOf("films", "other"), answer, {}, on_progress);
+                      return client.Reload(MakeReload("films", "other"), answer, {}, on_progress);
                     });
   gpu_.AwaitHeld();
   const v1::Collection meanwhile = Get("films");
@@ -189,7 +189,7 @@ TEST_F(ChangesTest, ServesTheFormerSnapshotAndRefusesOtherChangesMeanwhile) {
   EXPECT_EQ(meanwhile.progress().stage(), Progress::STAGE_INDEXING);
   EXPECT_EQ(meanwhile.progress().bytes_read(), meanwhile.progress().bytes_total());
 
-  const Outcome other = RefusedReload(ReloadOf("films", "more"));
+  const Outcome other = RefusedReload(MakeReload("films", "more"));
   EXPECT_EQ(other.code, absl::StatusCode::kAborted);
   EXPECT_EQ(other.reason, "CHANGE_IN_PROGRESS");
   ChangeAnswer answer;
@@ -240,10 +240,10 @@ TEST_F(ChangesTest, ReadsNothingWhenTheFilesAreServedAlready) {
   const double published = Published();
   ChangeAnswer answer;
   ASSERT_TRUE(client_->Load("more", "more", answer).ok());
-  EXPECT_THAT(StagesOf(answer), ElementsAre(Progress::STAGE_WAITING));
+  EXPECT_THAT(ListStages(answer), ElementsAre(Progress::STAGE_WAITING));
   EXPECT_EQ(answer.collection.snapshot_version(), 1U);
   ASSERT_TRUE(client_->Reload("more", answer).ok());
-  EXPECT_THAT(StagesOf(answer), ElementsAre(Progress::STAGE_WAITING));
+  EXPECT_THAT(ListStages(answer), ElementsAre(Progress::STAGE_WAITING));
   EXPECT_EQ(answer.collection.snapshot_version(), 1U);
   EXPECT_EQ(Published(), published);
 }
@@ -251,7 +251,7 @@ TEST_F(ChangesTest, ReadsNothingWhenTheFilesAreServedAlready) {
 TEST_F(ChangesTest, RollsBackToWhatWasServedBefore) {
   CopyFilms(root_ / "other", 2);
   const v1::Collection first = Load("more", "more");
-  const v1::Collection second = Reload(ReloadOf("more", "other"));
+  const v1::Collection second = Reload(MakeReload("more", "other"));
   EXPECT_EQ(second.rollback_snapshot_id(), first.snapshot_id());
   ChangeAnswer answer;
   Outcome outcome = client_->Rollback("more", answer);
@@ -264,7 +264,7 @@ TEST_F(ChangesTest, RollsBackToWhatWasServedBefore) {
   ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   EXPECT_THAT(answer.progress, IsEmpty());
   EXPECT_EQ(answer.collection.snapshot_version(), 3U) << "repeated";
-  EXPECT_EQ(Reload(ReloadOf("more", "other")).rollback_snapshot_id(), first.snapshot_id());
+  EXPECT_EQ(Reload(MakeReload("more", "other")).rollback_snapshot_id(), first.snapshot_id());
 }
 
 TEST_F(ChangesTest, RollsBackFromMemoryWhileAnotherReaderPages) {
@@ -276,20 +276,20 @@ TEST_F(ChangesTest, RollsBackFromMemoryWhileAnotherReaderPages) {
   search.mutable_options()->set_paged(true);
   v1::SearchResponse page;
   ASSERT_TRUE(client_->Search(search, page).ok());
-  Reload(ReloadOf("more", "other"));
+  Reload(MakeReload("more", "other"));
   std::filesystem::remove_all(root_ / "more");
   ChangeAnswer answer;
   const Outcome outcome = client_->Rollback("more", answer);
   ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   EXPECT_EQ(answer.collection.snapshot_id(), first.snapshot_id());
-  EXPECT_THAT(StagesOf(answer), ElementsAre(Progress::STAGE_WAITING)) << "nothing was read";
+  EXPECT_THAT(ListStages(answer), ElementsAre(Progress::STAGE_WAITING)) << "nothing was read";
 }
 
 TEST_F(ChangesTest, DoesNotRollBackToOtherFiles) {
   Load("more", "more");
   std::filesystem::remove_all(root_ / "more");
   CopyFilms(root_ / "more", 2);
-  const v1::Collection second = Reload(ReloadOf("more"));
+  const v1::Collection second = Reload(MakeReload("more"));
   EXPECT_EQ(second.snapshot_version(), 2U);
   ChangeAnswer answer;
   const Outcome outcome = client_->Rollback("more", answer);
@@ -302,7 +302,7 @@ TEST_F(ChangesTest, DoesNotRollBackToOtherFiles) {
 TEST_F(ChangesTest, ChangesTheShapeOnlyWhenAllowed) {
   CopyFilms(root_ / "dots");
   std::ofstream(root_ / "dots" / "collection.json") << "{\"metric\": \"dot\"}";
-  v1::ReloadCollectionRequest request = ReloadOf("films", "dots");
+  v1::ReloadCollectionRequest request = MakeReload("films", "dots");
   const Outcome refused = RefusedReload(request);
   EXPECT_EQ(refused.code, absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(refused.reason, "SHAPE_CHANGE");
@@ -314,7 +314,7 @@ TEST_F(ChangesTest, ChangesTheShapeOnlyWhenAllowed) {
 
 TEST_F(ChangesTest, ChecksTheSnapshotThatTheCallerExpects) {
   CopyFilms(root_ / "other", 2);
-  v1::ReloadCollectionRequest request = ReloadOf("films", "other");
+  v1::ReloadCollectionRequest request = MakeReload("films", "other");
   request.set_expected_snapshot_id(std::string(32, '0'));
   const Outcome refused = RefusedReload(request);
   EXPECT_EQ(refused.code, absl::StatusCode::kFailedPrecondition);

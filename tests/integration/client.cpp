@@ -68,7 +68,7 @@ Outcome Make(const Method& method, const CallOptions& options = {}) {
   grpc::ClientContext context;
   Prepare(options, context);
   const grpc::Status status = method(&context);
-  return OutcomeOf(status, context);
+  return ReadOutcome(status, context);
 }
 
 // Reads the messages of Load, Reload or Rollback.
@@ -86,11 +86,11 @@ Outcome MakeChange(const Start& start, ChangeAnswer& answer, const CallOptions& 
     answer.progress.push_back(message.progress());
     if (on_progress && !on_progress(message.progress())) context.TryCancel();
   }
-  return OutcomeOf(reader->Finish(), context);
+  return ReadOutcome(reader->Finish(), context);
 }
 
 // The fields of this number in a message whose .proto file is not compiled in.
-std::vector<std::string> FieldsOf(const std::string& message, int number) {
+std::vector<std::string> ReadFields(const std::string& message, int number) {
   google::protobuf::UnknownFieldSet fields;
   fields.ParseFromString(message);
   std::vector<std::string> found;
@@ -105,14 +105,14 @@ std::vector<std::string> FieldsOf(const std::string& message, int number) {
 }
 
 // ServerReflectionResponse.list_services_response.service.name.
-std::vector<std::string> ServicesOf(const grpc::ByteBuffer& response) {
+std::vector<std::string> ParseServices(const grpc::ByteBuffer& response) {
   grpc::Slice slice;
   std::vector<std::string> names;
   if (!response.DumpToSingleSlice(&slice).ok()) return names;
   const std::string bytes(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  for (const std::string& list : FieldsOf(bytes, 6)) {
-    for (const std::string& service : FieldsOf(list, 1)) {
-      for (std::string& name : FieldsOf(service, 1)) names.push_back(std::move(name));
+  for (const std::string& list : ReadFields(bytes, 6)) {
+    for (const std::string& service : ReadFields(list, 1)) {
+      for (std::string& name : ReadFields(service, 1)) names.push_back(std::move(name));
     }
   }
   return names;
@@ -120,7 +120,7 @@ std::vector<std::string> ServicesOf(const grpc::ByteBuffer& response) {
 
 }  // namespace
 
-Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context) {
+Outcome ReadOutcome(const grpc::Status& status, const grpc::ClientContext& context) {
   Outcome outcome{static_cast<absl::StatusCode>(status.error_code()), status.error_message(), {}};
   google::rpc::Status details;
   if (details.ParseFromString(status.error_details())) ReadDetails(details, outcome);
@@ -130,9 +130,11 @@ Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context
   return outcome;
 }
 
-Outcome OutcomeOf(const v1::SearchStreamResponse& response) { return OutcomeOf(response.error()); }
+Outcome ReadOutcome(const v1::SearchStreamResponse& response) {
+  return ReadOutcome(response.error());
+}
 
-Outcome OutcomeOf(const google::rpc::Status& status) {
+Outcome ReadOutcome(const google::rpc::Status& status) {
   Outcome outcome{static_cast<absl::StatusCode>(status.code()), status.message(), {}};
   ReadDetails(status, outcome);
   return outcome;
@@ -317,7 +319,7 @@ Outcome Client::SearchRaw(const std::string& bytes) const {
   void* tag = nullptr;
   bool succeeded = false;
   queue.Next(&tag, &succeeded);
-  return OutcomeOf(status, context);
+  return ReadOutcome(status, context);
 }
 
 Outcome Client::SearchAndCancel(const v1::SearchRequest& request) const {
@@ -332,7 +334,7 @@ Outcome Client::SearchAndCancel(const v1::SearchRequest& request) const {
   void* tag = nullptr;
   bool succeeded = false;
   queue.Next(&tag, &succeeded);
-  return OutcomeOf(status, context);
+  return ReadOutcome(status, context);
 }
 
 Outcome Client::ListServices(std::vector<std::string>& services) const {
@@ -357,11 +359,11 @@ Outcome Client::ListServices(std::vector<std::string>& services) const {
   await();
   grpc::ByteBuffer response;
   call->Read(&response, nullptr);
-  if (await()) services = ServicesOf(response);
+  if (await()) services = ParseServices(response);
   grpc::Status status;
   call->Finish(&status, nullptr);
   await();
-  return OutcomeOf(status, context);
+  return ReadOutcome(status, context);
 }
 
 Health Client::CheckHealth(const std::string& service) const {

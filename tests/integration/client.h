@@ -41,12 +41,12 @@ struct Outcome {
   bool ok() const { return code == absl::StatusCode::kOk; }
 };
 void PrintTo(const Outcome& outcome, std::ostream* out);
-// Of the answer to a request of a stream.
-Outcome OutcomeOf(const v1::SearchStreamResponse& response);
-// Of a query of a partial call.
-Outcome OutcomeOf(const google::rpc::Status& status);
-// REQUIRES: the call of the context has ended with the status.
-Outcome OutcomeOf(const grpc::Status& status, const grpc::ClientContext& context);
+// The outcome of a request of a stream.
+Outcome ReadOutcome(const v1::SearchStreamResponse& response);
+// The outcome of a query of a partial call.
+Outcome ReadOutcome(const google::rpc::Status& status);
+// The outcome of a call. REQUIRES: the call of the context has ended with the status.
+Outcome ReadOutcome(const grpc::Status& status, const grpc::ClientContext& context);
 
 // What Load, Reload and Rollback send.
 struct ChangeAnswer {

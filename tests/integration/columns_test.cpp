@@ -1,4 +1,4 @@
-// LAYOUT_COLUMNS over the wire: the hits of the other layout, whatever is asked.
+// LAYOUT_COLUMNS over the wire has the hits of the other layout, for all kinds of calls.
 #include <cstdint>
 #include <iostream>
 #include <memory>

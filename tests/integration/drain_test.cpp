@@ -119,7 +119,7 @@ ServerProcess::Circumstances WithDrainDelay(const std::string& milliseconds) {
   return WithVariable("SIMILE_LIMITS_DRAIN_DELAY=" + milliseconds);
 }
 
-// What a new client meets at a server that only says that it stops.
+// What a new client meets at a server that has announced its stop and still takes calls.
 void ExpectTakesCallsThoughNotServing(const std::string& address) {
   const Client client(address);
   EXPECT_EQ(client.CheckHealth(""), Health::kNotServing);
@@ -241,7 +241,7 @@ TEST(ParentThreadTest, DoesNotStopTheServerByItsEnd) {
 // As when Ctrl-C ends both.
 TEST_F(ParentTest, IsNoSecondSignalByItsEnd) {
   const std::string address = StartAndAwaitListening();
-  HeldCall call(PortOf(address), parent_->MetricsPort());
+  HeldCall call(ParsePort(address), parent_->MetricsPort());
   ASSERT_TRUE(base::SignalProcess(ServerPid(), SIGTERM));
   ASSERT_TRUE(parent_->AwaitOutput("no new calls"));
   EndParent();
@@ -260,7 +260,7 @@ class ProgramDrainTest : public testing::Test {
       : server_(kServeFilms, WithVariable(variable)) {
     address_ = server_.AwaitListening();
     metrics_port_ = server_.MetricsPort();
-    call_.emplace(PortOf(address_), metrics_port_);
+    call_.emplace(ParsePort(address_), metrics_port_);
     server_.Signal(SIGTERM);
     EXPECT_TRUE(server_.AwaitOutput("no new calls"));
   }
@@ -290,8 +290,8 @@ TEST_F(ProgramCutTest, ExitsWithSuccessAfterCuttingACallWhoseReplyNobodyReads) {
   EXPECT_EQ(call_->AwaitEnd().code, absl::StatusCode::kUnavailable);
 }
 
-// A message of 15 MB of a SearchStream, of which a part has come when the server stops; the
-// stream stays open.
+// A SearchStream whose message of 15 MB has come in part when the server stops. The stream stays
+// open.
 class LargeMessageDrainTest : public testing::TestWithParam<double> {
  protected:
   static constexpr int kQueries = 100;
@@ -334,7 +334,7 @@ TEST_P(LargeMessageDrainTest, IsAnsweredOrItsStreamEndsWithUnavailable) {
   EXPECT_TRUE(!is_whole || peer.AwaitData(1));
   clock_.Release();
   EXPECT_TRUE(peer.AwaitCallEnd(1));
-  EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(peer.FindStatus(1), absl::StatusCode::kUnavailable);
   const std::string data = peer.JoinData(1);
   EXPECT_EQ(!data.empty(), is_whole);
   if (!data.empty()) {

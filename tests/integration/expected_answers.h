@@ -26,8 +26,8 @@ std::vector<ExpectedAnswer> ExpectedRecommendations();
 // With each user's filter.
 std::vector<ExpectedAnswer> ExpectedFilteredRecommendations(bool exclude_seen);
 
-// Whether the hits equal the expected ones: scores within 2e-6 at each rank, and the same rows,
-// except that rows whose scores are within 2e-6 of each other may swap ranks.
+// Whether the hits equal the expected hits: scores within 2e-6 at each rank, and the same rows.
+// Rows whose scores are within 2e-6 of each other may swap ranks.
 testing::AssertionResult SameAnswer(const google::protobuf::RepeatedPtrField<v1::Hit>& hits,
                                     const ExpectedAnswer& expected);
 

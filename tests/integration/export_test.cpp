@@ -23,7 +23,7 @@ v1::ExportRequest OfEveryFilm() {
 }
 
 // How many sources the messages have.
-int SourcesOf(const std::vector<v1::ExportResponse>& messages) {
+int CountSources(const std::vector<v1::ExportResponse>& messages) {
   int count = 0;
   for (const v1::ExportResponse& message : messages) count += message.source_ids_size();
   return count;
@@ -33,7 +33,7 @@ void ExpectWhole(const Client& client) {
   std::vector<v1::ExportResponse> messages;
   const Outcome outcome = client.Export(OfEveryFilm(), messages);
   ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-  EXPECT_EQ(SourcesOf(messages), kFilmsRows);
+  EXPECT_EQ(CountSources(messages), kFilmsRows);
 }
 
 // Their memory, and what they count as in flight, is given back: the server goes on.
@@ -89,7 +89,7 @@ TEST(ExportTest, StaysWithItsContentWhileTheCollectionChanges) {
     return true;
   });
   ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
-  EXPECT_EQ(SourcesOf(messages), kFilmsRows);
+  EXPECT_EQ(CountSources(messages), kFilmsRows);
   for (const v1::ExportResponse& message : messages) {
     EXPECT_EQ(message.answer().receipt().snapshot_id(),
               messages.front().answer().receipt().snapshot_id());
@@ -102,7 +102,7 @@ TEST(ExportTest, StaysWithItsContentWhileTheCollectionChanges) {
   std::vector<v1::ExportResponse> rest;
   const Outcome continued = client.Export(request, rest);
   if (continued.ok()) {  // edition 1 is served again, and leased
-    EXPECT_EQ(SourcesOf(rest), kFilmsRows - messages.front().source_ids_size());
+    EXPECT_EQ(CountSources(rest), kFilmsRows - messages.front().source_ids_size());
   } else {
     EXPECT_EQ(continued.reason, "PAGE_SNAPSHOT_GONE");
   }
@@ -118,7 +118,7 @@ TEST(ExportTest, HasFewerSourcesAMessageWhereTheReplyIsBounded) {
   const Outcome outcome = server.NewClient().Export(request, messages);
   ASSERT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   ASSERT_GT(messages.size(), 2U);
-  EXPECT_EQ(SourcesOf(messages), static_cast<int>(messages.back().source_count()));
+  EXPECT_EQ(CountSources(messages), static_cast<int>(messages.back().source_count()));
   for (const v1::ExportResponse& message : messages) {
     EXPECT_LE(message.ByteSizeLong(), 100'000U);
   }
@@ -140,7 +140,7 @@ TEST(ExportTest, EndsWhenTheServerStops) {
   });
   stop.join();
   EXPECT_EQ(outcome.reason, "STOPPING") << testing::PrintToString(outcome);
-  EXPECT_LT(SourcesOf(messages), kFilmsRows);
+  EXPECT_LT(CountSources(messages), kFilmsRows);
   EXPECT_NE(messages.back().cursor(), "");
 }
 

@@ -1,5 +1,5 @@
-// Filters that callers saved mean the same after a reload, at a first load and after a start,
-// though a cell of the new files is odd: by RPC, by SIGHUP and by the program's commands.
+// Filters that callers saved keep their meaning although a cell of the new files is odd: after a
+// reload, at a first load and after a start, by RPC, by SIGHUP and by the program's commands.
 #include <csignal>
 #include <memory>
 #include <set>
@@ -50,7 +50,7 @@ const std::vector<TypedField>& Fields() {
 }
 
 // The value of a field in a row, as JSON.
-std::string ValueOf(const std::string& field, int row) {
+std::string FormatValue(const std::string& field, int row) {
   if (field == "price") return fmt::format("{}", row % 10);
   if (field == "weight") return fmt::format("{}.5", row % 10);
   if (field == "stock") return row % 2 == 1 ? "true" : "false";
@@ -75,7 +75,8 @@ void WriteFolder(const std::filesystem::path& folder, const std::string& odd_fie
     payload << fmt::format(R"({{"id": "i{}", "edition": "{}")", row, tag);
     for (const TypedField& field : Fields()) {
       const bool is_odd = field.name == odd_field && row == kOddRow;
-      payload << fmt::format(R"(, "{}": {})", field.name, is_odd ? odd : ValueOf(field.name, row));
+      payload << fmt::format(R"(, "{}": {})", field.name,
+                             is_odd ? odd : FormatValue(field.name, row));
     }
     payload << "}\n";
   }
@@ -140,19 +141,19 @@ class FieldTypesTest : public testing::Test {
       all[i].erase(fmt::format("i{}", kOddRow));
     return all;
   }
-  static const v1::PayloadField& FieldOf(const v1::Collection& collection,
-                                         const std::string& name) {
+  static const v1::PayloadField& FindField(const v1::Collection& collection,
+                                           const std::string& name) {
     for (const v1::PayloadField& field : collection.fields()) {
       if (field.name() == name) return field;
     }
     ADD_FAILURE() << "no field " << name;
     return v1::PayloadField::default_instance();
   }
-  // That a collection tells of the odd cell.
+  // Expects that the collection reports the odd cell.
   static void ExpectNamed(const v1::Collection& collection, const TypedField& field) {
-    EXPECT_EQ(FieldOf(collection, field.name).rows(), kRows - 1U);
-    EXPECT_EQ(FieldOf(collection, field.name).unfit_rows(), 1U);
-    EXPECT_EQ(FieldOf(collection, field.name).first_unfit_row(), std::uint64_t{kOddRow});
+    EXPECT_EQ(FindField(collection, field.name).rows(), kRows - 1U);
+    EXPECT_EQ(FindField(collection, field.name).unfit_rows(), 1U);
+    EXPECT_EQ(FindField(collection, field.name).first_unfit_row(), std::uint64_t{kOddRow});
     EXPECT_THAT(collection.notes(),
                 Contains(testing::AllOf(
                     HasSubstr(fmt::format("\"{}\" is of type {}; 1 of its 100 values does not fit",
@@ -226,7 +227,7 @@ TEST_F(FieldTypesTest, ChangeOnlyWhenThatIsAllowedAndComeBackWithARollback) {
 
   const Outcome allowed = Reload("text", true, answer);
   ASSERT_TRUE(allowed.ok()) << testing::PrintToString(allowed);
-  EXPECT_EQ(FieldOf(answer.collection, "price").type(), v1::FIELD_TYPE_KEYWORD);
+  EXPECT_EQ(FindField(answer.collection, "price").type(), v1::FIELD_TYPE_KEYWORD);
   EXPECT_THAT(answer.collection.notes(),
               Contains(HasSubstr("\"price\" is of type keyword now; it was integer")));
   EXPECT_THAT(Passing("c", "price = \"4 EUR\""), Not(IsEmpty()));
@@ -252,7 +253,7 @@ TEST_F(FieldTypesTest, AreThoseOfItsOwnTimeInAGenerationThatARollbackReadsAgain)
   EXPECT_EQ(before.size(), 25U);
   ASSERT_TRUE(Reload("next", false, answer).ok());
   ASSERT_TRUE(client_->Rollback("c", answer).ok());
-  EXPECT_EQ(FieldOf(answer.collection, "price").type(), v1::FIELD_TYPE_INTEGER);
+  EXPECT_EQ(FindField(answer.collection, "price").type(), v1::FIELD_TYPE_INTEGER);
   EXPECT_EQ(Passing("c", "price < 50"), before);
 }
 

@@ -44,8 +44,8 @@ void CopyFilms(const std::filesystem::path& folder, int edition = 1);
 std::unique_ptr<app::App> StartWithoutLoading(const FilmsServer::Change& change = {},
                                               const Clock* clock = nullptr);
 
-// The real time, but while it is held the time of that moment. A server that stops gives a stream
-// about a second by its clock.
+// The real time; while it is held, the time of the moment when it was held. A server that stops
+// gives a stream about a second by its clock.
 class HeldClock final : public Clock {
  public:
   TimePoint Now() const override {
@@ -68,10 +68,10 @@ inline constexpr std::chrono::milliseconds kDrainTimeout{300'000};
 // Waits until the server accepts no connection: its drain has begun.
 void AwaitRefusal(const FilmsServer& server);
 
-// A search for what is like Toy Story.
+// A search for items like Toy Story.
 v1::SearchRequest ToyStory();
 
-// One whose answer has six megabytes: more than a caller's flow-control window takes before it
+// A search whose answer has six megabytes: more than a caller's flow-control window takes before it
 // reads.
 v1::SearchRequest SixMegabytes();
 

@@ -1,4 +1,4 @@
-// What docs/filters.md and docs/access.md say of filters, asked of a server.
+// Checks what docs/filters.md and docs/access.md say of filters against a server.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -88,7 +88,7 @@ const std::map<std::string, std::vector<std::string>> kPassing = {
 };
 
 // The lines of a section of a document: from its heading to the next one.
-std::vector<std::string> SectionOf(const std::string& document, const std::string& heading) {
+std::vector<std::string> FindSection(const std::string& document, const std::string& heading) {
   std::vector<std::string> lines;
   bool inside = false;
   for (const std::string& line : LinesOf(document)) {
@@ -103,7 +103,7 @@ std::vector<std::vector<std::string>> FirstColumn(const std::string& document,
                                                   const std::string& heading) {
   static const std::regex code("`([^`]+)`");
   std::vector<std::vector<std::string>> rows;
-  for (std::string line : SectionOf(document, heading)) {
+  for (std::string line : FindSection(document, heading)) {
     if (!line.starts_with("| ")) continue;
     const std::size_t end = std::regex_replace(line, std::regex(R"(\\\|)"), "  ").find(" | ");
     line = std::regex_replace(line.substr(0, end), std::regex(R"(\\\|)"), "|");
@@ -117,7 +117,7 @@ std::vector<std::vector<std::string>> FirstColumn(const std::string& document,
   return rows;
 }
 
-// An operator that follows `left op value` in its row takes the place of that one's.
+// An operator that follows `left op value` in its row replaces the operator of that condition.
 std::string WithOperator(const std::string& first, const std::string& op) {
   const std::size_t value = first.rfind(' ') + 1;
   const std::size_t left = first.rfind(' ', value - 2);
@@ -127,7 +127,7 @@ std::string WithOperator(const std::string& first, const std::string& op) {
 }
 
 // The filters that the document says can be written.
-std::vector<std::string> FiltersOf(const std::string& document) {
+std::vector<std::string> ListFilters(const std::string& document) {
   const std::string first = FencedBlocks(document).at(0);
   std::vector<std::string> filters = {std::string(absl::StripSuffix(first, "\n"))};
   for (const char* const heading : {"Conditions", "Examples"}) {
@@ -141,7 +141,7 @@ std::vector<std::string> FiltersOf(const std::string& document) {
   return filters;
 }
 
-// A filter with what the document says is refused in it.
+// A filter, and the part of it that the document says is refused.
 std::string FilterWith(const std::string& refused) {
   if (refused == "!") return "!has(year)";
   if (refused == "&&" || refused == "||") return fmt::format("year = 1990 {} year = 1991", refused);
@@ -179,7 +179,7 @@ class FilterDocumentTest : public testing::Test {
     folder_.reset();
   }
 
-  // "anyone", and those of docs/access.md with a token that is known here.
+  // The principals: "anyone", and the examples of docs/access.md with a token that the test knows.
   static std::vector<std::string> Principals() {
     std::vector<std::string> principals = {AccessServer::Entry("anyone", "read")};
     for (const std::string& block : FencedBlocks(TextOfSource("docs/access.md"), "json")) {
@@ -215,7 +215,7 @@ class FilterDocumentTest : public testing::Test {
   }
 
   // The users that exist for the caller.
-  static std::vector<std::string> UsersOf(const std::string& name) {
+  static std::vector<std::string> ListUsers(const std::string& name) {
     const Client client = server_->NewClient(name);
     std::vector<std::string> users;
     for (const char* const user : {"de-1", "se-1", "acme-1", "ann", "bob", "1024"}) {
@@ -238,7 +238,7 @@ class FilterDocumentTest : public testing::Test {
 };
 
 TEST_F(FilterDocumentTest, EachFilterPassesWhatTheDocumentSays) {
-  const std::vector<std::string> written = FiltersOf(TextOfSource("docs/filters.md"));
+  const std::vector<std::string> written = ListFilters(TextOfSource("docs/filters.md"));
   for (const std::string& filter : written) {
     const auto expected = kPassing.find(filter);
     ASSERT_NE(expected, kPassing.end()) << filter << ": this test does not know what passes it";
@@ -299,7 +299,7 @@ TEST_F(FilterDocumentTest, TheCallersOfTheAccessDocumentGetTheirOwnRowsAndUsers)
     const Outcome outcome = Search(caller.name, "", ids);
     EXPECT_TRUE(outcome.ok()) << caller.name << testing::PrintToString(outcome);
     EXPECT_THAT(ids, UnorderedElementsAreArray(caller.ids)) << caller.name;
-    EXPECT_EQ(UsersOf(caller.name), caller.users) << caller.name;
+    EXPECT_EQ(ListUsers(caller.name), caller.users) << caller.name;
   }
 }
 

@@ -19,7 +19,7 @@ constexpr int kDepthMax = 6;
 constexpr int kNumbers = 6;  // of a vector
 constexpr double kReal = 0.5;
 
-std::unique_ptr<Message> CopyOf(const Message& message) {
+std::unique_ptr<Message> CopyMessage(const Message& message) {
   std::unique_ptr<Message> copy(message.New());
   copy->CopyFrom(message);
   return copy;
@@ -41,7 +41,7 @@ class Generator {
     for (const bool sets_enums : {false, true}) {
       if (sets_enums && !HasEnum(*prototype.GetDescriptor())) break;
       const auto usual = Usual(prototype, sets_enums, depth);
-      all.push_back(CopyOf(*usual));
+      all.push_back(CopyMessage(*usual));
       const Descriptor& type = *prototype.GetDescriptor();
       for (int i = 0; i < type.field_count(); ++i) AddChanged(*usual, *type.field(i), depth, all);
     }
@@ -88,8 +88,8 @@ class Generator {
         return;
       case FieldDescriptor::CPPTYPE_MESSAGE:
         if (!field.is_repeated() || field.is_map() || depth >= kDepthMax) return;
-        reflection.AddAllocatedMessage(&message, &field,
-                                       Usual(PrototypeOf(field), sets_enums, depth + 1).release());
+        reflection.AddAllocatedMessage(
+            &message, &field, Usual(FindPrototype(field), sets_enums, depth + 1).release());
         return;
       default:
         return;
@@ -108,13 +108,13 @@ class Generator {
     const FieldDescriptor& first = *oneof.field(0);
     if (first.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || depth >= kDepthMax) return;
     reflection.SetAllocatedMessage(
-        &message, Usual(PrototypeOf(first), sets_enums, depth + 1).release(), &first);
+        &message, Usual(FindPrototype(first), sets_enums, depth + 1).release(), &first);
   }
 
   // Copies of a request with other values of one field.
   void AddChanged(const Message& usual, const FieldDescriptor& field, int depth, Messages& all) {
     const auto change = [&](const auto& set) {
-      all.push_back(CopyOf(usual));
+      all.push_back(CopyMessage(usual));
       set(*all.back(), *usual.GetReflection());
     };
     switch (field.cpp_type()) {
@@ -132,7 +132,7 @@ class Generator {
         return;
       case FieldDescriptor::CPPTYPE_MESSAGE:
         if (field.is_map() || depth >= kDepthMax) return;
-        for (std::unique_ptr<Message>& part : All(PrototypeOf(field), depth + 1)) {
+        for (std::unique_ptr<Message>& part : All(FindPrototype(field), depth + 1)) {
           change([&](Message& copy, const Reflection& reflection) {
             if (!field.is_repeated()) {
               return reflection.SetAllocatedMessage(&copy, part.release(), &field);
@@ -186,7 +186,7 @@ class Generator {
     }
   }
 
-  static const Message& PrototypeOf(const FieldDescriptor& field) {
+  static const Message& FindPrototype(const FieldDescriptor& field) {
     return *google::protobuf::MessageFactory::generated_factory()->GetPrototype(
         field.message_type());
   }

@@ -21,8 +21,8 @@ using SearchTimes = std::vector<double>;
 // REQUIRES: there is one.
 std::string SearchTimesText(SearchTimes times);
 
-// Repeats a search in a thread of its own, while others attack the server, until it is ended or a
-// call fails. Each call must succeed and pass the check.
+// Repeats a search in a thread of its own, while peers attack the server, until the test ends it or
+// a call fails. Each call must succeed and pass the check.
 class HonestClient {
  public:
   HonestClient(Client client, v1::SearchRequest request,

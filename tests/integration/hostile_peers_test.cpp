@@ -1,5 +1,5 @@
-// What a peer can send that no gRPC client would, over a connection of its own, while a client asks
-// for films: the peer is cut or refused, the client served, and memory stays in bounds.
+// A peer sends what no gRPC client would send, over a connection of its own, while a client asks
+// for films. The peer is cut or refused, the client is served, and memory stays in bounds.
 
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ constexpr std::uint64_t kFreedMax = 0;
 constexpr std::uint8_t kAck = 1;  // of SETTINGS and PING
 constexpr std::uint32_t kLastStream = 0x7fff'ffff;
 
-// What the server does with the peer.
+// How the server reacts to the peer.
 enum class Reaction : std::uint8_t {
   kCut,      // the server closes its connection
   kGuarded,  // the frame guard does; gRPC itself would not, or only after taking much
@@ -168,7 +168,7 @@ std::string Nested(int depth) {
          Data(1, MessagePrefix(static_cast<std::uint32_t>(message.size())) + message, kEndStream);
 }
 
-// A header that the others of the call follow, with more than limits.metadata_bytes_max of them.
+// The header, then other headers of the call, more than limits.metadata_bytes_max of them.
 std::string LongMetadata(const std::string& name, const std::string& value) {
   return Frame(FrameType::kHeaders, kEndHeaders, 1,
                "\x83" + Literal(":path", kSearchMethod) + Literal(name, value) +
@@ -213,7 +213,7 @@ std::vector<HostilePeer> HostilePeers() {
       {"BeginsCallsWithoutEnd", Reaction::kGuarded, BeginWithoutEnd},
       {"SendsLongMetadata", Reaction::kRefused,
        AfterSettings(Headers(1, kEndHeaders, Repeated(Literal("x", std::string(120, 'y')), 100)))},
-      // One of these three headers and too many others end gRPC 1.51 as upstream has it
+      // Each of these three headers, with too many other headers, ends gRPC 1.51 as upstream has it
       // (CVE-2023-1428).
       {"SendsTeAndLongMetadata", Reaction::kRefused, AfterSettings(LongMetadata("te", "x"))},
       {"SendsASchemeAndLongMetadata", Reaction::kRefused,
@@ -303,7 +303,7 @@ class WatchedClient {
     AwaitAnswer();
     return honest_->End();
   }
-  // Beyond what it was at first.
+  // The growth since the first reading.
   std::uint64_t BytesTaken() const { return peak_ > before_ ? peak_ - before_ : 0; }
 
  private:
@@ -362,7 +362,7 @@ TEST_P(HostilePeersTest, HarmsNobody) {
         break;
       case Reaction::kServed:
         EXPECT_TRUE(peer.AwaitData(1) && peer.AwaitCallEnd(1));
-        EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kOk);
+        EXPECT_EQ(peer.FindStatus(1), absl::StatusCode::kOk);
         break;
       case Reaction::kCutOrIgnored:
         EXPECT_TRUE(peer.AnswersPing() || peer.AwaitClosed());
@@ -379,7 +379,7 @@ TEST_P(HostilePeersTest, HarmsNobody) {
 INSTANTIATE_TEST_SUITE_P(All, HostilePeersTest, testing::ValuesIn(HostilePeers()),
                          [](const auto& peer) { return peer.param.name; });
 
-// What speaks no TLS, or not enough of it, to a port with TLS.
+// Peers that speak no TLS, or too little of it, to a port with TLS.
 std::vector<HostilePeer> PeersOfTls() {
   const std::string hello = ClientHello();
   std::string garbage;
@@ -432,7 +432,7 @@ struct VanishingPeer {
 };
 void PrintTo(const VanishingPeer& peer, std::ostream* out) { *out << peer.name; }
 
-// Ends the handshake of TLS and then sends the bytes encrypted; waits for the answer to those.
+// Ends the handshake of TLS, sends the bytes encrypted, and waits for an answer.
 std::function<void(RawPeer&)> Encrypted(const std::string& bytes) {
   return [bytes](RawPeer& peer) {
     const TlsSession session = NewTlsSession();
@@ -446,12 +446,12 @@ std::function<void(RawPeer&)> Encrypted(const std::string& bytes) {
   };
 }
 
-// A call whose answer has six megabytes, all of which the peer has windows for, until the answer
-// has begun to come.
+// Makes a call whose answer has six megabytes, with windows for the whole answer. Waits until the
+// answer has begun to come.
 void AwaitBeginningOfAnswer(RawPeer& peer) {
   constexpr std::uint64_t kInitialWindowSize = 4;
   const std::string large = BigEndian(1U << 30, 4);
-  const std::string token = Literal("authorization", "Bearer " + AccessServer::TokenOf("ranker"));
+  const std::string token = Literal("authorization", "Bearer " + AccessServer::MakeToken("ranker"));
   peer.Send(kHttp2Preface +
             Frame(FrameType::kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + large) +
             Frame(FrameType::kWindowUpdate, 0, 0, large) + Headers(1, kEndHeaders, token) +
@@ -507,9 +507,8 @@ TEST_P(VanishingPeersTest, AreCutWhileOthersAreServed) {
 INSTANTIATE_TEST_SUITE_P(All, VanishingPeersTest, testing::ValuesIn(VanishingPeers()),
                          [](const auto& peer) { return peer.param.name; });
 
-// A request that comes a byte each time that another caller has been answered. gRPC tells nobody of
-// a message that is not whole, and takes each byte for a sign of life: only age ends the
-// connection.
+// A request that comes byte by byte, a byte after each answer to another caller. gRPC reports no
+// message that is not whole, and takes each byte for a sign of life. Only age ends the connection.
 TEST(SlowPeerTest, IsCutWhenItsConnectionIsTooOld) {
   FilmsServer server([](app::Config& config) {
     config.limits.connection_age_max = std::chrono::milliseconds(100);
@@ -582,7 +581,7 @@ TEST(UnfinishedBodiesTest, AreResetWhenOthersWaitForTheirSpace) {
   const Outcome outcome = server.NewClient().Search(request, response);
   EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
   EXPECT_TRUE(peer.AwaitCallEnd(1));
-  EXPECT_EQ(peer.StatusOf(1), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(peer.FindStatus(1), absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Queries by an item of another collection, against the same queries by the vector that a Fetch
-// gives of it; and what the other collection hides.
+// Compares queries by an item of another collection with queries by the item's vector, as Fetch
+// returns it. Also what the other collection hides.
 #include <cstddef>
 #include <filesystem>
 #include <random>
@@ -110,8 +110,8 @@ class ItemsOfCollectionsTest : public testing::Test {
     target.mutable_item()->set_id(id);
   }
 
-  static v1::FloatVector VectorOf(const Client& client, const std::string& collection,
-                                  const std::string& id) {
+  static v1::FloatVector FetchVector(const Client& client, const std::string& collection,
+                                     const std::string& id) {
     v1::FetchRequest request;
     request.set_collection(collection);
     request.add_ids(id);
@@ -143,7 +143,7 @@ class ItemsOfCollectionsTest : public testing::Test {
     }
   }
 
-  static std::string SnapshotOf(const Client& client, const std::string& collection) {
+  static std::string FetchSnapshotId(const Client& client, const std::string& collection) {
     v1::GetCollectionResponse response;
     EXPECT_TRUE(client.Get(collection, response).ok());
     return response.collection().snapshot_id();
@@ -174,16 +174,16 @@ TEST_F(OpenItemsOfCollectionsTest, SearchAsTheirVectorsDo) {
   for (int cv = 0; cv < 40; ++cv) {
     const std::string id = fmt::format("cv-{}", cv);
     SetItem("cvs", id, *by_item.add_queries());
-    *by_vector.add_queries()->mutable_vector() = VectorOf(client_, "cvs", id);
+    *by_vector.add_queries()->mutable_vector() = FetchVector(client_, "cvs", id);
   }
   const v1::SearchResponse answer = Search(client_, by_item);
   ExpectSameResults(answer, Search(client_, by_vector));
   ASSERT_THAT(answer.receipt().item_snapshots(), SizeIs(1));
   const v1::ItemSnapshot& of_items = answer.receipt().item_snapshots(0);
   EXPECT_EQ(of_items.collection(), "cvs");
-  EXPECT_EQ(of_items.snapshot_id(), SnapshotOf(client_, "cvs"));
+  EXPECT_EQ(of_items.snapshot_id(), FetchSnapshotId(client_, "cvs"));
   EXPECT_EQ(of_items.snapshot_version(), 1U);
-  EXPECT_EQ(answer.receipt().snapshot_id(), SnapshotOf(client_, "jobs"));
+  EXPECT_EQ(answer.receipt().snapshot_id(), FetchSnapshotId(client_, "jobs"));
 }
 
 TEST_F(OpenItemsOfCollectionsTest, AreExamplesAndPartsOfBlends) {
@@ -198,17 +198,17 @@ TEST_F(OpenItemsOfCollectionsTest, AreExamplesAndPartsOfBlends) {
     vectors.set_strategy(strategy);
     for (const char* const id : {"cv-3", "cv-4"}) {
       SetItem("cvs", id, *items.add_positive());
-      *vectors.add_positive()->mutable_vector() = VectorOf(client_, "cvs", id);
+      *vectors.add_positive()->mutable_vector() = FetchVector(client_, "cvs", id);
     }
     SetItem("cvs", "cv-5", *items.add_negative());
-    *vectors.add_negative()->mutable_vector() = VectorOf(client_, "cvs", "cv-5");
+    *vectors.add_negative()->mutable_vector() = FetchVector(client_, "cvs", "cv-5");
     items.add_positive()->set_id("job-7");
     vectors.add_positive()->set_id("job-7");
   }
   v1::Blend& of_item = *by_item.add_queries()->mutable_blend();
   v1::Blend& of_vector = *by_vector.add_queries()->mutable_blend();
   SetItem("cvs", "cv-6", of_item);
-  *of_vector.mutable_vector() = VectorOf(client_, "cvs", "cv-6");
+  *of_vector.mutable_vector() = FetchVector(client_, "cvs", "cv-6");
   for (v1::Blend* const blend : {&of_item, &of_vector}) {
     blend->set_user_id("ann");
     blend->set_user_weight(0.25F);
@@ -224,7 +224,7 @@ TEST_F(OpenItemsOfCollectionsTest, AreAskedForInStreams) {
   ASSERT_TRUE(client_.SearchStream(requests, responses).ok());
   ASSERT_THAT(responses, SizeIs(2));
   ExpectSameResults(responses[0].search(), Search(client_, ByItem("cvs", "cv-1")));
-  EXPECT_EQ(OutcomeOf(responses[1]).reason, "ITEM_NOT_FOUND");
+  EXPECT_EQ(ReadOutcome(responses[1]).reason, "ITEM_NOT_FOUND");
 }
 
 TEST_F(OpenItemsOfCollectionsTest, OfTheSearchedCollectionAreAsThoseById) {
@@ -240,12 +240,12 @@ TEST_F(OpenItemsOfCollectionsTest, AreOfTheContentOfTheReceiptAfterAReloadToo) {
   const v1::SearchResponse before = Search(client_, ByItem("cvs", "cv-1"));
   ASSERT_NO_FATAL_FAILURE(ReloadOtherCvs());
   const v1::SearchResponse after = Search(client_, ByItem("cvs", "cv-1"));
-  EXPECT_EQ(after.receipt().item_snapshots(0).snapshot_id(), SnapshotOf(client_, "cvs"));
+  EXPECT_EQ(after.receipt().item_snapshots(0).snapshot_id(), FetchSnapshotId(client_, "cvs"));
   EXPECT_EQ(after.receipt().item_snapshots(0).snapshot_version(), 2U);
   EXPECT_NE(before.receipt().item_snapshots(0).snapshot_id(),
             after.receipt().item_snapshots(0).snapshot_id());
   v1::SearchRequest by_vector = InJobs();
-  *by_vector.add_queries()->mutable_vector() = VectorOf(client_, "cvs", "cv-1");
+  *by_vector.add_queries()->mutable_vector() = FetchVector(client_, "cvs", "cv-1");
   ExpectSameResults(after, Search(client_, by_vector));
 }
 
@@ -315,10 +315,10 @@ TEST_F(OpenItemsOfCollectionsTest, FailAloneInAPartialCall) {
   ASSERT_THAT(answer.results(), SizeIs(4));
   EXPECT_EQ(answer.failed_count(), 3U);
   EXPECT_THAT(answer.results(0).hits(), SizeIs(20));
-  EXPECT_EQ(OutcomeOf(answer.results(1).error()).reason, "ITEM_NOT_FOUND");
-  EXPECT_EQ(OutcomeOf(answer.results(2).error()).reason, "COLLECTION_NOT_FOUND");
-  EXPECT_EQ(OutcomeOf(answer.results(2).error()).field, "queries[2].item.collection");
-  EXPECT_EQ(OutcomeOf(answer.results(3).error()).reason, "DIMENSION_MISMATCH");
+  EXPECT_EQ(ReadOutcome(answer.results(1).error()).reason, "ITEM_NOT_FOUND");
+  EXPECT_EQ(ReadOutcome(answer.results(2).error()).reason, "COLLECTION_NOT_FOUND");
+  EXPECT_EQ(ReadOutcome(answer.results(2).error()).field, "queries[2].item.collection");
+  EXPECT_EQ(ReadOutcome(answer.results(3).error()).reason, "DIMENSION_MISMATCH");
   std::vector<std::string> names;
   for (const v1::ItemSnapshot& of_items : answer.receipt().item_snapshots()) {
     names.push_back(of_items.collection());
@@ -378,7 +378,7 @@ TEST_F(ItemsOfCollectionsTest, AreHiddenByTheCallersRights) {
   for (const v1::Hit& hit : answer.results(0).hits()) {
     EXPECT_EQ(hit.payload().at("tenant").string_value(), "acme");
   }
-  // As an item that nobody has.
+  // Answered like an item that nobody has.
   const Outcome hidden = Refusal(acme, of_beta);
   EXPECT_EQ(hidden.reason, "ITEM_NOT_FOUND");
   EXPECT_EQ(hidden.message, "no item \"cv-3\" in cvs");

@@ -15,7 +15,7 @@ namespace {
 constexpr int kCollections = 103;  // more than a page has by default
 
 // c000, c001, ...: in this order also as texts.
-std::string NameOf(int index) {
+std::string FormatName(int index) {
   std::string digits = std::to_string(1'000 + index);
   digits[0] = 'c';
   return digits;
@@ -31,7 +31,7 @@ class ListPagesTest : public testing::Test {
     server_ = std::make_unique<FilmsServer>([](app::Config& config) {
       config.collections.clear();
       for (int index = kCollections - 1; index >= 0; --index) {
-        config.collections.push_back({NameOf(index), root_->path() / "sample"});
+        config.collections.push_back({FormatName(index), root_->path() / "sample"});
       }
       config.changes_allowed = true;
       config.data_root = root_->path();
@@ -76,7 +76,7 @@ class ListPagesTest : public testing::Test {
 
 TEST_F(ListPagesTest, TogetherHaveEveryCollectionOnceByName) {
   std::vector<std::string> all;
-  for (int index = 0; index < kCollections; ++index) all.push_back(NameOf(index));
+  for (int index = 0; index < kCollections; ++index) all.push_back(FormatName(index));
   for (const std::uint32_t size : {1U, 2U, 50U, 102U, 103U, 104U, 1'000U, 0U}) {
     EXPECT_EQ(Names(size, [] {}), all) << size;
   }
@@ -97,23 +97,23 @@ TEST_F(ListPagesTest, OfTheExactSizeHaveNoneAfterThem) {
 
 TEST_F(ListPagesTest, NeitherRepeatNorSkipWhenCollectionsComeAndGo) {
   const std::vector<std::string> names = Names(10, [&] {
-    ASSERT_TRUE(client_.Unload(NameOf(3)).ok());   // on the first page
-    ASSERT_TRUE(client_.Unload(NameOf(9)).ok());   // its last
-    ASSERT_TRUE(client_.Unload(NameOf(42)).ok());  // on a later page
+    ASSERT_TRUE(client_.Unload(FormatName(3)).ok());   // on the first page
+    ASSERT_TRUE(client_.Unload(FormatName(9)).ok());   // its last
+    ASSERT_TRUE(client_.Unload(FormatName(42)).ok());  // on a later page
     ChangeAnswer answer;
     ASSERT_TRUE(client_.Load("c009x", "sample", answer).ok());
     ASSERT_TRUE(client_.Load("b", "sample", answer).ok());
   });
   std::vector<std::string> expected;
   for (int index = 0; index < kCollections; ++index) {
-    if (index != 42) expected.push_back(NameOf(index));
+    if (index != 42) expected.push_back(FormatName(index));
     if (index == 9) expected.push_back("c009x");
   }
   EXPECT_EQ(names, expected);
   // As it was, for the other tests.
   ChangeAnswer answer;
   for (const int index : {3, 9, 42}) {
-    ASSERT_TRUE(client_.Load(NameOf(index), "sample", answer).ok());
+    ASSERT_TRUE(client_.Load(FormatName(index), "sample", answer).ok());
   }
   ASSERT_TRUE(client_.Unload("c009x").ok());
   ASSERT_TRUE(client_.Unload("b").ok());
@@ -161,7 +161,7 @@ TEST(ListBytesTest, CutAPageThatWouldBeTooLarge) {
   const FilmsServer server([&](app::Config& config) {
     config.collections.clear();
     for (int index = 0; index < 20; ++index) {
-      config.collections.push_back({NameOf(index), scratch.path()});
+      config.collections.push_back({FormatName(index), scratch.path()});
     }
     config.limits.reply_bytes_default = kReplyBytes;
   });

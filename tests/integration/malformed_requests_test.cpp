@@ -123,7 +123,7 @@ TEST_F(MalformedRequestsTest, AnswersMutatedRequests) {
     const bool streamed = seed % 2 == 0;
     std::string bytes = streamed ? whole : plain;
     for (std::uint32_t changes = 1 + random() % 4; changes > 0; --changes) {
-      // Mostly in what is not the vector.
+      // Mostly outside the vector.
       const std::size_t place = random() % (random() % 3 == 0 ? bytes.size() : 40);
       bytes[place] = static_cast<char>(bytes[place] ^ (1 << random() % 8));
     }

@@ -17,7 +17,7 @@ using tests::SeededRandom;
 
 constexpr std::array kWords = {"acme", "north", "Harbour", "lumen", "delta-shop", "Quay Street"};
 
-// Pairs as they are, without a number that makes them different from all others.
+// Pairs that stay as they are: no number makes them different from all other pairs.
 const NearTexts kWhole[] = {
     {"empty", "", " "},
     {"empty", "\u00a0", "\t"},

@@ -9,17 +9,17 @@
 namespace simile::integration {
 
 // A data root with a collection of two tenants. "shared" has 20 items of the tenant acme among
-// thousands of zebra. Everything of zebra has its name in it: ids, titles, users, field names and
-// values, files, another collection. Every number of zebra's, and every count that includes zebra,
-// is above kOwnNumbersMax; every number of acme's is not. "acme" has acme's items alone.
+// thousands of the tenant zebra. All texts of zebra contain its name: ids, titles, users, field
+// names and values, files, another collection. All numbers of zebra, and counts that include zebra,
+// are above kOwnNumbersMax; no number of acme is. "acme" has acme's items alone.
 class OtherTenant {
  public:
   static constexpr std::size_t kOwnItems = 20;
   static constexpr std::size_t kOwnUsers = 2;
   static constexpr double kOwnNumbersMax = 1'000;
-  // In all that zebra has, and in nothing else.
+  // A word in all texts of zebra, and in no other text.
   static constexpr const char* kMarker = "zebra";
-  // As long, and in nothing at all.
+  // A word of the same length that is in no text.
   static constexpr const char* kNowhere = "quagg";
 
   OtherTenant();

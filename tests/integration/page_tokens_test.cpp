@@ -1,4 +1,4 @@
-// Page tokens between servers that loaded the same files, and those that did not.
+// Page tokens between servers that loaded the same files, and between servers that did not.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +42,7 @@ struct Paged {
   v1::SearchOptions& options() { return *search.mutable_options(); }
 };
 
-// What both kinds answer.
+// The parts of an answer that both kinds of request have.
 struct PageAnswer {
   Outcome outcome;
   std::vector<v1::SearchResult> results;
@@ -51,7 +51,7 @@ struct PageAnswer {
 };
 
 template <class Response>
-PageAnswer AnswerOf(Outcome outcome, Response response) {
+PageAnswer MakeAnswer(Outcome outcome, Response response) {
   return {std::move(outcome),
           {response.results().begin(), response.results().end()},
           std::move(*response.mutable_receipt()),
@@ -62,7 +62,7 @@ PageAnswer Ask(const Client& client, const Paged& request) {
   if (request.user_ids.empty()) {
     v1::SearchResponse response;
     Outcome outcome = client.Search(request.search, response);
-    return AnswerOf(std::move(outcome), std::move(response));
+    return MakeAnswer(std::move(outcome), std::move(response));
   }
   v1::RecommendRequest recommend;
   recommend.set_collection(request.search.collection());
@@ -70,7 +70,7 @@ PageAnswer Ask(const Client& client, const Paged& request) {
   *recommend.mutable_options() = request.search.options();
   v1::RecommendResponse response;
   Outcome outcome = client.Recommend(recommend, response);
-  return AnswerOf(std::move(outcome), std::move(response));
+  return MakeAnswer(std::move(outcome), std::move(response));
 }
 
 // The request for as many rows at once as `pages` pages have together.
@@ -82,7 +82,7 @@ Paged Deep(Paged request, std::uint32_t pages) {
   return request;
 }
 
-// Adds the rows of the next page to those of the pages before.
+// Adds the rows of the next page to the rows of the pages before.
 void Append(std::vector<v1::SearchResult> page, std::vector<v1::SearchResult>& all) {
   if (all.empty()) return all.swap(page);
   ASSERT_EQ(page.size(), all.size());

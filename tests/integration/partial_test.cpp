@@ -30,7 +30,7 @@ struct Drawn {
   bool good = true;
 };
 
-// Calls with queries that cannot be answered among others.
+// Calls in which some queries cannot be answered.
 class PartialTest : public FilmsClientTest {
  protected:
   PartialTest() : FilmsClientTest(*server_) {}
@@ -128,7 +128,7 @@ class PartialTest : public FilmsClientTest {
     return query;
   }
 
-  // With so many bad queries, anywhere.
+  // Draws queries of which `bad_count`, at random places, cannot be answered.
   std::vector<Drawn> DrawQueries(int bad_count) {
     std::vector<Drawn> drawn(kQueries);
     for (int i = 0; i < bad_count; ++i) drawn[static_cast<std::size_t>(i)].good = false;
@@ -137,17 +137,17 @@ class PartialTest : public FilmsClientTest {
     return drawn;
   }
 
-  static v1::SearchRequest RequestOf(const std::vector<Drawn>& drawn) {
+  static v1::SearchRequest MakeRequest(const std::vector<Drawn>& drawn) {
     v1::SearchRequest request;
     request.set_collection("films");
     for (const Drawn& each : drawn) *request.add_queries() = each.query;
     return request;
   }
 
-  // The result is what the query gets in a call of its own.
+  // The result equals the result of the query in a call of its own.
   void ExpectAsAlone(const Drawn& drawn, int index, v1::SearchResult result) {
     v1::SearchResponse alone;
-    const Outcome outcome = client_.Search(RequestOf({drawn}), alone);
+    const Outcome outcome = client_.Search(MakeRequest({drawn}), alone);
     ASSERT_EQ(outcome.ok(), drawn.good) << drawn.query.ShortDebugString();
     EXPECT_EQ(result.index(), static_cast<std::uint32_t>(index));
     if (!drawn.good) {
@@ -160,10 +160,11 @@ class PartialTest : public FilmsClientTest {
         << drawn.query.ShortDebugString();
   }
 
-  // Code, reason and message are those of a call of its own; the field is that of this call.
+  // Code, reason and message equal those of the query in a call of its own. The field is of this
+  // call.
   static void ExpectSameError(const google::rpc::Status& error, const Outcome& alone,
                               const std::string& list, int index) {
-    const Outcome together = OutcomeOf(error);
+    const Outcome together = ReadOutcome(error);
     EXPECT_EQ(together.code, alone.code) << alone.message;
     EXPECT_EQ(together.reason, alone.reason) << alone.message;
     EXPECT_EQ(together.message, alone.message);
@@ -190,7 +191,7 @@ TEST_F(PartialTest, SearchAnswersTheGoodQueriesAsItDoesAlone) {
   std::cout << "seed " << kSeed << "\n";
   for (const int bad : {0, 1, 7, 50, 99, 100}) {
     const std::vector<Drawn> drawn = DrawQueries(bad);
-    v1::SearchRequest request = RequestOf(drawn);
+    v1::SearchRequest request = MakeRequest(drawn);
     request.mutable_options()->set_partial(true);
     const double failed_before = FailedQueries("SearchService/Search");
     const v1::SearchResponse response = Search(request);
@@ -215,7 +216,7 @@ TEST_F(PartialTest, StreamsAnswerSuchRequestsAsCalls) {
   for (const int bad : {0, 13, 100}) {
     drawn.push_back(DrawQueries(bad));
     v1::SearchStreamRequest& request = requests.emplace_back();
-    *request.mutable_search() = RequestOf(drawn.back());
+    *request.mutable_search() = MakeRequest(drawn.back());
     request.mutable_search()->mutable_options()->set_partial(true);
   }
   std::vector<v1::SearchStreamResponse> responses;
@@ -307,7 +308,7 @@ TEST_F(PartialTest, PagesGoOnWhereAQueryFails) {
   std::vector<std::string> ids;
   for (int page = 0; page < 3; ++page) {
     const v1::SearchResponse response = Search(request);
-    EXPECT_EQ(OutcomeOf(response.results(0).error()).reason, "ITEM_NOT_FOUND");
+    EXPECT_EQ(ReadOutcome(response.results(0).error()).reason, "ITEM_NOT_FOUND");
     for (const v1::Hit& hit : response.results(1).hits()) ids.push_back(hit.id());
     ASSERT_FALSE(response.next_page_token().empty());
     request.mutable_options()->set_page_token(response.next_page_token());

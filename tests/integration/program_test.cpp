@@ -115,7 +115,7 @@ TEST(ProgramTest, StopsCleanlyWhenItsFirstLinesCannotBeWritten) {
   ExpectACleanStop(circumstances, "a broken pipe");
 }
 
-std::size_t CountOf(const std::string& part, const std::string& text) {
+std::size_t CountOccurrences(const std::string& part, const std::string& text) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
     ++count;
@@ -132,7 +132,7 @@ TEST(ProgramTest, FailsWhenACollectionDoesNotLoad) {
   EXPECT_EQ(server.AwaitExit(), 1);
   EXPECT_THAT(server.output(),
               HasSubstr("\nerror: books=" SIMILE_SOURCE_DIR "/src: no vectors in the folder"));
-  EXPECT_EQ(CountOf("no vectors in the folder", server.output()), 1U) << server.output();
+  EXPECT_EQ(CountOccurrences("no vectors in the folder", server.output()), 1U) << server.output();
 }
 
 // The lines that a server with a log of JSON prints to either stream, each of which must be JSON.
@@ -199,7 +199,7 @@ TEST(ProgramTest, AnswersScrapesWhileSixtyConnectionsToTheirPortAreSilent) {
   ServerProcess server(FilmsArguments());
   ASSERT_NE(server.AwaitListening(), "") << server.output();
   // The line of addresses is the last one and was written at once.
-  const std::uint16_t port = PortOf(server.output());
+  const std::uint16_t port = ParsePort(server.output());
   std::vector<base::FileDescriptor> silent;
   for (int index = 0; index < 60; ++index) silent.push_back(net::ConnectTo(port));
   const auto asked = std::chrono::steady_clock::now();
@@ -329,7 +329,7 @@ TEST(ProgramTest, SurvivesAFloodOfConnectionsWithFewDescriptors) {
   ServerProcess server(FilmsArguments(), {.descriptors = 64});
   const std::string address = server.AwaitListening();
   ASSERT_NE(address, "") << server.output();
-  const std::uint16_t port = PortOf(address);
+  const std::uint16_t port = ParsePort(address);
   {
     std::vector<base::FileDescriptor> flood;
     flood.reserve(300);

@@ -120,7 +120,7 @@ TEST_F(ProgressStreamTest, SendsTheLatestMessageToACallerThatReadsSlowly) {
   EXPECT_TRUE(caller.AwaitEnd().ok());
   ASSERT_FALSE(numbers.empty());
   EXPECT_EQ(numbers.back(), kMessages);
-  // Only what the buffers on the way took.
+  // Only the messages that the buffers on the way took.
   EXPECT_LT(numbers.size(), kMessages / 2);
   for (std::size_t i = 1; i < numbers.size(); ++i) EXPECT_LT(numbers[i - 1], numbers[i]);
 }

@@ -19,7 +19,7 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
+std::string ToBytes(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   EXPECT_TRUE(buffer.Dump(&slices).ok());
   std::string bytes;
@@ -93,7 +93,7 @@ std::optional<std::string> RawCall::Read() {
   grpc::ByteBuffer message;
   impl_->call->Read(&message, impl_.get());
   if (!impl_->Await()) return std::nullopt;
-  return BytesOf(message);
+  return ToBytes(message);
 }
 
 void RawCall::Cancel() { impl_->context.TryCancel(); }
@@ -101,7 +101,7 @@ void RawCall::Cancel() { impl_->context.TryCancel(); }
 Outcome RawCall::AwaitEnd() {
   const grpc::Status status = impl_->Finish();
   EXPECT_TRUE(impl_->details.ParseFromString(status.error_details()));
-  return OutcomeOf(status, impl_->context);
+  return ReadOutcome(status, impl_->context);
 }
 
 const google::rpc::Status& RawCall::details() const { return impl_->details; }

@@ -30,7 +30,7 @@ class RawCall {
   // The next message; nothing when the call has ended.
   std::optional<std::string> Read();
   void Cancel();
-  // The end of the call, whose messages have all been read.
+  // The end of the call. REQUIRES: all of its messages have been read.
   Outcome AwaitEnd();
   // What AwaitEnd found in grpc-status-details-bin.
   const google::rpc::Status& details() const;

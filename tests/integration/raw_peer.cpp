@@ -26,7 +26,7 @@ using net::ReceivedFrame;
 
 constexpr int kWaitMaxMs = 30'000;
 
-sockaddr_in AddressOf(const char* host, std::uint16_t port) {
+sockaddr_in MakeAddress(const char* host, std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -63,8 +63,8 @@ bool EndsCall(const ReceivedFrame& frame, std::uint32_t stream) {
 
 RawPeer::RawPeer(std::uint16_t port, const std::string& from)
     : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  const sockaddr_in own = AddressOf(from.c_str(), 0);
-  const sockaddr_in server = AddressOf("127.0.0.1", port);
+  const sockaddr_in own = MakeAddress(from.c_str(), 0);
+  const sockaddr_in server = MakeAddress("127.0.0.1", port);
   if (bind(fd_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0 ||
       connect(fd_.get(), reinterpret_cast<const sockaddr*>(&server), sizeof server) != 0) {
     std::abort();
@@ -107,7 +107,7 @@ bool RawPeer::SendData(std::uint32_t stream, std::string_view bytes) {
   bool goes_on = true;
   while (!bytes.empty() && goes_on) {
     if (HasFrame([&](const ReceivedFrame& frame) { return EndsCall(frame, stream); })) return false;
-    const std::int64_t window = WindowOf(stream);
+    const std::int64_t window = SumWindow(stream);
     bool writable = false;
     if (window <= 0) {
       goes_on = Progress(false, writable);
@@ -134,7 +134,7 @@ bool RawPeer::AwaitData(std::uint32_t stream) {
 
 std::string RawPeer::JoinData(std::uint32_t stream) const { return frames_.JoinData(stream); }
 
-std::optional<absl::StatusCode> RawPeer::StatusOf(std::uint32_t stream) const {
+std::optional<absl::StatusCode> RawPeer::FindStatus(std::uint32_t stream) const {
   nghttp2_hd_inflater* made = nullptr;
   if (nghttp2_hd_inflate_new(&made) != 0) std::abort();
   const std::unique_ptr<nghttp2_hd_inflater, decltype(&nghttp2_hd_inflate_del)> inflater(
@@ -172,9 +172,9 @@ bool RawPeer::HasFrame(const Condition& condition) const {
   });
 }
 
-// The windows of the start and what the server has added. Settings that change them count only once
-// they are answered, and this peer answers none that come later.
-std::int64_t RawPeer::WindowOf(std::uint32_t stream) const {
+// The windows at the start plus what the server has added. Settings that change windows count only
+// once the peer answers them, and this peer answers no later settings.
+std::int64_t RawPeer::SumWindow(std::uint32_t stream) const {
   constexpr std::int64_t kAtFirst = 65'535;
   std::int64_t of_connection = kAtFirst;
   std::int64_t of_stream = kAtFirst;

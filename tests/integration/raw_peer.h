@@ -29,8 +29,8 @@ class RawPeer {
   bool SendData(std::uint32_t stream, std::string_view bytes);
   // Says that nothing more follows, and still reads.
   void HalfClose();
-  // From now on its kernel drops what the server sends, as when the machine has vanished: it
-  // neither acknowledges nor resets, and what waits below returns false.
+  // From now on the peer's kernel drops what the server sends, as when its machine has vanished. It
+  // neither acknowledges nor resets, and the waiting functions below return false.
   void Vanish();
   // Whether the server closes the connection.
   bool AwaitClosed();
@@ -41,7 +41,7 @@ class RawPeer {
   // What has come of the call's messages, each after its prefix of five bytes.
   std::string JoinData(std::uint32_t stream) const;
   // The status that ended the call. None after a reset.
-  std::optional<absl::StatusCode> StatusOf(std::uint32_t stream) const;
+  std::optional<absl::StatusCode> FindStatus(std::uint32_t stream) const;
   // Whether the server still answers a ping.
   bool AnswersPing();
 
@@ -50,12 +50,12 @@ class RawPeer {
  private:
   // Waits until bytes can be read, or written when `to_write`; reads them. False once it is closed.
   bool Progress(bool to_write, bool& writable);
-  // Whether a whole frame has come, or comes, of which this is true.
+  // Whether a whole frame that meets the condition has come, or comes.
   using Condition = std::function<bool(const net::ReceivedFrame& frame)>;
   bool HasFrame(const Condition& condition) const;
   bool AwaitFrame(const Condition& condition);
-  // Bytes that the server takes of a stream now, by the frames received.
-  std::int64_t WindowOf(std::uint32_t stream) const;
+  // The bytes that the server takes of a stream now, by the frames received.
+  std::int64_t SumWindow(std::uint32_t stream) const;
 
   base::FileDescriptor fd_;
   net::FrameCollector frames_;

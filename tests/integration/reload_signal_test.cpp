@@ -34,7 +34,7 @@ class ReloadSignalTest : public testing::Test {
     std::filesystem::remove_all(folder);
     CopyFilms(folder, edition);
   }
-  static std::string SnapshotOf(const Client& client, const std::string& collection) {
+  static std::string FetchSnapshotId(const Client& client, const std::string& collection) {
     v1::GetCollectionResponse response;
     const Outcome outcome = client.Get(collection, response);
     EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
@@ -49,8 +49,8 @@ class ReloadSignalTest : public testing::Test {
 TEST_F(ReloadSignalTest, ReloadsTheCollectionsWhoseFilesChanged) {
   ServerProcess server(Arguments());
   const Client client(server.AwaitListening());
-  const std::string films = SnapshotOf(client, "films");
-  const std::string books = SnapshotOf(client, "books");
+  const std::string films = FetchSnapshotId(client, "films");
+  const std::string books = FetchSnapshotId(client, "books");
   server.Signal(SIGHUP);
   ASSERT_TRUE(server.AwaitOutput("reloaded=\"\" unchanged=2 failed=\"\" unfit=\"\" overlap=\"\"\n"))
       << server.output();
@@ -63,8 +63,8 @@ TEST_F(ReloadSignalTest, ReloadsTheCollectionsWhoseFilesChanged) {
   EXPECT_TRUE(
       server.AwaitOutput("audit change=\"reload by SIGHUP\" result=done collection=books\n"))
       << server.output();
-  EXPECT_EQ(SnapshotOf(client, "films"), films);
-  EXPECT_NE(SnapshotOf(client, "books"), books);
+  EXPECT_EQ(FetchSnapshotId(client, "films"), films);
+  EXPECT_NE(FetchSnapshotId(client, "books"), books);
   server.Signal(SIGTERM);
   EXPECT_EQ(server.AwaitExit(), 0);
 }
@@ -72,7 +72,7 @@ TEST_F(ReloadSignalTest, ReloadsTheCollectionsWhoseFilesChanged) {
 TEST_F(ReloadSignalTest, ServesOnWhatCannotBeReloaded) {
   ServerProcess server(Arguments());
   const Client client(server.AwaitListening());
-  const std::string films = SnapshotOf(client, "films");
+  const std::string films = FetchSnapshotId(client, "films");
   std::filesystem::remove(films_ / "content_vectors.npy");
   Replace(books_, 2);
   server.Signal(SIGHUP);
@@ -80,7 +80,7 @@ TEST_F(ReloadSignalTest, ServesOnWhatCannotBeReloaded) {
       "reloaded=books unchanged=0 failed=films unfit=\"\" overlap=\"books: 100.0 %\"\n"))
       << server.output();
   EXPECT_THAT(server.output(), HasSubstr("collection not reloaded collection=films error="));
-  EXPECT_EQ(SnapshotOf(client, "films"), films);
+  EXPECT_EQ(FetchSnapshotId(client, "films"), films);
 }
 
 // One folder is broken at the start; it is mended later.

@@ -1,4 +1,4 @@
-// What an answer says of itself: the meaning of its scores, and its receipt.
+// What an answer says about itself: the meaning of its scores, and its receipt.
 
 #include <memory>
 #include <set>
@@ -53,11 +53,11 @@ class ResultKindsTest : public FilmsClientTest {
     dots_.reset();
   }
 
-  v1::SearchResult ResultOf(const std::string& request) const {
+  v1::SearchResult SearchFirst(const std::string& request) const {
     return Search(Parsed<v1::SearchRequest>(request)).results(0);
   }
   void ExpectKind(const std::string& request, v1::ScoreKind kind) const {
-    EXPECT_EQ(v1::ScoreKind_Name(ResultOf(request).score_kind()), v1::ScoreKind_Name(kind))
+    EXPECT_EQ(v1::ScoreKind_Name(SearchFirst(request).score_kind()), v1::ScoreKind_Name(kind))
         << request;
   }
 
@@ -97,7 +97,7 @@ TEST_F(ResultKindsTest, ScoresOfADotCollectionAreDotProducts) {
     ExpectKind("collection: 'dots' queries { " + target + " }", v1::SCORE_KIND_DOT);
   }
   const v1::SearchResult result =
-      ResultOf("collection: 'dots' queries { vector { values: [3, 4] } }");
+      SearchFirst("collection: 'dots' queries { vector { values: [3, 4] } }");
   ASSERT_EQ(result.hits_size(), 3);
   EXPECT_EQ(result.hits(0).score(), 25) << "of 3, 4 with itself: not normalized";
 }
@@ -145,7 +145,7 @@ TEST_F(ResultKindsTest, RecommendSaysWhoseResultItIs) {
   EXPECT_EQ(response.results(1).seen_count(), 0U);
   EXPECT_EQ(response.results(2).user_id(), "user_00007");
   // Search has the queries themselves.
-  EXPECT_EQ(ResultOf("collection: 'films' queries { user_id: 'user_00042' }").user_id(), "");
+  EXPECT_EQ(SearchFirst("collection: 'films' queries { user_id: 'user_00042' }").user_id(), "");
 }
 
 TEST_F(ResultKindsTest, TheReceiptIsFullUnlessAskedOtherwise) {

@@ -33,7 +33,7 @@ class SearchOptionsTest : public FilmsClientTest {
   }
 
   // The stored vector of an item.
-  std::vector<float> VectorOf(const std::string& id) {
+  std::vector<float> FetchVector(const std::string& id) {
     v1::FetchRequest request;
     request.set_collection("films");
     request.add_ids(id);
@@ -75,7 +75,7 @@ TEST_F(SearchOptionsTest, AnswersWithTheNearestFilms) {
 }
 
 // The first vectors of the films' file as they lie there: fp16.
-std::vector<std::string> PackedRowsOf(const std::string& npy, std::size_t count) {
+std::vector<std::string> ReadPackedRows(const std::string& npy, std::size_t count) {
   std::ifstream file(npy, std::ios::binary);
   std::string head(10, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
@@ -90,7 +90,8 @@ TEST_F(SearchOptionsTest, AVectorOfTheFilesGetsTheBitsOfItsRow) {
   constexpr std::uint32_t kRows = 50;
   v1::SearchRequest raw;
   raw.set_collection("films");
-  for (std::string& row : PackedRowsOf(std::string(kFilmsFolder) + "/content_vectors.npy", kRows)) {
+  for (std::string& row :
+       ReadPackedRows(std::string(kFilmsFolder) + "/content_vectors.npy", kRows)) {
     v1::PackedVector& vector = *raw.add_queries()->mutable_packed_vector();
     vector.set_format(v1::PackedVector::FORMAT_F16_LE);
     vector.set_data(std::move(row));
@@ -198,7 +199,7 @@ TEST_F(SearchOptionsTest, ReturnsVectorsOfUnitLengthWithVectors) {
 }
 
 TEST_F(SearchOptionsTest, PackedVectorsAnswerAsFloatsDo) {
-  const std::vector<float> vector = VectorOf("toy-story-1995");
+  const std::vector<float> vector = FetchVector("toy-story-1995");
   v1::SearchRequest request = ToyStory(20);
   request.mutable_options()->set_with_rows(true);
   request.mutable_queries(0)->mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
@@ -218,7 +219,7 @@ TEST_F(SearchOptionsTest, PackedVectorsAnswerAsFloatsDo) {
 }
 
 TEST_F(SearchOptionsTest, Fp16VectorsAnswerAsFloatsDoWithinRounding) {
-  const std::vector<float> vector = VectorOf("toy-story-1995");
+  const std::vector<float> vector = FetchVector("toy-story-1995");
   v1::SearchRequest request = ToyStory(3);
   v1::PackedVector& packed = *request.mutable_queries(0)->mutable_packed_vector();
   packed.set_format(v1::PackedVector::FORMAT_F16_LE);
@@ -243,7 +244,7 @@ TEST_F(SearchOptionsTest, Fp16VectorsAnswerAsFloatsDoWithinRounding) {
 }
 
 TEST_F(SearchOptionsTest, VectorsNeedNotBeOfUnitLength) {
-  std::vector<float> vector = VectorOf("toy-story-1995");
+  std::vector<float> vector = FetchVector("toy-story-1995");
   for (float& value : vector) value *= 1'000;
   v1::SearchRequest request = ToyStory(1);
   request.mutable_queries(0)->mutable_vector()->mutable_values()->Add(vector.begin(), vector.end());
@@ -285,7 +286,7 @@ TEST_F(SearchOptionsTest, AVectorSentBackAsStoredAnswersAsItsItemDoes) {
 TEST_F(SearchOptionsTest, RefusesAVectorAsStoredOfAnotherLength) {
   v1::SearchRequest request = ToyStory(1);
   v1::FloatVector& vector = *request.mutable_queries(0)->mutable_vector();
-  for (const float value : VectorOf("toy-story-1995")) vector.add_values(value * 1.00002F);
+  for (const float value : FetchVector("toy-story-1995")) vector.add_values(value * 1.00002F);
   EXPECT_EQ(Ids(Search(request).results(0)), std::vector<std::string>{"toy-story-1995"});
   vector.set_as_stored(true);
   v1::SearchResponse response;

@@ -59,7 +59,7 @@ v1::SearchStreamRequest TaggedToyStory(std::uint64_t tag, std::uint32_t k = 3) {
   return request;
 }
 
-std::string ReasonOf(const v1::SearchStreamResponse& response) {
+std::string ReadReason(const v1::SearchStreamResponse& response) {
   google::rpc::ErrorInfo info;
   for (const auto& detail : response.error().details()) detail.UnpackTo(&info);
   return info.reason();
@@ -69,11 +69,11 @@ void ExpectFailed(const v1::SearchStreamResponse& response, std::uint64_t tag,
                   absl::StatusCode code, const std::string& reason) {
   EXPECT_EQ(response.tag(), tag);
   EXPECT_EQ(response.error().code(), static_cast<int>(code)) << response.error().message();
-  EXPECT_EQ(ReasonOf(response), reason) << response.error().message();
+  EXPECT_EQ(ReadReason(response), reason) << response.error().message();
   EXPECT_EQ(response.answer_case(), v1::SearchStreamResponse::ANSWER_NOT_SET);
 }
 
-// Waits until so many calls are in flight: those that have been answered may take a moment to end.
+// Waits until `count` calls are in flight. Calls that were answered may take a moment to end.
 void AwaitInFlight(FilmsServer& server, const testing::Matcher<double>& count) {
   EXPECT_TRUE(AwaitMetric(*server.app().metrics_port(), kInFlight, count));
 }
@@ -90,7 +90,7 @@ double CountMessages(FilmsServer& server, const std::string& code) {
   return MetricValue(ScrapeMetrics(*server.app().metrics_port()), MessagesMetric(code));
 }
 
-// Waits until so many messages have been answered.
+// Waits until at least `count` messages have been answered.
 void AwaitAnswered(FilmsServer& server, double count) {
   EXPECT_TRUE(AwaitMetric(*server.app().metrics_port(), MessagesMetric("OK"), testing::Ge(count)));
 }
@@ -138,7 +138,7 @@ TEST_F(SearchStreamTest, AnswersAsCallsOfTheirOwnWould) {
 TEST_F(SearchStreamTest, AnswersInTheOrderOfTheRequests) {
   constexpr std::uint64_t kRequests = 300;
   Stream stream(server_);
-  // Dear and cheap ones by turns, and some that fail at once.
+  // Costly and cheap requests by turns, and some that fail at once.
   for (std::uint64_t tag = 0; tag < kRequests; ++tag) {
     v1::SearchStreamRequest request = TaggedToyStory(tag, tag % 3 == 0 ? 500 : 1);
     if (tag % 5 == 0) request.mutable_search()->set_collection("film");
@@ -218,7 +218,8 @@ TEST_F(SearchStreamTest, LeavesNotesOutOfAnAnswerThatWouldBeTooLarge) {
   ASSERT_EQ(whole.search().notes_size(), 1);
   v1::SearchStreamResponse bare = whole;
   bare.mutable_search()->clear_notes();
-  constexpr std::size_t kTimeBytes = 4;  // the time on the receipt takes so many more or less
+  constexpr std::size_t kTimeBytes =
+      4;  // the time on the receipt takes at most this many bytes more or less
   const std::size_t first = bare.ByteSizeLong() + kTimeBytes;
   const std::size_t last = whole.ByteSizeLong() + kTimeBytes;
   for (std::size_t max = first; max <= last; ++max) {
@@ -237,7 +238,7 @@ TEST_F(SearchStreamTest, LeavesNotesOutOfAnAnswerThatWouldBeTooLarge) {
   }
   options.set_reply_bytes_max(static_cast<std::uint32_t>(first - 2 * kTimeBytes - 1));
   stream.Send(request);
-  EXPECT_EQ(ReasonOf(stream.Read()), "REPLY_TOO_LARGE");
+  EXPECT_EQ(ReadReason(stream.Read()), "REPLY_TOO_LARGE");
   stream.call().HalfClose();
   EXPECT_TRUE(stream.AwaitEnd().ok());
 }
@@ -273,8 +274,8 @@ TEST_F(SearchStreamTest, TakesOneRequestAloneWhateverItsAnswerMayHave) {
   EXPECT_TRUE(stream.AwaitEnd().ok());
 }
 
-// A request for a hundred rows with their vectors: 200 kB, of which the buffers on the way hold
-// few.
+// A request for a hundred rows with their vectors. Its answer has 200 kB, and the buffers on the
+// way hold few such answers.
 v1::SearchStreamRequest Large(std::uint64_t tag) {
   v1::SearchStreamRequest request = TaggedToyStory(tag, 100);
   request.mutable_search()->mutable_options()->set_with_vectors(true);
@@ -303,7 +304,7 @@ TEST_F(SearchStreamTest, WorksOnABoundedNumberWhileNobodyReads) {
   beside.call().HalfClose();
   EXPECT_TRUE(beside.AwaitEnd().ok());
   AwaitInFlight(server_, kInFlightMax);
-  // Of the requests most are not even begun: answers that were sent fill the way to the caller.
+  // Most requests are not begun, because answers that were sent fill the way to the caller.
   EXPECT_LT(CountMessages(server_, "OK"), kRequests / 2 + 100);
   for (int tag = 0; tag < kRequests; ++tag) {
     const v1::SearchStreamResponse response = stream.Read();

@@ -17,7 +17,7 @@ using std::chrono::system_clock;
 using ::testing::ElementsAreArray;
 using ::testing::MatchesRegex;
 
-v1::GetServerInfoResponse InfoOf(const std::string& address) {
+v1::GetServerInfoResponse FetchInfo(const std::string& address) {
   v1::GetServerInfoResponse info;
   const Outcome outcome = Client(address).GetServerInfo(info);
   EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome);
@@ -41,7 +41,7 @@ std::vector<std::string> NamesBetween(std::string_view before, std::string_view 
 TEST(ServerInfoTest, DescribesTheBuild) {
   const auto before = system_clock::to_time_t(system_clock::now());
   const auto app = StartWithoutLoading();
-  const v1::GetServerInfoResponse info = InfoOf(app->address());
+  const v1::GetServerInfoResponse info = FetchInfo(app->address());
   EXPECT_THAT(info.version(), MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
   EXPECT_THAT(info.commit(), MatchesRegex("|[0-9a-f]{7,40}.*"));
   EXPECT_THAT(info.compiler(), MatchesRegex("[A-Za-z]+ [0-9.]+"));
@@ -55,7 +55,7 @@ TEST(ServerInfoTest, ListsTheCapabilitiesOfTheDocument) {
   const auto documented = NamesBetween("\n| `", "` | 0.", TextOfSource("docs/api.md"));
   ASSERT_FALSE(documented.empty());
   const auto app = StartWithoutLoading();
-  EXPECT_THAT(InfoOf(app->address()).capabilities(), ElementsAreArray(documented));
+  EXPECT_THAT(FetchInfo(app->address()).capabilities(), ElementsAreArray(documented));
 }
 
 TEST(ServerInfoTest, ListsTheLimitsInForce) {
@@ -63,7 +63,7 @@ TEST(ServerInfoTest, ListsTheLimitsInForce) {
     config.limits.k_max = 77;
     config.limits.search_deadline_max = std::chrono::milliseconds(1'234);
   });
-  const auto info = InfoOf(app->address());
+  const auto info = FetchInfo(app->address());
   EXPECT_EQ(info.limits().at("k_max"), 77U);
   EXPECT_EQ(info.limits().at("search_deadline_max_ms"), 1'234U);
   EXPECT_EQ(info.limits().at("reply_bytes_default"), std::uint64_t{4} << 20);
@@ -74,7 +74,7 @@ TEST(ServerInfoTest, ListsTheLimitsInForce) {
 // Every bound that a .proto file names is among them.
 TEST(ServerInfoTest, HasEveryLimitThatTheContractNames) {
   const auto app = StartWithoutLoading();
-  const auto info = InfoOf(app->address());
+  const auto info = FetchInfo(app->address());
   int named = 0;
   for (const std::string file : {"admin", "collections", "lookup", "search", "types"}) {
     for (const std::string& limit :
@@ -100,15 +100,15 @@ TEST(ServerInfoTest, SaysWhatAnswersAndWhy) {
 }
 
 TEST(ServerInfoTest, SaysWhetherChangesAreAllowed) {
-  EXPECT_FALSE(InfoOf(StartWithoutLoading()->address()).changes_allowed());
+  EXPECT_FALSE(FetchInfo(StartWithoutLoading()->address()).changes_allowed());
   const auto open = StartWithoutLoading([](app::Config& config) { config.changes_allowed = true; });
-  EXPECT_TRUE(InfoOf(open->address()).changes_allowed());
+  EXPECT_TRUE(FetchInfo(open->address()).changes_allowed());
 }
 
 TEST(ServerInfoTest, SaysWhetherStatsAreAllowed) {
-  EXPECT_FALSE(InfoOf(StartWithoutLoading()->address()).admin_allowed());
+  EXPECT_FALSE(FetchInfo(StartWithoutLoading()->address()).admin_allowed());
   const auto open = StartWithoutLoading([](app::Config& config) { config.admin_allowed = true; });
-  EXPECT_TRUE(InfoOf(open->address()).admin_allowed());
+  EXPECT_TRUE(FetchInfo(open->address()).admin_allowed());
 }
 
 }  // namespace

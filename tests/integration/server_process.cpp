@@ -53,7 +53,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
   argv.push_back(nullptr);
   // The same strategies in every run; measures nothing and writes nothing to the home folder.
   std::vector<std::string> settings = circumstances.variables;
-  settings.emplace_back("SIMILE_BACKEND_TUNING=defaults");  // unless it is among those before it
+  settings.emplace_back("SIMILE_BACKEND_TUNING=defaults");  // unless `variables` sets it
   std::vector<char*> variables;
   for (std::string& setting : settings) variables.push_back(setting.data());
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -145,7 +145,7 @@ int ServerProcess::AwaitExit() {
   return *exit_;
 }
 
-std::uint16_t PortOf(const std::string& address) {
+std::uint16_t ParsePort(const std::string& address) {
   return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
 }
 

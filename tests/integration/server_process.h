@@ -23,8 +23,8 @@ class ServerProcess {
     std::optional<std::uint64_t> descriptors = {};  // RLIMIT_NOFILE, soft and hard
     std::string program = SIMILE_PROGRAM;
     std::string command = "serve";
-    // NAME=VALUE, before those of this process that any program needs or that tests set. By default
-    // the CPU is used, also where a GPU is.
+    // NAME=VALUE. They override the variables of this process that any program needs or that tests
+    // set. By default the CPU is used, even where there is a GPU.
     std::vector<std::string> variables = {"SIMILE_BACKEND_PREFERENCE=cpu"};
   };
 
@@ -65,7 +65,7 @@ class ServerProcess {
   std::optional<int> exit_;
 };
 
-// The number at the end of an address, or of what ends with one.
-std::uint16_t PortOf(const std::string& address);
+// The port: the number at the end of an address, or of a text that ends with an address.
+std::uint16_t ParsePort(const std::string& address);
 
 }  // namespace simile::integration

@@ -16,7 +16,7 @@ void SetOptions(const SharedOptions& options, Message& message) {
 
 // Message is Hit or Item.
 template <class Message>
-SharedRow RowOf(const Message& message) {
+SharedRow ToSharedRow(const Message& message) {
   SharedRow row{
       .id = message.id(), .payload_fields = {}, .has_vector = message.has_vector(), .row = {}};
   for (const auto& [name, value] : message.payload()) row.payload_fields.insert(name);
@@ -32,7 +32,7 @@ SharedAnswer SearchAnswer(const Outcome& outcome, const Response& response) {
                       .snapshot_id = response.receipt().snapshot_id(),
                       .bytes = response.ByteSizeLong()};
   for (const v1::SearchResult& result : response.results()) {
-    for (const v1::Hit& hit : result.hits()) answer.rows.push_back(RowOf(hit));
+    for (const v1::Hit& hit : result.hits()) answer.rows.push_back(ToSharedRow(hit));
   }
   return answer;
 }
@@ -71,7 +71,7 @@ SharedAnswer Fetch(const Client& client, const SharedOptions& options) {
                       .rows = {},
                       .snapshot_id = response.snapshot_id(),
                       .bytes = response.ByteSizeLong()};
-  for (const v1::Item& item : response.items()) answer.rows.push_back(RowOf(item));
+  for (const v1::Item& item : response.items()) answer.rows.push_back(ToSharedRow(item));
   return answer;
 }
 
@@ -86,7 +86,7 @@ SharedAnswer Lookup(const Client& client, const SharedOptions& options) {
                       .snapshot_id = response.snapshot_id(),
                       .bytes = response.ByteSizeLong()};
   for (const v1::LookupMatch& match : response.matches())
-    answer.rows.push_back(RowOf(match.item()));
+    answer.rows.push_back(ToSharedRow(match.item()));
   return answer;
 }
 

@@ -13,7 +13,7 @@
 
 namespace simile::integration {
 
-// What can be asked of Search, Recommend, Fetch and Lookup alike.
+// Options that Search, Recommend, Fetch and Lookup share.
 struct SharedOptions {
   v1::PayloadSelector payload;
   bool with_vectors = false;
@@ -23,7 +23,7 @@ struct SharedOptions {
   std::optional<std::uint32_t> reply_bytes_max;
 };
 
-// A row as any of the four returns it: a Hit or an Item.
+// A row as any of the four calls returns it: a Hit or an Item.
 struct SharedRow {
   std::string id;
   std::set<std::string> payload_fields;

@@ -1,4 +1,4 @@
-// What Search, Recommend, Fetch and Lookup can be asked alike.
+// Options that Search, Recommend, Fetch and Lookup share.
 
 #include <memory>
 #include <set>
@@ -165,8 +165,8 @@ std::size_t BytesNeeded(const Outcome& outcome) {
   return digits.empty() ? 0 : std::stoul(digits);
 }
 
-// The times in a receipt may take a byte more or less than they did in the answer before: the limit
-// follows them until two answers in a row have the same size.
+// The times in a receipt may take a byte more or less than in the answer before. The limit follows
+// them until two answers in a row have the same size.
 constexpr int kTriesMax = 100;
 
 TEST_P(SharedOptionsTest, TakeAReplyOfExactlyTheLimit) {
@@ -212,7 +212,7 @@ TEST_P(SharedOptionsTest, HideRowsThatDoNotPassTheRequiredFilter) {
   options.required_filter = "year = 1900";
   const SharedAnswer answer = Make(options);
   for (const SharedRow& row : answer.rows) EXPECT_THAT(row.id, testing::EndsWith("-1900"));
-  // The films that Search starts from and Fetch asks for are not there; the others find fewer.
+  // The films that Search starts from and Fetch asks for do not exist; the other calls find fewer.
   const std::string name = GetParam().name;
   EXPECT_EQ(answer.outcome.ok(), name == "Recommend" || name == "Lookup");
   if (!answer.outcome.ok()) {

@@ -16,7 +16,7 @@ namespace {
 using observe::MetricLines;
 using observe::SortedLabels;
 
-MetricLines LinesOf(const v1::GetStatsResponse& stats) {
+MetricLines ToMetricLines(const v1::GetStatsResponse& stats) {
   MetricLines lines;
   for (const v1::MetricValue& metric : stats.metrics()) {
     const SortedLabels labels(metric.labels().begin(), metric.labels().end());
@@ -34,8 +34,8 @@ MetricLines LinesOf(const v1::GetStatsResponse& stats) {
   return lines;
 }
 
-// What two readings of a server without load may differ in: the process's own use, connections, and
-// the call that reads, whose reply gRPC holds a moment longer.
+// Whether a metric may differ between two readings of a server without load: the process's own use,
+// connections, and the reading call, whose reply gRPC holds a moment longer.
 bool MayDiffer(const std::string& line) {
   return line.starts_with("process_") || line.starts_with("simile_connections") ||
          line.starts_with("simile_requests_in_flight") ||
@@ -71,7 +71,7 @@ TEST(StatsTest, AreThoseOfAScrape) {
   const std::uint64_t earlier_uptime_us = stats.uptime_us();
   stats.Clear();
   ASSERT_TRUE(client.GetStats(stats).ok());
-  const MetricLines read = LinesOf(stats);
+  const MetricLines read = ToMetricLines(stats);
   const MetricLines scraped =
       observe::ParseMetricLines(ScrapeMetrics(*server.app().metrics_port()));
   EXPECT_GT(scraped.size(), 100U);
@@ -97,7 +97,7 @@ TEST(StatsTest, NeedNoPortOfMetrics) {
   });
   v1::GetStatsResponse stats;
   ASSERT_TRUE(Client(app->address()).GetStats(stats).ok());
-  EXPECT_TRUE(LinesOf(stats).contains("simile_queue_depth{lane=\"plain\"}"));
+  EXPECT_TRUE(ToMetricLines(stats).contains("simile_queue_depth{lane=\"plain\"}"));
 }
 
 }  // namespace

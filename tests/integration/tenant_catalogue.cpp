@@ -93,7 +93,7 @@ const TenantItem& TenantCatalogue::Item(const std::string& id) const {
   return items_.at(std::stoul(id.substr(id.find('-') + 1)));
 }
 
-std::vector<std::string> TenantCatalogue::IdsOf(const std::string& tenant, bool its_own) const {
+std::vector<std::string> TenantCatalogue::ListIds(const std::string& tenant, bool its_own) const {
   std::vector<std::string> ids;
   for (const TenantItem& item : items_) {
     if ((item.tenant == tenant) == its_own) ids.push_back(item.id);

@@ -18,7 +18,7 @@ inline constexpr std::array kTenants = {"red", "green", "blue"};
 struct TenantItem {
   std::string id;
   std::string tenant;
-  std::vector<std::string> tags;  // those of "red" begin with a capital letter
+  std::vector<std::string> tags;  // tags of "red" begin with a capital letter
   std::string title;
   int year = 0;
   int stock = 0;
@@ -33,9 +33,9 @@ struct TenantFilter {
 // Up to seven conditions, also on the tenant.
 TenantFilter RandomTenantFilter(tests::SeededRandom& random);
 
-// Collections on disk: "shared" has the items of all tenants, mixed and many of them equal to those
-// of others; a collection called after each tenant has that tenant's items alone, in the same
-// order. All have the same users.
+// Collections on disk. "shared" has the items of all tenants, mixed; many items equal items of
+// other tenants. A collection named after each tenant has the tenant's items alone, in the same
+// order. All collections have the same users.
 class TenantCatalogue {
  public:
   static constexpr std::size_t kDim = 12;
@@ -43,18 +43,18 @@ class TenantCatalogue {
 
   TenantCatalogue();
 
-  std::filesystem::path FolderOf(const std::string& collection) const {
+  std::filesystem::path FolderPath(const std::string& collection) const {
     return folder_.path() / collection;
   }
   const std::vector<TenantItem>& items() const { return items_; }  // rows of "shared"
   const TenantItem& Item(const std::string& id) const;
-  // Those of the tenant, or those of all others.
-  std::vector<std::string> IdsOf(const std::string& tenant, bool its_own = true) const;
+  // The ids of the tenant's items, or of all other tenants' items.
+  std::vector<std::string> ListIds(const std::string& tenant, bool its_own = true) const;
 
  private:
   void DrawItems(tests::SeededRandom& random);
   void DrawUsers(tests::SeededRandom& random);
-  // Writes a collection of the items whose tenant it is, or of all.
+  // Writes a collection of the tenant's items, or of all items.
   void Write(const std::string& collection) const;
 
   const ScratchFolder folder_;

@@ -1,7 +1,8 @@
 // Tenants whose names are near each other: 200 pairs of texts that differ in their bytes alone.
 // Every caller is bound to one text, by the access file or by the required filter of its requests,
-// and asks all that can be asked. No answer shows a row of another text, and each shows the
-// caller's own. Whatever shows a row names its tenant, so answers are searched as bytes.
+// and makes calls of every kind. No answer shows a row of another text, and each answer shows rows
+// of the caller's own text. All that shows a row names its tenant, so answers are searched as
+// bytes.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -44,15 +45,17 @@ constexpr char kMark[] = "mark-";
 constexpr std::size_t kMarkDigits = 4;
 
 // What the ids and markers of a text's rows begin with: "mark-0017/".
-std::string MarkOf(std::size_t text) { return fmt::format("{}{:0{}}/", kMark, text, kMarkDigits); }
+std::string FormatMark(std::size_t text) {
+  return fmt::format("{}{:0{}}/", kMark, text, kMarkDigits);
+}
 std::string RowId(std::size_t text, std::size_t row) {
-  return fmt::format("{}{}", MarkOf(text), row);
+  return fmt::format("{}{}", FormatMark(text), row);
 }
 
 // What bytes show of each text: the characters behind its marks, the numbers of rows among them.
 std::map<std::size_t, std::set<char>> MarksIn(const std::string& bytes) {
   std::map<std::size_t, std::set<char>> marks;
-  const std::size_t length = MarkOf(0).size();
+  const std::size_t length = FormatMark(0).size();
   for (std::size_t at = bytes.find(kMark); at != std::string::npos;
        at = bytes.find(kMark, at + length)) {
     if (at + length >= bytes.size()) break;
@@ -63,14 +66,14 @@ std::map<std::size_t, std::set<char>> MarksIn(const std::string& bytes) {
 }
 
 // The collection "declared": kRowsEach rows of each text, which collection.json says are keywords.
-// "guessed" has the same rows without that. In "merged" both texts of each pair are the first one,
-// as a server that takes them for one would have it.
+// "guessed" has the same rows without the declaration. In "merged" both texts of each pair are the
+// first text, as a server would have them that takes both for one.
 class TextTenants {
  public:
   TextTenants() : pairs_(DrawNearTexts(kPairs, kTextsSeed)) {
     for (const NearTexts& pair : pairs_) {
-      const std::size_t a = NumberOf(pair.a);
-      numbers_.emplace_back(a, NumberOf(pair.b));
+      const std::size_t a = FindOrAddText(pair.a);
+      numbers_.emplace_back(a, FindOrAddText(pair.b));
     }
     constexpr char kType[] = R"("field_types": {"tenant": "keyword"}, )";
     Write("declared", texts_, kType);
@@ -85,10 +88,10 @@ class TextTenants {
   // The texts of a pair, as their numbers.
   std::size_t A(std::size_t pair) const { return numbers_[pair].first; }
   std::size_t B(std::size_t pair) const { return numbers_[pair].second; }
-  std::filesystem::path FolderOf(const std::string& name) const { return folder_.path() / name; }
+  std::filesystem::path FolderPath(const std::string& name) const { return folder_.path() / name; }
 
  private:
-  std::size_t NumberOf(const std::string& text) {
+  std::size_t FindOrAddText(const std::string& text) {
     const auto [place, added] = number_of_.try_emplace(text, texts_.size());
     if (added) texts_.push_back(text);
     return place->second;
@@ -104,7 +107,7 @@ class TextTenants {
       for (std::size_t text = 0; text < texts_.size(); ++text) {
         metadata += nlohmann::json({{"id", RowId(text, row)},
                                     {"tenant", tenants[text]},
-                                    {"marker", MarkOf(text) + "m"},
+                                    {"marker", FormatMark(text) + "m"},
                                     {"title", "Shop"},
                                     {"year", 2000 + row}})
                         .dump() +
@@ -142,14 +145,14 @@ class TenantTextsTest : public testing::Test {
     for (std::size_t text = 0; text < tenants_->texts().size(); ++text) {
       const std::string filter = Only(text % 2 == 0 ? "=" : "IN", tenants_->texts()[text]);
       principals.push_back(AccessServer::Entry(
-          NameOf(text), "read",
+          FormatName(text), "read",
           fmt::format(R"("required_filter": {})", nlohmann::json(filter).dump())));
     }
     server_ = std::make_unique<AccessServer>(
         principals, AccessServer::Encryption::kNone, [](app::Config& config) {
           config.collections.clear();
           for (const char* const name : {"declared", "guessed", "merged"}) {
-            config.collections.push_back({name, tenants_->FolderOf(name)});
+            config.collections.push_back({name, tenants_->FolderPath(name)});
           }
           // Each caller has a connection of its own.
           config.limits.connections_per_peer_max = config.limits.connections_max;
@@ -160,7 +163,7 @@ class TenantTextsTest : public testing::Test {
     tenants_.reset();
   }
 
-  static std::string NameOf(std::size_t text) { return fmt::format("text-{}", text); }
+  static std::string FormatName(std::size_t text) { return fmt::format("text-{}", text); }
   const std::string& Text(std::size_t text) const { return tenants_->texts()[text]; }
 
   // The calls that follow are those of a caller who is bound to the text.
@@ -168,14 +171,14 @@ class TenantTextsTest : public testing::Test {
     own_ = text;
     required_ = by_access_file ? "" : Only("=", Text(text));
     client_ = std::make_unique<Client>(
-        server_->NewClient(by_access_file ? NameOf(text) : std::string("anyone")));
+        server_->NewClient(by_access_file ? FormatName(text) : std::string("anyone")));
   }
 
   void Expect(bool right, const std::string& wrong) {
     if (!right) ++findings_[wrong + " as" + Described(own_)];
   }
 
-  // Expects these rows of the caller's own text in an answer, and none of another.
+  // Expects these rows of the caller's own text in an answer, and no row of another text.
   void Look(const std::string& call, const google::protobuf::Message& answer,
             const std::string& own_rows) {
     auto marks = MarksIn(answer.SerializeAsString());
@@ -205,13 +208,13 @@ class TenantTextsTest : public testing::Test {
     return response;
   }
 
-  // Asks for another's item, which must be as one that nobody has.
+  // Asks for an item of another text, which must be answered like an item that nobody has.
   template <class Response, class Request>
   void AskForHidden(const std::string& call, const Request& request) {
     Response response;
     const Outcome outcome = AskAnything(request, response);
     Expect(outcome.code == absl::StatusCode::kNotFound, call + " finds another's item");
-    // The message names what was asked for, at most.
+    // The message may name the item that was asked for, and no more.
     Expect(MarksIn(outcome.message).size() <= 1, call + " suggests another's item");
     Look(call, response, "");
   }
@@ -308,7 +311,7 @@ class TenantTextsTest : public testing::Test {
     for (const auto& response : responses) Look("SearchStream", response, kOwnRows);
   }
 
-  // What a bound caller may be refused: an answer to it has the caller's rows alone.
+  // Calls that a bound caller may be refused. An answer has the caller's rows alone.
   void AskWhatMayBeRefused() {
     v1::RecommendResponse recommended;
     AskAnything(RecommendAll("user-1"), recommended);
@@ -332,7 +335,7 @@ class TenantTextsTest : public testing::Test {
     AskWhatMayBeRefused();
   }
 
-  // Of a caller who sees all rows: one group and one count for each text.
+  // For a caller who sees all rows: one group and one count for each text.
   void AskForGroupsAndCounts() {
     client_ = std::make_unique<Client>(server_->NewClient("anyone"));
     const std::vector<std::string>& texts = tenants_->texts();

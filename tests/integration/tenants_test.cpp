@@ -1,8 +1,8 @@
 // Calls with a required filter, as a gateway makes them for tenants who share a collection: random
-// calls of every kind with random filters. No answer has a row of another tenant, every answer is
-// that of a collection which has the tenant's rows alone, and hits and groups are those of brute
-// force over these rows. A failure prints the seed of its case; SIMILE_TENANTS_SEED=<seed> runs
-// that case alone.
+// calls of every kind with random filters. No answer has a row of another tenant. Every answer
+// equals that of a collection with the tenant's rows alone. Hits and groups equal those of brute
+// force over the tenant's rows. A failure prints the seed of its case; SIMILE_TENANTS_SEED=<seed>
+// runs that case alone.
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -40,7 +40,7 @@ constexpr int kTenantPages = 3;
 
 // The ids of all rows of an answer.
 template <class Response>
-std::vector<std::string> IdsOf(const Response& response) {
+std::vector<std::string> ListIds(const Response& response) {
   std::vector<std::string> ids;
   const auto add = [&](const auto& rows) {
     for (const auto& row : rows) ids.push_back(row.id());
@@ -59,7 +59,7 @@ std::vector<std::string> IdsOf(const Response& response) {
 }
 
 // Takes out what differs between equal answers of two collections.
-//   row_count  of the tenant: what passes when nothing is filtered
+//   row_count  of the tenant: the rows that pass without a filter
 template <class Response>
 void MakeComparable(std::uint64_t row_count, Response& response) {
   if constexpr (requires { response.results(); }) {
@@ -75,7 +75,7 @@ void MakeComparable(std::uint64_t row_count, Response& response) {
 }
 
 template <class Element>
-const Element& AnyOf(const std::vector<Element>& elements, SeededRandom& random) {
+const Element& DrawElement(const std::vector<Element>& elements, SeededRandom& random) {
   return elements[random.Below(elements.size())];
 }
 
@@ -114,7 +114,7 @@ class CallDrawer {
       if (random_.OneIn(3)) query.set_offset(static_cast<std::uint32_t>(random_.Below(6)));
       if (random_.OneIn(5)) query.set_score_threshold(0.5F * random_.Signed());
       for (std::size_t left = random_.Below(4); left > 0; --left) {
-        query.add_exclude_ids(AnyOf(random_.OneIn(2) ? ids_ : other_ids_, random_));
+        query.add_exclude_ids(DrawElement(random_.OneIn(2) ? ids_ : other_ids_, random_));
       }
       SetRefinement(query);
     }
@@ -137,7 +137,7 @@ class CallDrawer {
   v1::FetchRequest Fetch() {
     v1::FetchRequest request;
     for (std::size_t left = random_.Between(1, 5); left > 0; --left) {
-      request.add_ids(AnyOf(ids_, random_));
+      request.add_ids(DrawElement(ids_, random_));
     }
     request.set_with_vectors(random_.OneIn(2));
     return request;
@@ -216,7 +216,7 @@ class CallDrawer {
         return;
       }
       case Kind::kItem:
-        return query.set_id(AnyOf(ids_, random_));
+        return query.set_id(DrawElement(ids_, random_));
       case Kind::kUser:
         query.set_exclude_seen(random_.OneIn(2));
         return query.set_user_id(RandomUser(random_));
@@ -228,7 +228,7 @@ class CallDrawer {
         query.mutable_blend()->set_user_id(RandomUser(random_));
         query.mutable_blend()->set_user_weight(static_cast<float>(random_.Below(11)) / 10.0F);
         return random_.OneIn(3) ? SetVector(*query.mutable_blend()->mutable_vector())
-                                : query.mutable_blend()->set_id(AnyOf(ids_, random_));
+                                : query.mutable_blend()->set_id(DrawElement(ids_, random_));
     }
   }
 
@@ -250,7 +250,7 @@ class CallDrawer {
 
   void SetExample(v1::Example& example) {
     if (random_.OneIn(3)) return SetVector(*example.mutable_vector());
-    example.set_id(AnyOf(ids_, random_));
+    example.set_id(DrawElement(ids_, random_));
   }
 
   const std::vector<std::string>& ids_;
@@ -263,9 +263,9 @@ class TenantsTest : public testing::Test {
   static void SetUpTestSuite() {
     catalogue_ = std::make_unique<TenantCatalogue>();
     server_ = std::make_unique<FilmsServer>([](app::Config& config) {
-      config.collections = {{"shared", catalogue_->FolderOf("shared")}};
+      config.collections = {{"shared", catalogue_->FolderPath("shared")}};
       for (const char* const tenant : kTenants) {
-        config.collections.push_back({tenant, catalogue_->FolderOf(tenant)});
+        config.collections.push_back({tenant, catalogue_->FolderPath(tenant)});
       }
     });
   }
@@ -275,7 +275,7 @@ class TenantsTest : public testing::Test {
   }
 
   TenantsTest() {
-    const auto plan = data::PlanDataset(catalogue_->FolderOf("shared"), Limits{});
+    const auto plan = data::PlanDataset(catalogue_->FolderPath("shared"), Limits{});
     auto dataset = data::LoadDataset(plan.value(), Limits{}, nullptr);
     snapshot_ = engine::SnapshotOf(std::make_shared<data::Dataset>(*std::move(dataset)));
   }
@@ -283,8 +283,8 @@ class TenantsTest : public testing::Test {
   // The calls that follow are this tenant's.
   void ActAs(const std::string& tenant, SeededRandom& random) {
     tenant_ = tenant;
-    ids_ = catalogue_->IdsOf(tenant);
-    other_ids_ = catalogue_->IdsOf(tenant, false);
+    ids_ = catalogue_->ListIds(tenant);
+    other_ids_ = catalogue_->ListIds(tenant, false);
     const std::string texts[] = {fmt::format("tenant = {}", tenant),
                                  fmt::format("tenant IN [\"{}\"]", tenant),
                                  fmt::format("NOT (tenant != \"{}\" OR NOT has(tenant))", tenant),
@@ -303,12 +303,12 @@ class TenantsTest : public testing::Test {
     EXPECT_TRUE(outcome.ok()) << testing::PrintToString(outcome) << request.DebugString();
     const Outcome own_outcome = MakeCall(client_, own_request, own_answer);
     EXPECT_TRUE(own_outcome.ok()) << testing::PrintToString(own_outcome);
-    for (const std::string& id : IdsOf(answer)) {
+    for (const std::string& id : ListIds(answer)) {
       EXPECT_EQ(catalogue_->Item(id).tenant, tenant_) << id;
     }
-    rows_seen_ += IdsOf(answer).size();
+    rows_seen_ += ListIds(answer).size();
     Response comparable = answer;
-    last_own_token_ = TokenOf(own_answer);
+    last_own_token_ = NextToken(own_answer);
     MakeComparable(ids_.size(), comparable);
     MakeComparable(ids_.size(), own_answer);
     std::string difference;
@@ -324,7 +324,7 @@ class TenantsTest : public testing::Test {
     return ExpectOwnAnswer<Response>(request, own_request);
   }
 
-  // The first page; the others equal those of the tenant's own collection, too.
+  // The first page. The next pages equal those of the tenant's own collection, too.
   template <class Response, class Request>
   Response ExpectOwnPages(const Request& first) {
     const Response answer = ExpectOwnAnswer<Response>(first);
@@ -371,13 +371,13 @@ class TenantsTest : public testing::Test {
     }
   }
 
-  // Each query's explanation of own and other items is that of the tenant's own collection.
+  // Each query's explanation of own and other items equals that of the tenant's own collection.
   void ExpectOwnExplanations(const v1::SearchRequest& search, SeededRandom& random) {
     for (int index = 0; index < search.queries_size(); ++index) {
       v1::ExplainRequest request;
       request.set_query_index(static_cast<std::uint32_t>(index));
       for (int i = 0; i < 6; ++i)
-        request.add_ids(AnyOf(random.OneIn(3) ? other_ids_ : ids_, random));
+        request.add_ids(DrawElement(random.OneIn(3) ? other_ids_ : ids_, random));
       v1::ExplainRequest own_request = request;
       *request.mutable_search() = *own_request.mutable_search() = search;
       request.mutable_search()->set_collection("shared");
@@ -403,8 +403,7 @@ class TenantsTest : public testing::Test {
     }
   }
 
-  // An export, and the same in two parts, have the sources and hits of the tenant's own
-  // collection.
+  // An export, whole and in two parts, has the sources and hits of the tenant's own collection.
   void ExpectOwnExport(v1::ExportRequest request) {
     const auto texts_of = [](const std::vector<v1::ExportResponse>& messages) {
       std::vector<std::string> texts;
@@ -445,9 +444,9 @@ class TenantsTest : public testing::Test {
     EXPECT_EQ(texts_of(messages), texts_of(own_messages));
   }
 
-  // To the tenant, an item of another is as one that nobody has.
+  // An item of another tenant is answered like an item that nobody has.
   void ExpectHidden(SeededRandom& random) {
-    const std::string hidden = AnyOf(other_ids_, random);
+    const std::string hidden = DrawElement(other_ids_, random);
     const std::string missing = "item-99999";
     const std::uint64_t seed = random.Bits();
     const auto ask = [&](const std::string& id) {
@@ -472,7 +471,7 @@ class TenantsTest : public testing::Test {
   std::string tenant_;
   std::string required_filter_;
   std::vector<std::string> ids_;          // of the tenant's items
-  std::vector<std::string> other_ids_;    // of the others'
+  std::vector<std::string> other_ids_;    // of other tenants' items
   std::string last_own_token_;            // of the next page of the tenant's own collection
   std::map<int, std::size_t> explained_;  // by the first reason; 0: returned
   std::size_t rows_seen_ = 0;
@@ -480,7 +479,7 @@ class TenantsTest : public testing::Test {
 
  private:
   template <class Response>
-  static std::string TokenOf(const Response& response) {
+  static std::string NextToken(const Response& response) {
     if constexpr (requires { response.next_page_token(); }) return response.next_page_token();
     return "";
   }

@@ -1,4 +1,4 @@
-// What the transport does for callers that do not behave, and for connections that are old.
+// What the transport does with callers that misbehave, and with old connections.
 
 #include <algorithm>
 #include <chrono>
@@ -208,7 +208,7 @@ TEST(ConnectionAgeTest, SendsAConnectionAwayThatIsTooOld) {
   EXPECT_TRUE(server.NewClient().Search(ToyStory(), response).ok());
 }
 
-// Many calls at once on few connections, some of which are cancelled: each ends, and none is
+// Makes many calls at once on few connections, and cancels some. Each call ends, and none is
 // counted twice.
 TEST(TransportTest, EndsEveryCallOnceWhateverComesTogether) {
   constexpr int kThreads = 8;

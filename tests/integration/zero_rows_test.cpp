@@ -54,10 +54,10 @@ class ZeroRowFolders {
     Write("dot", true, R"({"metric": "dot"})");
   }
 
-  std::string FolderOf(const std::string& collection) const {
+  std::string FolderPath(const std::string& collection) const {
     return (folder_.path() / collection).string();
   }
-  std::vector<float> VectorOf(std::size_t item) const {
+  std::vector<float> CopyVector(std::size_t item) const {
     return {vectors_.begin() + Start(item), vectors_.begin() + Start(item + 1)};
   }
 
@@ -112,7 +112,7 @@ class ZeroRowsTest : public FilmsClientTest {
     server_ = std::make_unique<FilmsServer>([](app::Config& config) {
       config.collections.clear();
       for (const char* const name : {"skipping", "without", "dot"}) {
-        config.collections.push_back({name, folders_->FolderOf(name)});
+        config.collections.push_back({name, folders_->FolderPath(name)});
       }
     });
   }
@@ -122,7 +122,7 @@ class ZeroRowsTest : public FilmsClientTest {
   }
 
   //   text  of a SearchRequest without its collection
-  static v1::SearchRequest RequestOf(const std::string& collection, const std::string& text) {
+  static v1::SearchRequest MakeRequest(const std::string& collection, const std::string& text) {
     v1::SearchRequest request;
     EXPECT_TRUE(TextFormat::ParseFromString(text, &request)) << text;
     request.set_collection(collection);
@@ -130,7 +130,7 @@ class ZeroRowsTest : public FilmsClientTest {
   }
   Outcome Refused(const std::string& text) const {
     v1::SearchResponse response;
-    return client_.Search(RequestOf("skipping", text), response);
+    return client_.Search(MakeRequest("skipping", text), response);
   }
   v1::Collection Described(const std::string& collection) const {
     v1::GetCollectionResponse response;
@@ -178,8 +178,8 @@ TEST_F(ZeroRowsTest, AnswersAsIfTheSkippedItemsWereNotThere) {
       "queries { id: 'item-2' } queries { id: 'item-3' filter: 'year > 2000' }",
   };
   for (const std::string& text : searches) {
-    v1::SearchResponse skipping = Search(RequestOf("skipping", text));
-    v1::SearchResponse without = Search(RequestOf("without", text));
+    v1::SearchResponse skipping = Search(MakeRequest("skipping", text));
+    v1::SearchResponse without = Search(MakeRequest("without", text));
     // One has the excluded items, and the other says that it does not.
     for (v1::SearchResponse* const response : {&skipping, &without}) {
       for (v1::SearchResult& result : *response->mutable_results()) result.clear_notes();
@@ -196,7 +196,7 @@ TEST_F(ZeroRowsTest, AnswersAsIfTheSkippedItemsWereNotThere) {
 
 TEST_F(ZeroRowsTest, PagesAsIfTheSkippedItemsWereNotThere) {
   v1::SearchRequest skipping =
-      RequestOf("skipping", "queries { id: 'item-2' k: 400 } options { paged: true }");
+      MakeRequest("skipping", "queries { id: 'item-2' k: 400 } options { paged: true }");
   v1::SearchRequest without = skipping;
   without.set_collection("without");
   int pages = 0;
@@ -269,7 +269,7 @@ TEST_F(ZeroRowsTest, FetchesSkippedItems) {
 
 TEST_F(ZeroRowsTest, ScoresRowsOfZerosOfDotProductsAsZero) {
   const v1::SearchRequest request =
-      RequestOf("dot", std::string(kVector) + "k: 2000 } options { with_rows: true }");
+      MakeRequest("dot", std::string(kVector) + "k: 2000 } options { with_rows: true }");
   const v1::SearchResponse response = Search(request);
   ASSERT_EQ(response.results(0).hits_size(), static_cast<int>(kItems));
   const auto& query = request.queries(0).vector().values();
@@ -278,7 +278,7 @@ TEST_F(ZeroRowsTest, ScoresRowsOfZerosOfDotProductsAsZero) {
   float last_score = HUGE_VALF;
   for (const v1::Hit& hit : response.results(0).hits()) {
     double score = 0;
-    const std::vector<float> row = folders_->VectorOf(hit.row());
+    const std::vector<float> row = folders_->CopyVector(hit.row());
     for (std::size_t i = 0; i < kDim; ++i) {
       score += static_cast<double>(row[i]) * static_cast<double>(query[static_cast<int>(i)]);
     }
@@ -297,7 +297,7 @@ TEST_F(ZeroRowsTest, ScoresRowsOfZerosOfDotProductsAsZero) {
 TEST_F(ZeroRowsTest, TakesARowOfZerosOfDotProductsAsATarget) {
   std::string zeros = "0";
   for (std::size_t i = 1; i < kDim; ++i) zeros += ", 0";
-  const v1::SearchResponse response = Search(RequestOf(
+  const v1::SearchResponse response = Search(MakeRequest(
       "dot",
       fmt::format("queries {{ id: 'item-1' }} queries {{ vector {{ values: [{}] }} }}", zeros)));
   ASSERT_EQ(response.results_size(), 2);

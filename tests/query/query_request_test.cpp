@@ -66,7 +66,7 @@ TEST(VectorBytesTest, HaveTheLengthThatRowsOfFilesHave) {
     std::vector<float> values = RandomValues(count);
     const std::vector<double> row(values.begin(), values.end());
     const std::vector<double> weights(count, 1.0);
-    EXPECT_EQ(SquaresOf(values), data::SumsOf(row, weights).squares) << count;
+    EXPECT_EQ(SquaresOf(values), data::SumRow(row, weights).squares) << count;
   }
 }
 

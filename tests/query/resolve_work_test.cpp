@@ -10,7 +10,7 @@
 
 #include "base/error_detail.h"
 #include "base/unasked_work.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "engine/sample_data.h"
 #include "query/resolve.h"
 

@@ -131,21 +131,21 @@ Ended Send(const std::shared_ptr<grpc::Channel>& channel, const Method& method,
     for (const std::string& request : requests) call->Write(BufferOf(request));
     call->WritesDone();
     while (call->Read(&answer)) ended.answers.push_back(BytesOf(answer));
-    ended.outcome = integration::OutcomeOf(call->Finish(), context);
+    ended.outcome = integration::ReadOutcome(call->Finish(), context);
   } else if (method.server_streams) {
     const RpcMethod rpc(method.path.c_str(), RpcMethod::SERVER_STREAMING);
     const std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> call(
         grpc::internal::ClientReaderFactory<grpc::ByteBuffer>::Create(channel.get(), rpc, &context,
                                                                       BufferOf(requests.front())));
     while (call->Read(&answer)) ended.answers.push_back(BytesOf(answer));
-    ended.outcome = integration::OutcomeOf(call->Finish(), context);
+    ended.outcome = integration::ReadOutcome(call->Finish(), context);
   } else {
     const RpcMethod rpc(method.path.c_str(), RpcMethod::NORMAL_RPC);
     const grpc::ByteBuffer request = BufferOf(requests.front());
     const grpc::Status status =
         grpc::internal::BlockingUnaryCall<grpc::ByteBuffer, grpc::ByteBuffer>(
             channel.get(), rpc, &context, request, &answer);
-    ended.outcome = integration::OutcomeOf(status, context);
+    ended.outcome = integration::ReadOutcome(status, context);
     if (status.ok()) ended.answers.push_back(BytesOf(answer));
   }
   return ended;

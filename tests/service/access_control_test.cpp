@@ -123,7 +123,7 @@ TEST_F(AccessControlTest, CountsCallsBySecond) {
   for (int call = 0; call < 4; ++call) EXPECT_TRUE(admit().ok());
   const absl::Status refused = admit();
   EXPECT_EQ(base::ReasonOf(refused), base::ErrorReason::kCallerLimit);
-  EXPECT_EQ(base::RetryAfterOf(refused), 250ms);
+  EXPECT_EQ(base::ReadRetryAfter(refused), 250ms);
   clock_.Advance(250ms);
   EXPECT_TRUE(admit().ok());
   EXPECT_FALSE(admit().ok());
@@ -150,7 +150,7 @@ TEST_F(AccessControlTest, HoldsQueriesAndBytesUntilTheCallEnds) {
     EXPECT_TRUE(second.HoldBytes(400).ok());
     const absl::Status refused = second.HoldQueries(1);
     EXPECT_EQ(std::string(refused.message()), "reader may have 10 queries in flight, and has 10");
-    EXPECT_TRUE(base::RetryAfterOf(refused).has_value());
+    EXPECT_TRUE(base::ReadRetryAfter(refused).has_value());
   }
   EXPECT_EQ(caller.use->bytes(), 0U);
   EXPECT_EQ(caller.use->queries(), 0U);
@@ -160,7 +160,7 @@ TEST_F(AccessControlTest, HoldsQueriesAndBytesUntilTheCallEnds) {
   const absl::Status never = larger.HoldQueries(11);
   EXPECT_EQ(std::string(never.message()),
             "11 queries; reader may have 10 in flight: send less a call");
-  EXPECT_FALSE(base::RetryAfterOf(never).has_value());
+  EXPECT_FALSE(base::ReadRetryAfter(never).has_value());
 }
 
 TEST_F(AccessControlTest, AsksAgainWhoACallerOfAStreamIs) {

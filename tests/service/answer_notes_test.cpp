@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/message_text.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "service/search_pipeline_fixture.h"
 
 namespace simile::service {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "filter/payload_index.h"
 #include "service/refusal.h"
 #include "simile/limits.h"

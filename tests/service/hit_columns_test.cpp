@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "data/field_rules.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "service/hits_of_columns.h"
 #include "service/random_answer.h"
 #include "service/replies.h"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "data/field_rules.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "data/random_payload.h"
 #include "google/rpc/status.pb.h"
 #include "simile/limits.h"

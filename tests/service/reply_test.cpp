@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "engine/fake_clock.h"
 #include "engine/sample_data.h"
 #include "google/rpc/status.pb.h"

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/payload_builder.h"
+#include "data/payload_table.h"
 #include "service/page_token.h"
 #include "service/search_pipeline_fixture.h"
 
@@ -64,7 +64,7 @@ TEST_F(SearchPipelineTest, RefusesCallsThatDoNotFitTheQueueAndSaysWhenToRetry) {
   const v1::SearchRequest request = Query("4");
   HandleSearch(pipeline_, refused, request);
   EXPECT_EQ(base::ReasonOf(refused.AwaitEnd()), base::ErrorReason::kQueueFull);
-  EXPECT_TRUE(base::RetryAfterOf(refused.AwaitEnd()).has_value());
+  EXPECT_TRUE(base::ReadRetryAfter(refused.AwaitEnd()).has_value());
   EXPECT_THAT(Metrics(), HasSubstr("simile_rejected_total{reason=\"queue_full\"} 1\n"));
   gate_.Open();
   EXPECT_TRUE(first_.AwaitEnd().ok());
@@ -154,7 +154,7 @@ TEST_F(SearchPipelineTest, RefusesAnAnswerThatIsTooLarge) {
               MatchesRegex("the answer needs [0-9]+ bytes and may have 100; lower k, select the "
                            "payload fields you need or none, leave out with_vectors, or raise "
                            "options.reply_bytes_max .up to 67,108,864."));
-  EXPECT_FALSE(base::RetryAfterOf(status).has_value());
+  EXPECT_FALSE(base::ReadRetryAfter(status).has_value());
 }
 
 TEST_F(SearchPipelineTest, KeepsNothingForAnAnswerThatIsTooLarge) {

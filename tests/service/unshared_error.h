@@ -15,7 +15,7 @@ inline absl::Status UnsharedError(const absl::Status& error) {
   absl::Status copy =
       base::Error(base::ReasonOf(error), {error.message().data(), error.message().size()},
                   base::FieldOf(error));
-  if (const auto wait = base::RetryAfterOf(error))
+  if (const auto wait = base::ReadRetryAfter(error))
     copy = base::WithRetryAfter(std::move(copy), *wait);
   return copy;
 }

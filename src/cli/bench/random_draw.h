@@ -16,7 +16,7 @@ class RandomDraw {
 
   std::uint64_t Bits() { return base::NextSplitMix(state_); }
   // REQUIRES: 1 <= bound <= 2^32.
-  std::size_t Below(std::size_t bound) { return base::BelowOf(Bits(), bound); }
+  std::size_t Below(std::size_t bound) { return base::ScaleBelow(Bits(), bound); }
   // In (0, 1], so that its logarithm is finite.
   double Uniform() { return (static_cast<double>(Bits() >> 11) + 1) * 0x1p-53; }
   // Normally distributed, mean 0, variance 1 (Box and Muller, 1958).

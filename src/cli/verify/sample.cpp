@@ -416,7 +416,7 @@ std::vector<SampleKind> SampleKinds() {
 }
 
 std::size_t SampleDraw::Below(std::size_t bound) {
-  return base::BelowOf(base::NextSplitMix(state_), bound);
+  return base::ScaleBelow(base::NextSplitMix(state_), bound);
 }
 
 Row SampleDraw::AnyRow() {

@@ -257,7 +257,7 @@ std::vector<std::vector<Hit>> NearestOfSample(const Snapshot& snapshot,
   for (std::size_t row = 0; row < vectors.row_count(); ++row) {
     data::IdIndex::Digits digits;
     const std::string_view id = snapshot.dataset->ids.Id(static_cast<Row>(row), digits);
-    if (base::StableHash::Digest64Of(id) % step != 0 || !IsSearchable(snapshot, row)) continue;
+    if (base::StableHash::Hash64(id) % step != 0 || !IsSearchable(snapshot, row)) continue;
     kernel.score_scattered(queries.data(), queries.size(), vectors.PaddedRow(row),
                            vectors.padded_dim(), scores.data());
     for (std::size_t query = 0; query < rows.size(); ++query) {

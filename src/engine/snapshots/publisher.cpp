@@ -173,9 +173,9 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
         data::PlanDataset(change.folder, options_.limits, change.links_within);
     if (!plan.ok()) return plan.status();
     if (served != nullptr) {
-      plan->kept_types = {
-          change.required_id.empty() ? data::FieldTypesOf(*served->dataset) : change.required_types,
-          change.allow_shape_change};
+      plan->kept_types = {change.required_id.empty() ? data::ListKeptTypes(*served->dataset)
+                                                     : change.required_types,
+                          change.allow_shape_change};
     }
     if (served != nullptr && !change.allow_shape_change) {
       if (absl::Status same = CheckShape(*served, plan->dim, plan->files.metric); !same.ok()) {
@@ -197,7 +197,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     Loaded loaded;
     loaded.fingerprint = dataset->fingerprint;
     loaded.content_id = dataset->content_id;
-    loaded.field_types = data::FieldTypesOf(*dataset);
+    loaded.field_types = data::ListKeptTypes(*dataset);
     if (served != nullptr && served->id == dataset->content_id) {
       loaded.snapshot = served;
       loaded.published = false;

@@ -37,7 +37,7 @@ net::CallEnd MakeFullEnd(const absl::Status& status, const CallRecord& record) {
     end.trailing.emplace_back(kRequestIdReplacedKey, kRequestIdRule);
   }
   if (status.ok()) return end;
-  if (const auto wait = base::RetryAfterOf(status)) {
+  if (const auto wait = base::ReadRetryAfter(status)) {
     const std::string milliseconds = std::to_string(wait->count());
     end.trailing.emplace_back(kRetryAfterKey, milliseconds);
     end.trailing.emplace_back(kRetryPushbackKey, milliseconds);

@@ -51,7 +51,7 @@ TEST_F(AdmissionTest, RefusesWhenTheQueueIsFullAndNeverCallsTheRefused) {
   const absl::Status status = executor_->Submit(Task(5));
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
   EXPECT_EQ(status.message(), "4 queries wait already and the queue holds 4: no space for 1 more");
-  EXPECT_TRUE(base::RetryAfterOf(status).has_value());
+  EXPECT_TRUE(base::ReadRetryAfter(status).has_value());
   EXPECT_EQ(executor_->counts().rejected, 1U);
   EXPECT_EQ(executor_->counts().queue_depth, 4U);
   gate_.Open();
@@ -69,7 +69,7 @@ TEST_F(AdmissionTest, SaysWhenAFullQueueShouldBeEmpty) {
   const absl::Status status = executor_->Submit(Task(5));
   // A pass of one search took 50 ms, and another is under way; by the model one of four takes twice
   // as long.
-  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(150));
+  EXPECT_EQ(base::ReadRetryAfter(status), milliseconds(150));
   gate_.Open();
   answers_.Await(4);
 }
@@ -182,7 +182,7 @@ TEST_F(AdmissionTest, RefusesACallThatCannotBeAnsweredInTime) {
   EXPECT_EQ(status.message(),
             "the answer would take about 833 ms, with what waits before it, and the deadline is in "
             "500 ms");
-  EXPECT_EQ(base::RetryAfterOf(status), milliseconds(333));
+  EXPECT_EQ(base::ReadRetryAfter(status), milliseconds(333));
   auto patient = Task(12);
   patient->deadline = clock_.Now() + milliseconds(1'200);
   Submit(std::move(patient));

@@ -238,7 +238,7 @@ std::set<std::string> NearestOfSample(const Snapshot& snapshot, Row row, std::ui
   const MatrixView vectors = snapshot.dataset->vectors.view();
   std::vector<std::pair<float, Row>> scores;
   for (Row other = 0; other < ids.size(); ++other) {
-    if (other == row || base::StableHash::Digest64Of(ids.Id(other)) % step != 0) continue;
+    if (other == row || base::StableHash::Hash64(ids.Id(other)) % step != 0) continue;
     if (snapshot.searchable != nullptr && !snapshot.searchable->Allows(other)) continue;
     scores.emplace_back(-certificate::CanonicalScoreReference(vectors[row], vectors[other]), other);
   }
