@@ -44,10 +44,26 @@ def cpp_declares(text: str, name: str) -> bool:
     return any(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
 
 
-def has_scope(text: str, scope: str, name: str) -> bool:
-    """Whether C++ defines `Scope::Name`, or the class or namespace itself."""
-    word = re.escape(scope)
-    return f"{scope}::{name}" in text or re.search(rf"\b(?:class|struct|enum|namespace)\b[^;{{()]*\b{word}\b[^;()]*\{{", text) is not None
+def body_of(text: str, begin: int) -> str:
+    """What is between the brace at `begin` and its pair."""
+    depth = 0
+    for brace in re.finditer(r"[{}]", text[begin:]):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return text[begin:begin + brace.end()]
+    return text[begin:]
+
+
+def cpp_declares_in(text: str, scope: str, name: str) -> bool:
+    """Whether C++ defines `Scope::Name`, or declares the name inside of the class, struct, enumeration or namespace."""
+    defined = rf"(?:^|[\w>)\]][*&]*\s+[*&]?)(?:\w+(?:<[^<>]*>)?::)*{scope}(?:<[^<>]*>)?::{name}\s*(?:\(|=(?!=)|\{{|;)"
+    if re.search(defined, text, re.MULTILINE):
+        return True
+    for opened in re.finditer(rf"\b(class|struct|enum|enum class|namespace)\s+(?:\w+::)*{scope}\b[^;{{}}()]*\{{", text):
+        body = body_of(text, opened.end() - 1)
+        if re.search(rf"\b{name}\b", body) if opened[1].startswith("enum") else cpp_declares(body, name):
+            return True
+    return False
 
 
 def other_declares(text: str, name: str, suffix: str) -> bool:
@@ -63,12 +79,12 @@ def other_declares(text: str, name: str, suffix: str) -> bool:
 
 
 def declares(path: pathlib.Path, symbol: str) -> bool:
-    """Whether the file declares the last part of `Class::Name`, and knows the parts before it."""
+    """Whether the file declares the symbol; of `Class::Name` the name inside of the class."""
     text = path.read_text(encoding="utf-8", errors="replace")
     *scopes, name = re.split(r"::|\.", symbol.removesuffix("()"))
     if path.suffix in CPP:
         text = COMMENT.sub("", text)
-        return cpp_declares(text, name) and (not scopes or has_scope(text, scopes[-1], name))
+        return cpp_declares_in(text, scopes[-1], name) if scopes else cpp_declares(text, name)
     return other_declares(text, name, path.suffix)
 
 
