@@ -46,8 +46,8 @@ std::vector<Setting> MakeSettings() {
               "Answer GetStats and Diagnose (`simile top`, `simile doctor --server`)."},
              "true", &Config::admin_allowed),
       Path({"server.tls_certificate", "--tls-certificate", "",
-            "The server's certificate and those that signed it (PEM). Set: connections are "
-            "encrypted (TLS 1.2 or 1.3). Read again when it changes."},
+            "The server's certificate, then the certificates that signed it (PEM). Set: connections "
+            "are encrypted (TLS 1.2 or 1.3). Read again when it changes."},
            &net::TlsFiles::certificate),
       Path({"server.tls_key", "--tls-key", "", "The certificate's private key (PEM)."},
            &net::TlsFiles::key),
@@ -90,7 +90,7 @@ std::vector<Setting> MakeSettings() {
       WholeNumber(
           {"collections.memory_bytes_max", "", "bytes",
            "The memory that all collections may take, with both generations of a reload and "
-           "those that calls still hold; 0 is nine tenths of what is available."},
+           "the generations that calls still hold; 0 is nine tenths of what is available."},
           0, std::uint64_t{1} << 50, &Config::memory_bytes_max),
       Switch({"metrics.enabled", "--no-metrics", "", "Serve Prometheus metrics."}, "false",
              &Config::metrics_enabled),
@@ -292,8 +292,8 @@ std::vector<Setting> MakeSettings() {
                   64 * kMiB, 65'536 * kMiB, &Limits::unsent_bytes_max),
       WholeNumber(
           {"limits.resolve_bytes_max", "", "bytes",
-           "Memory of calls that wait for a resolve worker, and again of those that have begun "
-           "there; beyond it calls get RESOURCE_EXHAUSTED."},
+           "Memory of calls that wait for a resolve worker, and the same again for calls that have "
+           "begun there; beyond it calls get RESOURCE_EXHAUSTED."},
           64 * kMiB, 65'536 * kMiB, &Limits::resolve_bytes_max),
       WholeNumber(
           {"limits.receive_bytes_max", "", "bytes", "The largest request message accepted."},
