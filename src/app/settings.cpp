@@ -46,8 +46,8 @@ std::vector<Setting> MakeSettings() {
               "Answer GetStats and Diagnose (`simile top`, `simile doctor --server`)."},
              "true", &Config::admin_allowed),
       Path({"server.tls_certificate", "--tls-certificate", "",
-            "The server's certificate, then the certificates that signed it (PEM). Set: connections "
-            "are encrypted (TLS 1.2 or 1.3). Read again when it changes."},
+            "The server's certificate, then the certificates that signed it (PEM). Set: "
+            "connections are encrypted (TLS 1.2 or 1.3). Read again when it changes."},
            &net::TlsFiles::certificate),
       Path({"server.tls_key", "--tls-key", "", "The certificate's private key (PEM)."},
            &net::TlsFiles::key),
