@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the layers and the house rules over the whole tree.
+"""Checks the layers, the house rules and what documents say of the code, over the whole tree.
 
     check_layers.py [--root DIR] [--list | --sentences]
 
