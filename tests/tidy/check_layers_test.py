@@ -22,6 +22,37 @@ CLEAN = {
     "tests/backend/cuda/workspace_test.cpp": "#include <cuda_runtime_api.h>\n",
     "tests/bench/gpu/scan_bench.cpp": "#include <cuda_runtime_api.h>\n",
     "src/observe/log.cpp": '#include <spdlog/spdlog.h>\n#include <prometheus/gauge.h>\n#include "observe/log.h"\n',
+    "src/data/rows.h": """#pragma once
+namespace simile::data {
+class RowIndex;
+enum class RowKind { kWhole, kPart };
+inline constexpr int kRowsMax = 7;
+class RowTable {
+ public:
+  int Total() const;
+};
+// Counts the rows; kRowsGone is no more.
+int CountRows(const RowTable& table);
+}  // namespace simile::data
+""",
+    "src/data/rows.cpp": """#include "data/rows.h"
+namespace simile::data {
+int RowTable::Total() const { return kRowsMax; }
+int CountRows(const RowTable& table) {
+  return table.Total();
+}
+}  // namespace simile::data
+""",
+    "src/service/total.cpp": """#include "data/rows.h"
+int Sum(const Rows& rows) {
+  if (rows.empty()) return CountRows(rows);
+  Add(CountRows(rows), RowTable{});
+  const int sum = CountRows(rows);
+  CountRows(rows);
+}
+""",
+    "tests/bench/rows.py": "def row_counts():\n    return []\n",
+    "tests/data/rows_test.cpp": "TEST(RowsTest, CountsRows) {}\n",
     "src/data/jsonl.cpp": '#include "data/jsonl.h"\n#include "simile/row.h"\n',
     "src/backend/accelerator_kinds.cpp": '{"cuda", "libsimile_cuda.so", "libcublas.so"},\n',
     "src/backend/cuda/plugin.cpp": "#include <cublas_v2.h>\n#include \"kernels/row_norms.h\"\n",
@@ -51,6 +82,7 @@ inline constexpr double kNormMax = 0x1p60;
 """,
     "proto/simile/v1/types.proto": """// `N (limits.NAME)` is the default of a limit in include/simile/limits.h.
 // A call gets 10 s (limits.search_deadline_max) at most.
+message SearchRequest {}
 uint32 k = 1;       // 1..10,000 (limits.k_max) of 4294967280
                     // (limits.rows_max) rows
 string filter = 2;  // 8 KiB (limits.filter_bytes_max); 8,192 bytes (limits.filter_bytes_max); not 8 ms, 9,000, 0.10000
@@ -90,7 +122,28 @@ BREAKS = {
     "broken-link": ("docs/filters.md", "# Filters\n[here](#filters) and [nowhere](guide.md#limits)\n", 2),
     "source-glob": ("src/data/CMakeLists.txt", "file(GLO" "B sources *.cpp)\n", 1),
     "python-syntax": ("tests/bench/drive.py", "import os\nos.path . exists(if\n", 2),
+    "file-link": ("docs/filters.md", "# Filters\n[`npy.cpp`](../src/data/jsonl.cpp)\n", 2),
 }
+
+# A document, what it says of the code in CLEAN, and what is found.
+SYMBOLS = (
+    ("docs/hacking.md", "[`CountRows`](../src/engine/queue/executor.cpp) counts",
+     "symbol-link: CountRows is not declared in src/engine/queue/executor.cpp; today it is in: src/data/rows.cpp, src/data/rows.h"),
+    ("docs/api.md", "[`RowTable::Total`](../src/data/jsonl.cpp)",
+     "symbol-link: RowTable::Total is not declared in src/data/jsonl.cpp; today it is in: src/data/rows.cpp, src/data/rows.h"),
+    ("docs/api.md", "[`RowTable::CountRows`](../src/data/rows.h)",
+     "symbol-link: RowTable::CountRows is not declared in src/data/rows.h; today it is in: nowhere"),
+    ("docs/api.md", "[`kRowsGone`](../src/data/rows.h)",
+     "symbol-link: kRowsGone is not declared in src/data/rows.h; today it is in: nowhere"),
+    ("docs/api.md", "what `CountColumns` counts", "unknown-symbol: CountColumns: the tree has no CountColumns"),
+    ("docs/design/note.md", "what `RowTable` is", "unlinked-symbol: RowTable is in: src/data/rows.h"),
+)
+# What a document may say of the code in CLEAN.
+LINKED = """[`CountRows`](../src/data/rows.cpp), [`CountRows`](../src/data/rows.h), [`RowTable::Total`](../src/data/rows.cpp),
+[`RowTable`](../src/data/rows.h), [`kRowsMax`](../src/data/rows.h), [`RowKind`](../src/data/rows.h), [`kWhole`](../src/data/rows.h),
+[`row_counts`](../tests/bench/rows.py), [`RowsTest`](../tests/data/rows_test.cpp), [`rows.{h,cpp}`](../src/data/rows.h),
+[`tests/bench`](../tests/bench/rows.py), [`SearchRequest`](../proto/simile/v1/types.proto), `CountRows`, `RowTable`, `rows.cpp`
+"""
 
 # Further ways to break a rule that one example does not show.
 MORE_BREAKS = (
@@ -165,6 +218,18 @@ WORDS = (
     ("docs/guide.md", "What sta" "nds in a row", "k stands for the number of hits"),
     ("docs/guide.md", "hol" "ds this against that", "holds rows; checks them against limits"),
     ("src/query/user.cpp", "int fall" "back;", "int fallen_back;"),
+    ("docs/guide.md", "The bat" "cher waits.", "a batch"),
+)
+
+# For each entry of words.SENTENCES a document that uses its phrase, the line of the phrase, and a document that may say what it says.
+SENTENCES = (
+    ("so many", "After so ma" "ny rows it ends.", 1, "There are so many that it ends."),
+    ("as many again", "It holds as\nma" "ny bytes ag" "ain.", 1, "as many as before, again"),
+    ("each of which", "There are rows, ea" "ch of which counts.", 1, "Each of the rows counts."),
+    ("of which", "There are rows,\nof wh" "ich one counts.", 2, "One of the rows, which counts."),
+    ("those that", "Only tho" "se that pass.", 1, "Only the rows that pass, in those collections."),
+    ("such of", "Su" "ch of large rows.", 1, "Such a row."),
+    ("than the others", "longer than the oth" "ers", 1, "The others' rows; the others wait."),
 )
 
 
@@ -207,7 +272,8 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
 
     def test_names_every_rule_when_broken_once(self):
-        self.assertEqual(set(BREAKS), set(check_layers.RULES) - {"plain-words"}, "every rule has its break here")
+        elsewhere = {"plain-words", "plain-sentences"} | {finding.split(":")[0] for _, _, finding in SYMBOLS}
+        self.assertEqual(set(BREAKS) | elsewhere, set(check_layers.RULES), "every rule has its break here")
         for rule, (path, text, line) in BREAKS.items():
             with self.subTest(rule=rule):
                 self.expect_named(rule, path, text, line)
@@ -237,6 +303,43 @@ class CheckLayersTest(unittest.TestCase):
             self.write(path, f"{before}{allowed}\n")
         result = self.run_script()
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_finds_each_name_of_code_that_is_not_where_a_document_says(self):
+        for path, text, finding in SYMBOLS:
+            before = (self.root / path).read_text(encoding="utf-8") if (self.root / path).exists() else ""
+            self.write(path, f"{before}\n{text}\n")
+            line = before.count("\n") + 2
+            result = self.run_script()
+            with self.subTest(text=text):
+                self.assertIn(f"{path}:{line}: {finding}\n", result.stdout)
+                self.assertEqual(result.returncode, 1)
+            self.write(path, before)
+
+    def test_passes_when_names_of_code_are_where_documents_say(self):
+        self.write("docs/hacking.md", LINKED)
+        result = self.run_script()
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_names_every_phrase_that_leaves_out_a_noun(self):
+        self.assertEqual({name for name, *_ in SENTENCES}, set(words.SENTENCES), "every entry of words.py has its line here")
+        for name, used, line, allowed in SENTENCES:
+            self.write("docs/cards.md", f"{used}\n```\n{used}\n```\n")
+            broken = self.run_script()
+            self.write("docs/cards.md", f"{allowed}\n")
+            passed = self.run_script()
+            with self.subTest(name=name):
+                found = [row for row in broken.stdout.splitlines() if "plain-sentences" in row]
+                self.assertEqual(len(found), 1, broken.stdout)
+                self.assertTrue(found[0].startswith(f"docs/cards.md:{line}: plain-sentences ({name}; write: "), found)
+                self.assertEqual(passed.returncode, 0, passed.stdout)
+
+    def test_lists_the_phrases_of_sources_and_lets_them_pass(self):
+        self.write("src/data/phrase.h", f"#pragma once\n// {SENTENCES[0][1]}\n")
+        result = self.run_script()
+        self.assertEqual(result.returncode, 1 if words.SENTENCES_BREAK_IN_SOURCES else 0, result.stdout)
+        listed = subprocess.run([sys.executable, SCRIPT, "--root", self.root, "--sentences"], capture_output=True, text=True, check=True)
+        self.assertIn("src/data/phrase.h:2: plain-sentences (so many; write: ", listed.stdout)
+        self.assertRegex(listed.stdout, r"(?m)^so many +src +1$")
 
     def test_prints_the_order_and_every_rule_when_asked_for_the_list(self):
         result = subprocess.run([sys.executable, SCRIPT, "--list"], capture_output=True, text=True, check=True)

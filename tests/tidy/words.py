@@ -1,9 +1,12 @@
-"""The words that the project does not use, in identifiers, comments, messages and documents, and what to write."""
+"""The words that the project does not use, in identifiers, comments, messages and documents, and what to write; and turns of phrase
+that make a reader go back, because a pronoun or a measure word is where a noun belongs. A finding of the second kind is a question.
+"""
 
 import dataclasses
 import re
 from typing import Iterator
 
+from links import prose
 from tree import Finding, SourceFile
 
 
@@ -46,6 +49,7 @@ WORDS = (
     word(r"\bstands?\b(?! for\b)", "is"),
     word(r"\b(holds?|held)\b[^.;]{0,60}\bagainst\b", "compares with"),
     word(part("fallbacks?"), "cold start", "src/query/", "proto/"),
+    word(part("batchers?") + r"|\b[Bb]atch policy\b", "executor, schedule"),
 )
 
 # What has another sense where it is found: the file, what its line holds, and which sense that is.
@@ -71,4 +75,55 @@ def plain_words(file: SourceFile) -> Iterator[Finding]:
                 yield Finding(file.path, number, f"plain-words (write: {entry.instead})", line.strip())
 
 
-RULES = {"plain-words": plain_words}
+# Whether a phrase in src, include, kernels and proto is a break, as it is in a document, or only listed by `--sentences`.
+SENTENCES_BREAK_IN_SOURCES = False
+SENTENCE_SOURCES = ("src/", "include/", "kernels/", "proto/simile/")
+SENTENCE_DOCUMENTS = ("docs/", "README.md")
+
+# A phrase, and what to write. Patterns run over whole sentences, so a phrase may go over the end of a line.
+SENTENCES = {
+    "so many": (r"\b[Ss]o\s+(?:many|few)\b(?!\s+that\b)", "the number, or the name of what gives it"),
+    "as many again": (r"\bas\s+(?:much|many)(?:\s+\w+)?\s+again\b", "the number, with its noun"),
+    "each of which": (r"\b(?:each|all|some|most|none|half|one|two|many|part|the\s+(?:first|last))\s+of\s+(?:which|whom)\b",
+                      "a second sentence that begins with the noun"),
+    "of which": (r"(?<!each )(?<!all )(?<!some )(?<!most )(?<!none )(?<!half )(?<!one )(?<!two )(?<!many )(?<!part )(?<!first )"
+                 r"(?<!last )\bof\s+which\b", "a second sentence that begins with the noun"),
+    "those that": (r"\b[Tt]hose\s+(?:that|who|whose)\b", "the noun again"),
+    "such of": (r"\b[Ss]uch\s+(?:of|have|has|are|is|were)\b", "the noun again"),
+    "than the others": (r"\b(?:of|than|before|behind|as)\s+the\s+others\b(?!')", "the noun: the other rows, the unmarked columns"),
+}
+
+# Where a phrase is right: the file, its text, and why.
+SENTENCES_ALLOWED: tuple[tuple[str, str, str], ...] = (
+)
+
+
+def sentence_text(file: SourceFile) -> str:
+    """What is prose: a document outside blocks of code, the comments of a source. Every line stays on its line."""
+    if file.is_doc:
+        lines = dict(prose(file.lines))
+        return "\n".join(lines.get(number, "") for number in range(1, len(file.lines) + 1))
+    return "\n".join(line.partition("//")[2] for line in file.lines)
+
+
+def questionable_sentences(file: SourceFile) -> Iterator[tuple[str, Finding]]:
+    """Each phrase of SENTENCES in the file, with its name."""
+    if not file.path.startswith(SENTENCE_DOCUMENTS + SENTENCE_SOURCES) or not (file.is_doc or file.is_cpp or file.suffix == ".proto"):
+        return
+    text = sentence_text(file)
+    for name, (pattern, instead) in SENTENCES.items():
+        for match in re.finditer(pattern, text):
+            number = text.count("\n", 0, match.start()) + 1
+            around = " ".join(text[max(0, match.start() - 80):match.end() + 80].split())
+            if not any(re.search(path, file.path) and re.search(words, around) for path, words, _ in SENTENCES_ALLOWED):
+                yield name, Finding(file.path, number, f"plain-sentences ({name}; write: {instead})", file.lines[number - 1].strip())
+
+
+def plain_sentences(file: SourceFile) -> Iterator[Finding]:
+    """Documents use none of the phrases of tests/tidy/words.py that leave out a noun, except where that file says why."""
+    if file.path.startswith(SENTENCE_DOCUMENTS) or SENTENCES_BREAK_IN_SOURCES:
+        for _, finding in questionable_sentences(file):
+            yield finding
+
+
+RULES = {"plain-words": plain_words, "plain-sentences": plain_sentences}

@@ -207,7 +207,8 @@ def bench_section(name: str, results: dict) -> str:
              f'{ceilings["read_gb_s"]:,.0f} GB/s, '
              + (", ".join(f'{gemm["tflops"]:.0f} TFLOP/s of products at {gemm["batch"]}' for gemm in ceilings["gemm"])
                 or f'products skipped ({bench.get("skipped", {}).get("products", "not measured")})')
-             + f'. Every time is for answers of which at least {verified:,} a case were compared with the plain scan\'s, bit for '
+             + f'. At least {verified:,} {"answer" if verified == 1 else "answers"} of each case '
+             + f'{"was" if verified == 1 else "were"} compared with the plain scan\'s, bit for '
              f'bit; {rescans:,} of {queries:,} queries were rescanned.')
     if torch:
         text += f' torch {torch["torch"]}, {torch["data"]}'
