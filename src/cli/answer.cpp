@@ -47,12 +47,12 @@ void TellInFlags(std::string_view command, Answer& answer) {
 }
 
 // One choice for the whole answer, so that the tables of its queries look alike.
-ItemColumns ColumnsOf(const Answer& answer, const QueryFlags& flags) {
+ItemColumns ChooseAnswerColumns(const Answer& answer, const QueryFlags& flags) {
   std::vector<ItemView> items;
   for (const AnsweredQuery& result : answer.results) {
-    for (const v1::Hit& hit : result.hits) items.push_back(ViewOf(hit));
+    for (const v1::Hit& hit : result.hits) items.push_back(MakeItemView(hit));
     for (const v1::HitGroup& group : result.groups) {
-      for (const v1::Hit& hit : group.hits()) items.push_back(ViewOf(hit));
+      for (const v1::Hit& hit : group.hits()) items.push_back(MakeItemView(hit));
     }
   }
   return ChooseItemColumns(items, flags.fields);
@@ -91,7 +91,7 @@ class ResultTable {
     std::vector<std::string> cells{rank};
     if (!result_.groups.empty()) cells.push_back(keyword);
     if (!result_.cold_start) cells.push_back(fmt::format("{:.4f}", hit.score()));
-    AddItemCells(columns_, ViewOf(hit), cells);
+    AddItemCells(columns_, MakeItemView(hit), cells);
     table_.AddRow(std::move(cells));
   }
 
@@ -188,7 +188,7 @@ void MoveResult(v1::SearchResult& from, AnsweredQuery& query) {
   query.score_kind = from.score_kind();
   if (from.has_cold_start()) query.cold_start = from.cold_start();
   query.notes = {from.notes().begin(), from.notes().end()};
-  if (from.has_error()) query.error = StatusOf(from.error());
+  if (from.has_error()) query.error = ToCallStatus(from.error());
 }
 
 std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags) {
@@ -227,7 +227,7 @@ int ShowAnswer(Answer answer, const QueryFlags& flags) {
 }
 
 std::string AnswerTable(const Answer& answer, const QueryFlags& flags, const Terminal& terminal) {
-  const ItemColumns columns = ColumnsOf(answer, flags);
+  const ItemColumns columns = ChooseAnswerColumns(answer, flags);
   std::string text;
   for (const AnsweredQuery& result : answer.results) {
     text += Bold(Printable(result.heading), terminal) + ScoresText(result.score_kind) + '\n';

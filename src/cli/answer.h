@@ -50,7 +50,7 @@ struct Answer {
 
 // Starts an answer with what the responses of all calls have in common.
 template <class Response>
-Answer AnswerOf(const v1::Collection& collection, const Response& response) {
+Answer StartAnswer(const v1::Collection& collection, const Response& response) {
   Answer answer;
   answer.collection = collection.name();
   answer.backend_reason = collection.backend().reason();

@@ -64,7 +64,7 @@ bool IsHelp(const std::string& name) { return name == kHelpFlag || name == "-h";
 // `search has no flag "--colection". Did you mean "--collection"?` Where no name of a flag is near,
 // a flag that ends in the same word is offered.
 absl::Status UnknownFlag(const CommandSpec& command, const std::string& name) {
-  const std::vector<std::string> known = FlagNamesOf(command);
+  const std::vector<std::string> known = ListFlagNames(command);
   std::string nearest = base::NearestName(name, known);
   if (nearest.empty()) nearest = EndsInSameWord(name, known);
   const std::string offer = base::DidYouMean(nearest);

@@ -60,7 +60,7 @@ absl::Status RefuseExtra(std::string_view extra) {
 constexpr std::array kVariables = {"SIMILE_CONFIG", "SIMILE_SERVER_LISTEN", "SIMILE_SERVER_PORT",
                                    "SIMILE_SERVER_PORT_FILE"};
 
-std::string HostOf(const std::string& listen) {
+std::string ToConnectHost(const std::string& listen) {
   if (listen == "::" || listen == "0.0.0.0") return "127.0.0.1";
   return listen.find(':') == std::string::npos ? listen : fmt::format("[{}]", listen);
 }
@@ -91,7 +91,7 @@ absl::StatusOr<std::uint16_t> WrittenPort(const std::string& file) {
 // Errors: those of app::ReadConfig; kUnavailable for port 0 without a port file, or with one that
 // holds no port.
 absl::StatusOr<std::optional<std::string>> ConfiguredServer() {
-  const auto is_set = [](const char* name) { return VariableOf(name).has_value(); };
+  const auto is_set = [](const char* name) { return ReadVariable(name).has_value(); };
   if (std::ranges::none_of(kVariables, is_set)) return std::optional<std::string>();
   const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(std::nullopt, {}, std::nullopt);
   if (!reading.ok()) return reading.status();
@@ -99,7 +99,7 @@ absl::StatusOr<std::optional<std::string>> ConfiguredServer() {
   absl::StatusOr<std::uint16_t> port = config.port;
   if (config.port == 0) port = WrittenPort(config.port_file.native());
   if (!port.ok()) return port.status();
-  return std::optional(fmt::format("{}:{}", HostOf(config.listen), *port));
+  return std::optional(fmt::format("{}:{}", ToConnectHost(config.listen), *port));
 }
 
 // Where the address of the server comes from, for messages, and what it is.
@@ -112,9 +112,10 @@ struct NamedServer {
 // default.
 //   only_if_named  the command calls a server only where the flag names one
 // Errors: ConfiguredServer's.
-absl::StatusOr<NamedServer> ServerOf(const ClientFlags& flags, bool only_if_named) {
+absl::StatusOr<NamedServer> ChooseServer(const ClientFlags& flags, bool only_if_named) {
   if (flags.server) return NamedServer{"--server ", *flags.server};
-  if (const auto named = VariableOf("SIMILE_SERVER")) return NamedServer{"SIMILE_SERVER=", *named};
+  if (const auto named = ReadVariable("SIMILE_SERVER"))
+    return NamedServer{"SIMILE_SERVER=", *named};
   if (only_if_named) return NamedServer{"", kDefaultServer};
   const absl::StatusOr<std::optional<std::string>> configured = ConfiguredServer();
   if (!configured.ok()) return configured.status();
@@ -122,7 +123,7 @@ absl::StatusOr<NamedServer> ServerOf(const ClientFlags& flags, bool only_if_name
 }
 
 absl::Status CheckClientFlags(ClientFlags& flags, bool only_if_named) {
-  const absl::StatusOr<NamedServer> server = ServerOf(flags, only_if_named);
+  const absl::StatusOr<NamedServer> server = ChooseServer(flags, only_if_named);
   if (!server.ok()) return server.status();
   absl::StatusOr<std::string> address = ParseServerAddress(server->address);
   if (!address.ok()) {

@@ -68,11 +68,11 @@ struct Source {
 };
 
 // The flag, else the variable.
-std::optional<Source> SourceOf(const std::optional<std::string>& flag, std::string_view flag_name,
-                               const char* variable = nullptr) {
+std::optional<Source> FindSource(const std::optional<std::string>& flag, std::string_view flag_name,
+                                 const char* variable = nullptr) {
   if (flag) return Source{fmt::format("{} ", flag_name), *flag};
   if (variable == nullptr) return std::nullopt;
-  const auto value = VariableOf(variable);
+  const auto value = ReadVariable(variable);
   if (!value) return std::nullopt;
   return Source{fmt::format("{}=", variable), *value};
 }
@@ -90,7 +90,7 @@ constexpr std::string_view kCertificate = " CERTIFICATE-----";
 constexpr std::string_view kPrivateKey = " PRIVATE KEY-----";
 
 // The kinds of the parts of a PEM file, `PRIVATE KEY, CERTIFICATE`.
-std::string KindsOf(std::string_view text) {
+std::string ParsePemKinds(std::string_view text) {
   constexpr std::string_view kBegin = "-----BEGIN ";
   std::string kinds;
   for (std::size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, at)) {
@@ -110,7 +110,7 @@ absl::Status ReadPem(const std::optional<Source>& source, std::string_view wante
   if (!read.ok()) return read.status();
   // `-----BEGIN PRIVATE KEY-----`, `-----BEGIN EC PRIVATE KEY-----`
   if (read->find(wanted) == std::string::npos) {
-    const std::string kinds = KindsOf(*read);
+    const std::string kinds = ParsePemKinds(*read);
     return absl::InvalidArgumentError(fmt::format(
         "{}{}: {}; a PEM file of {} has a line -----BEGIN{}", source->origin, source->file,
         kinds.empty() ? "not a PEM file" : "it holds " + base::Quoted(kinds),
@@ -128,14 +128,14 @@ std::string Trimmed(std::string text) {
 }
 
 absl::StatusOr<std::string> ReadToken(const SecurityFlags& flags) {
-  const auto source = SourceOf(flags.token_file, "--token-file", "SIMILE_TOKEN_FILE");
+  const auto source = FindSource(flags.token_file, "--token-file", "SIMILE_TOKEN_FILE");
   std::string token;
   if (source) {
     auto text = Read(*source);
     if (!text.ok()) return text.status();
     token = Trimmed(*std::move(text));
   } else {
-    token = Trimmed(VariableOf("SIMILE_TOKEN").value_or(""));
+    token = Trimmed(ReadVariable("SIMILE_TOKEN").value_or(""));
   }
   const bool is_sendable = std::ranges::all_of(
       token, [](unsigned char character) { return character > ' ' && character < 0x7F; });
@@ -156,11 +156,11 @@ bool IsThisMachine(const std::string& address) {
 absl::StatusOr<ClientSecurity> ReadClientSecurity(const SecurityFlags& flags,
                                                   const std::string& address) {
   ClientSecurity security;
-  const auto ca = SourceOf(flags.ca, "--ca", "SIMILE_CA");
+  const auto ca = FindSource(flags.ca, "--ca", "SIMILE_CA");
   absl::Status status = ReadPem(ca, kCertificate, security.ca);
   if (status.ok())
-    status = ReadPem(SourceOf(flags.certificate, "--cert"), kCertificate, security.certificate);
-  if (status.ok()) status = ReadPem(SourceOf(flags.key, "--key"), kPrivateKey, security.key);
+    status = ReadPem(FindSource(flags.certificate, "--cert"), kCertificate, security.certificate);
+  if (status.ok()) status = ReadPem(FindSource(flags.key, "--key"), kPrivateKey, security.key);
   if (!status.ok()) return status;
   if (flags.certificate.has_value() != flags.key.has_value()) {
     return absl::InvalidArgumentError("--cert and --key go together: give both, or neither");

@@ -86,11 +86,11 @@ const Argument* FindArgument(const CommandSpec& command, const std::string& name
 
 std::vector<std::string> CommandNames(const ProgramSpec& program);
 // --help among them.
-std::vector<std::string> FlagNamesOf(const CommandSpec& command);
+std::vector<std::string> ListFlagNames(const CommandSpec& command);
 
 // How the help writes a flag with its value, or an argument: `--id ID,...`, `-k COUNT`, `FOLDER`.
 std::string FlagText(const Argument& flag);
 // The explanation with `(required)` where that is so.
-std::string HelpOf(const Argument& argument);
+std::string ArgumentHelp(const Argument& argument);
 
 }  // namespace simile::cli

@@ -286,7 +286,7 @@ struct Connection::Channel {
   // without quotes.
   absl::Status WithMeant(const absl::Status& error) const {
     const bool unknown =
-        DetailsOf(error).reason == base::InfoOf(base::ErrorReason::kCollectionNotFound).name;
+        ParseDetails(error).reason == base::InfoOf(base::ErrorReason::kCollectionNotFound).name;
     const bool is_the_text =
         error.message().find("no collection " + base::Quoted(command->collection_text)) !=
         std::string::npos;

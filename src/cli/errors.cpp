@@ -23,7 +23,8 @@ namespace {
 // that are loaded.
 bool IsWrongUsage(const absl::Status& status) {
   if (!absl::IsInvalidArgument(status)) return false;
-  const std::string reason = DetailsOf(status).reason;  // of the server; empty for this program's
+  const std::string reason =
+      ParseDetails(status).reason;  // of the server; empty for this program's
   const auto& files = base::InfoOf(base::ErrorReason::kInvalidFiles);
   return reason.empty() ? base::ReasonOf(status) != files.reason : reason != files.name;
 }
@@ -81,14 +82,14 @@ absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
   return base::WithMessage(status, fmt::format("{}{} {}", message, end, advice));
 }
 
-ErrorDetails DetailsOf(const absl::Status& status) {
+ErrorDetails ParseDetails(const absl::Status& status) {
   const auto payload = status.GetPayload(kRpcStatusKey);
   google::rpc::Status rpc_status;
   if (!payload || !rpc_status.ParseFromString(std::string(*payload))) return {};
-  return DetailsOf(rpc_status);
+  return ParseDetails(rpc_status);
 }
 
-ErrorDetails DetailsOf(const google::rpc::Status& status) {
+ErrorDetails ParseDetails(const google::rpc::Status& status) {
   ErrorDetails details;
   google::rpc::ErrorInfo info;
   google::rpc::BadRequest bad_request;
@@ -106,20 +107,20 @@ ErrorDetails DetailsOf(const google::rpc::Status& status) {
   return details;
 }
 
-absl::Status StatusOf(const google::rpc::Status& status) {
+absl::Status ToCallStatus(const google::rpc::Status& status) {
   return WithDetails(absl::Status(static_cast<absl::StatusCode>(status.code()), status.message()),
                      status.SerializeAsString());
 }
 
 std::string ErrorText(const absl::Status& status) {
   std::string text(status.message());
-  const std::optional<std::int64_t> wait_ms = DetailsOf(status).retry_after_ms;
+  const std::optional<std::int64_t> wait_ms = ParseDetails(status).retry_after_ms;
   if (wait_ms) text += "; try again in " + WaitText(*wait_ms);
   return text;
 }
 
 nlohmann::ordered_json ErrorObject(const absl::Status& status) {
-  const ErrorDetails details = DetailsOf(status);
+  const ErrorDetails details = ParseDetails(status);
   nlohmann::ordered_json error = {{"code", absl::StatusCodeToString(status.code())},
                                   {"reason", TextOrNull(details.reason)},
                                   {"field", TextOrNull(details.field)},

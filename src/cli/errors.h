@@ -45,11 +45,11 @@ absl::Status WithDetails(absl::Status status, const std::string& rpc_status);
 absl::Status WithServersReason(absl::Status status, base::ErrorReason reason);
 // The same error with a sentence after its message: `no item "x" in films. --title TEXT finds ...`.
 absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
-ErrorDetails DetailsOf(const absl::Status& status);
-ErrorDetails DetailsOf(const google::rpc::Status& status);
+ErrorDetails ParseDetails(const absl::Status& status);
+ErrorDetails ParseDetails(const google::rpc::Status& status);
 
 // An error inside an answer, as an error of a call would be.
-absl::Status StatusOf(const google::rpc::Status& status);
+absl::Status ToCallStatus(const google::rpc::Status& status);
 
 // The message for people, with how long to wait where the server says so: `the queue is full; try
 // again in 40 ms`.

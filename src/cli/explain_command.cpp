@@ -172,7 +172,7 @@ absl::Status SetQuery(const ExplainFlags& flags, v1::Query& query) {
                                 : absl::OkStatus();
 }
 
-std::string HeadingOf(const std::string& collection, const ExplainFlags& flags) {
+std::string FormatHeading(const std::string& collection, const ExplainFlags& flags) {
   std::string heading = fmt::format("in {}", collection);
   if (flags.user) heading += fmt::format(", for {}", *flags.user);
   if (flags.vector) heading += fmt::format(", nearest to {}", *flags.vector);
@@ -185,9 +185,9 @@ std::string HeadingOf(const std::string& collection, const ExplainFlags& flags) 
   return heading + OfCollection(flags.query.items_of);
 }
 
-absl::StatusOr<v1::ExplainRequest> RequestOf(const ExplainFlags& flags,
-                                             const v1::Collection& collection) {
-  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+absl::StatusOr<v1::ExplainRequest> MakeExplainRequest(const ExplainFlags& flags,
+                                                      const v1::Collection& collection) {
+  absl::StatusOr<v1::SearchOptions> options = MakeSearchOptions(flags.query);
   if (!options.ok()) return options.status();
   absl::Status status = SetUserOptions(flags.user_options, BlendedItem(flags) != nullptr, *options);
   if (status.ok()) status = SetCollectionOptions(flags.query, collection, *options);
@@ -215,11 +215,11 @@ int RunExplain(const ExplainFlags& flags) {
   const absl::StatusOr<v1::Collection> collection =
       ChooseCollection(connection, flags.query.collection);
   if (!collection.ok()) return Fail(collection.status(), json);
-  const absl::StatusOr<v1::ExplainRequest> request = RequestOf(flags, *collection);
+  const absl::StatusOr<v1::ExplainRequest> request = MakeExplainRequest(flags, *collection);
   if (!request.ok()) return Fail(request.status(), json);
   absl::StatusOr<v1::ExplainResponse> response = connection.Explain(*request);
   if (!response.ok()) return Fail(response.status(), json);
-  const ExplainedAnswer answer{collection->name(), HeadingOf(collection->name(), flags),
+  const ExplainedAnswer answer{collection->name(), FormatHeading(collection->name(), flags),
                                collection->backend().reason(), *std::move(response)};
   fmt::print("{}", json ? ExplanationJson(answer)
                         : ExplanationTable(answer, flags.query.whole_receipt, StandardOutput()));

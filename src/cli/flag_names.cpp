@@ -112,7 +112,7 @@ std::string WithoutIndices(std::string_view field) {
 
 // The field that a field belongs to: "queries[]" for "queries[].id", "ids" for "ids[]". Empty for a
 // field of the request itself.
-std::string_view ParentOf(std::string_view path) {
+std::string_view FindParent(std::string_view path) {
   if (path.ends_with("[]")) return path.substr(0, path.size() - 2);
   const std::size_t dot = path.rfind('.');
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
@@ -129,7 +129,7 @@ const FlagName* FindFlag(std::string_view command, std::string_view path) {
     const FlagName* const of_shared = FindFlag(command, path.substr(shared.size()));
     if (of_shared != nullptr) return of_shared;
   }
-  return FindFlag(command, ParentOf(path));
+  return FindFlag(command, FindParent(path));
 }
 
 // What paths of fields are written with.
@@ -167,7 +167,7 @@ std::string_view RefusedNumber(std::string_view text) {
 
 // The index that tells which of a repeated flag's values is wrong: 3 for "queries[3].id" and
 // "ids[3]". Nothing for the first one, which is mostly the only one.
-std::optional<std::uint32_t> IndexOf(std::string_view field) {
+std::optional<std::uint32_t> ParseIndex(std::string_view field) {
   // Among a query's positive examples are what two flags name, so only the query's index tells.
   field = field.substr(0, field.find(".examples.positive"));
   const std::size_t open = field.rfind('[');
@@ -198,7 +198,7 @@ bool IsRepeated(std::string_view flag) {
 
 // "-k", "4th --id", "--vector, row 3"
 std::string NamedFlag(std::string_view flag, std::string_view field) {
-  const std::optional<std::uint32_t> index = IndexOf(field);
+  const std::optional<std::uint32_t> index = ParseIndex(field);
   if (index && IsRepeated(flag)) return fmt::format("{} {}", Ordinal(*index + 1), flag);
   if (index && flag == "--vector") return fmt::format("{}, row {}", flag, *index);
   return std::string(flag);
@@ -233,7 +233,7 @@ std::string_view FlagOf(std::string_view command, std::string_view field) {
 absl::Status InFlags(const absl::Status& error, std::string_view command,
                      std::string_view collection_given_as) {
   const std::string_view message(error.message().data(), error.message().size());
-  const ErrorDetails details = DetailsOf(error);
+  const ErrorDetails details = ParseDetails(error);
   if (details.reason == base::InfoOf(base::ErrorReason::kReplyTooLarge).name) {
     return base::WithMessage(error, WithSmallerAnswer(message, command));
   }

@@ -53,7 +53,9 @@ std::string Paragraphs(const std::string& text) {
   return wrapped;
 }
 
-HelpRow HelpRowOf(const Argument& argument) { return {FlagText(argument), HelpOf(argument)}; }
+HelpRow MakeHelpRow(const Argument& argument) {
+  return {FlagText(argument), ArgumentHelp(argument)};
+}
 
 // Text as roff prints it: dashes and quotes stay ASCII, so that commands can be copied.
 std::string Roff(const std::string& text) {
@@ -115,7 +117,7 @@ std::string CommandSection(const ProgramSpec& program, const CommandSpec& comman
                                  Roff(command.help), Roff(UsageText(program, command)));
   for (const bool flags : {false, true}) {
     for (const Argument& argument : command.arguments) {
-      if (argument.is_flag() == flags) text += Tagged(FlagText(argument), HelpOf(argument));
+      if (argument.is_flag() == flags) text += Tagged(FlagText(argument), ArgumentHelp(argument));
     }
   }
   if (!command.footer.empty()) text += fmt::format(".PP\n{}", Lines(command.footer));
@@ -176,7 +178,7 @@ std::string CommandHelp(const ProgramSpec& program, const CommandSpec& command) 
   std::vector<HelpRow> arguments;
   std::vector<HelpRow> flags{{"-h, --help", "Print this help and exit"}};
   for (const Argument& argument : command.arguments) {
-    (argument.is_flag() ? flags : arguments).push_back(HelpRowOf(argument));
+    (argument.is_flag() ? flags : arguments).push_back(MakeHelpRow(argument));
   }
   std::string text = fmt::format("{}\nUsage: {}\n{}{}", command.help, UsageText(program, command),
                                  Section("Arguments", arguments), Section("Options", flags));

@@ -70,7 +70,7 @@ class InspectProgress {
 };
 
 // `first_id` as people read it.
-std::string LabelOf(std::string key) {
+std::string ToLabel(std::string key) {
   for (char& letter : key) {
     if (letter == '_') letter = ' ';
   }
@@ -119,7 +119,7 @@ std::string InspectionText(const std::string& path, const data::Inspection& insp
   }
   Table facts({{}, {}});
   for (const data::InspectedFact& fact : inspection.facts) {
-    facts.AddRow({LabelOf(fact.key), fact.text});
+    facts.AddRow({ToLabel(fact.key), fact.text});
   }
   for (const data::FieldInfo& field : inspection.fields) {
     facts.AddRow(

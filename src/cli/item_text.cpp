@@ -127,9 +127,9 @@ std::string ItemDetails(const v1::Item& item, const Terminal& terminal) {
   const std::map<std::string, v1::PayloadValue> payload(item.payload().begin(),
                                                         item.payload().end());
   for (const auto& [field, value] : payload) {
-    if (!RepeatsIds({ViewOf(item)}, field)) facts.AddRow({field, ValueText(value)});
+    if (!RepeatsIds({MakeItemView(item)}, field)) facts.AddRow({field, ValueText(value)});
   }
-  if (item.has_error()) facts.AddRow({"error:", ErrorText(StatusOf(item.error()))});
+  if (item.has_error()) facts.AddRow({"error:", ErrorText(ToCallStatus(item.error()))});
   if (item.has_vector()) facts.AddRow({"(vector)", VectorText(item.vector())});
   return Bold(Printable(item.id()), terminal) + '\n' + facts.Render(terminal, 2);
 }
@@ -137,7 +137,7 @@ std::string ItemDetails(const v1::Item& item, const Terminal& terminal) {
 std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::string>& fields,
                        const Terminal& terminal) {
   std::vector<ItemView> items;
-  for (const v1::LookupMatch& match : found.matches()) items.push_back(ViewOf(match.item()));
+  for (const v1::LookupMatch& match : found.matches()) items.push_back(MakeItemView(match.item()));
   const ItemColumns columns = ChooseItemColumns(items, fields);
   std::vector<Table::Column> layout;
   AddItemColumns(columns, layout);
@@ -153,7 +153,7 @@ std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::s
 Json ItemJson(const v1::Item& item) {
   Json json = {{"id", item.id()}};
   if (item.has_error()) {
-    json["error"] = ErrorObject(StatusOf(item.error()));
+    json["error"] = ErrorObject(ToCallStatus(item.error()));
     return json;
   }
   if (item.has_row()) json["row"] = item.row();

@@ -25,7 +25,7 @@ struct ItemView {
 
 //   item  a v1::Hit or v1::Item
 template <class Item>
-ItemView ViewOf(const Item& item) {
+ItemView MakeItemView(const Item& item) {
   return {&item.id(), &item.payload(),
           item.has_row() ? std::optional<std::uint64_t>(item.row()) : std::nullopt};
 }

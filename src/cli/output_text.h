@@ -23,7 +23,7 @@ std::size_t DisplayWidth(std::string_view text);
 
 // The longest beginning of the text that is at most `width` columns wide. Never separates a
 // character from its combining marks.
-std::string_view BeginningOf(std::string_view text, std::size_t width);
+std::string_view CutToWidth(std::string_view text, std::size_t width);
 
 // The text if it is at most `width` columns wide, else its beginning and an ellipsis that together
 // are.

@@ -150,8 +150,8 @@ std::string BashCompletion(const ProgramSpec& program) {
   std::string values;
   std::string arguments;
   for (const CommandSpec& command : program.commands) {
-    flags +=
-        fmt::format("    {}) words='{}' ;;\n", command.name, fmt::join(FlagNamesOf(command), " "));
+    flags += fmt::format("    {}) words='{}' ;;\n", command.name,
+                         fmt::join(ListFlagNames(command), " "));
     values += BashValues(command);
     arguments += BashArguments(command);
   }

@@ -44,7 +44,7 @@ void AddQueryFlags(Command& command, QueryFlags& flags);
 void AddExplainedQueryFlags(Command& command, QueryFlags& flags);
 // Errors: those of ReadIdFile.
 // REQUIRES: the check of AddQueryFlags was made.
-absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
+absl::StatusOr<v1::SearchOptions> MakeSearchOptions(const QueryFlags& flags);
 
 // Names the item that a query, an example or a blend is about.
 //   items_of  QueryFlags::items_of

@@ -51,7 +51,7 @@ int RunSearch(const SearchFlags& flags) {
     return Fail(absl::InvalidArgumentError("--vector and --allow cannot both read standard input"),
                 json);
   }
-  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+  absl::StatusOr<v1::SearchOptions> options = MakeSearchOptions(flags.query);
   if (!options.ok()) return Fail(options.status(), json);
   absl::StatusOr<QueryVectors> vectors = ReadQueryVectors(*flags.vector, Limits{});
   if (!vectors.ok()) return Fail(vectors.status(), json);
@@ -81,7 +81,7 @@ int RunSearch(const SearchFlags& flags) {
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), json);
 
-  Answer answer = AnswerOf(*collection, *response);
+  Answer answer = StartAnswer(*collection, *response);
   const bool several = vectors->rows.size() > 1;
   for (int i = 0; i < response->results_size(); ++i) {
     AnsweredQuery& result = answer.results.emplace_back();

@@ -56,7 +56,7 @@ std::string ValueName(const Setting& setting) {
 }
 
 // `auto, cpu or gpu` as a list; empty for a setting that is no choice.
-std::vector<std::string> ChoicesOf(const Setting& setting) {
+std::vector<std::string> ParseChoices(const Setting& setting) {
   if (setting.kind != SettingKind::kChoice) return {};
   std::vector<std::string> choices;
   std::istringstream words(setting.range);
@@ -105,7 +105,7 @@ void SettingsFlags::AddTo(Command& command, std::span<const std::string_view> ke
       command.File(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting));
     } else {
       command.Text(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting))
-          .Choices(ChoicesOf(setting));
+          .Choices(ParseChoices(setting));
     }
   }
 }

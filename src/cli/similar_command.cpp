@@ -133,8 +133,8 @@ std::string ExamplesText(const std::vector<std::string>& ids) {
 }
 
 // "in films, like Toy Story (1995) and heat-1995, unlike 2 items"; "in jobs, like anna-7 of cvs"
-std::string HeadingOf(const std::string& collection, const Start* start,
-                      const SimilarFlags& flags) {
+std::string FormatHeading(const std::string& collection, const Start* start,
+                          const SimilarFlags& flags) {
   const ExampleFlags& examples = flags.examples;
   std::string heading = fmt::format("in {}", collection);
   if (start != nullptr) heading += fmt::format(", like {}", start->label);
@@ -167,11 +167,11 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
-  Answer answer = AnswerOf(collection, *response);
+  Answer answer = StartAnswer(collection, *response);
   for (int i = 0; i < response->results_size(); ++i) {
     const Start* const start = starts.empty() ? nullptr : &starts[static_cast<std::size_t>(i)];
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = HeadingOf(collection.name(), start, flags);
+    result.heading = FormatHeading(collection.name(), start, flags);
     if (start != nullptr) result.id = start->id;
     result.items_of = flags.query.items_of;
     result.like = flags.examples.like;
@@ -206,7 +206,8 @@ absl::Status CheckTarget(const SimilarFlags& flags) {
 }
 
 // Chooses the collection; a single argument may name it or the item.
-absl::StatusOr<v1::Collection> CollectionOf(const Connection& connection, SimilarFlags& flags) {
+absl::StatusOr<v1::Collection> ChooseTargetCollection(const Connection& connection,
+                                                      SimilarFlags& flags) {
   const bool has_target = flags.item || flags.title || !flags.ids.empty() || flags.examples.given();
   if (has_target) return ChooseCollection(connection, flags.query.collection);
   auto chosen = ChooseCollection(connection, flags.query.collection, flags.item);
@@ -217,10 +218,10 @@ absl::StatusOr<v1::Collection> CollectionOf(const Connection& connection, Simila
 
 int RunSimilar(SimilarFlags& flags) {
   const bool json = flags.query.client.json;
-  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+  absl::StatusOr<v1::SearchOptions> options = MakeSearchOptions(flags.query);
   if (!options.ok()) return Fail(options.status(), json);
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
-  const absl::StatusOr<v1::Collection> collection = CollectionOf(connection, flags);
+  const absl::StatusOr<v1::Collection> collection = ChooseTargetCollection(connection, flags);
   if (!collection.ok()) return Fail(collection.status(), json);
   if (absl::Status set = SetCollectionOptions(flags.query, *collection, *options); !set.ok()) {
     return Fail(set, json);

@@ -21,12 +21,12 @@ std::string Padded(const std::string& text, std::size_t width, Align align) {
 }
 
 // The text in lines of at most this width, broken at spaces, and within a word that is longer.
-std::vector<std::string> LinesOf(const std::string& text, std::size_t width) {
+std::vector<std::string> BreakIntoLines(const std::string& text, std::size_t width) {
   if (DisplayWidth(text) <= width) return {text};
   std::vector<std::string> lines;
   for (std::string word : Wrapped(text, width)) {
     for (; DisplayWidth(word) > width; word.erase(0, lines.back().size())) {
-      lines.emplace_back(BeginningOf(word, width));
+      lines.emplace_back(CutToWidth(word, width));
     }
     lines.push_back(std::move(word));
   }
@@ -97,7 +97,7 @@ std::string Table::Render(const Terminal& terminal, std::size_t indent) const {
     std::vector<std::vector<std::string>> cells;
     std::size_t lines = 1;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      cells.push_back(columns_[i].wraps ? LinesOf(row[i], widths[i])
+      cells.push_back(columns_[i].wraps ? BreakIntoLines(row[i], widths[i])
                                         : std::vector{Shortened(row[i], widths[i])});
       lines = std::max(lines, cells.back().size());
     }

@@ -133,7 +133,7 @@ struct ConclusionWords {
   const char* name;
   const char* reason;
 };
-ConclusionWords WordsOf(ThreadsConclusion conclusion) {
+ConclusionWords ToWords(ThreadsConclusion conclusion) {
   switch (conclusion) {
     case ThreadsConclusion::kChanged:
       return {"changed", ""};
@@ -159,7 +159,7 @@ std::string ThreadsText(const TuneReport& report) {
         base::Grouped(report.answers_compared));
   }
   std::string text =
-      fmt::format("the number of threads stays: {}\n", WordsOf(tuning.conclusion).reason);
+      fmt::format("the number of threads stays: {}\n", ToWords(tuning.conclusion).reason);
   if (tuning.is_busy()) {
     fmt::format_to(
         std::back_inserter(text),
@@ -170,7 +170,7 @@ std::string ThreadsText(const TuneReport& report) {
 }
 
 // The share by which the rate of queries rises.
-double GainOf(const TimedWorkload& each) { return each.before_s / each.after_s - 1; }
+double RateGain(const TimedWorkload& each) { return each.before_s / each.after_s - 1; }
 
 std::string RateText(const TimedWorkload& each, double seconds) {
   if (seconds <= 0) return "-";
@@ -194,14 +194,14 @@ std::string SearchesTable(const TuneReport& report, const Terminal& terminal) {
     table.AddRow({app::WorkloadText(each.workload, report.collections),
                   RateText(each, each.after_s), MillisecondsText(each.after_s),
                   changed ? RateText(each, each.before_s) : "",
-                  changed ? fmt::format("{:+.1f} %", 100 * GainOf(each)) : ""});
+                  changed ? fmt::format("{:+.1f} %", 100 * RateGain(each)) : ""});
   }
   return table.Render(terminal, 0);
 }
 
 // The batch that suffices for every collection. 0 on a busy machine: rates of different batches
 // cannot be compared there.
-std::size_t SufficientBatchOf(const TuneReport& report) {
+std::size_t FindSufficientBatch(const TuneReport& report) {
   std::size_t sufficient = 0;
   if (report.tuning.is_busy()) return sufficient;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
@@ -211,7 +211,7 @@ std::size_t SufficientBatchOf(const TuneReport& report) {
 }
 
 std::string BatchText(const TuneReport& report, std::uint32_t batch_queries_max) {
-  const std::size_t sufficient = SufficientBatchOf(report);
+  const std::size_t sufficient = FindSufficientBatch(report);
   if (sufficient == 0) return "";
   return fmt::format(
       "limits.batch_queries_max is {}: batches of {} reach {:.0f} % of the best rate\n",
@@ -286,9 +286,9 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
                         {"before_s", SecondsJson(each.before_s)},
                         {"after_s", SecondsJson(each.after_s)},
                         {"gain", nullptr}});
-    if (report.tuning.is_changed()) searches.back()["gain"] = GainOf(each);
+    if (report.tuning.is_changed()) searches.back()["gain"] = RateGain(each);
   }
-  const std::size_t sufficient = SufficientBatchOf(report);
+  const std::size_t sufficient = FindSufficientBatch(report);
   Json json = {
       {"machine",
        {{"cpu", report.key.cpu}, {"threads", report.key.threads}, {"kernels", report.key.kernels}}},
@@ -296,7 +296,7 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
       {"threads",
        {{"before", report.tuning.threads_before},
         {"after", report.tuning.threads_after},
-        {"conclusion", WordsOf(report.tuning.conclusion).name}}},
+        {"conclusion", ToWords(report.tuning.conclusion).name}}},
       {"parameters", std::move(parameters)},
       {"searches", std::move(searches)},
       {"gpu", GpuRatesJson(report.gpu)},

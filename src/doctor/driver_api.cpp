@@ -46,7 +46,7 @@ std::string ErrorText(void* library, const char* call, int code) {
                      text.empty() ? "" : ": ", text);
 }
 
-std::string PathOf(void* library) {
+std::string FindLibraryPath(void* library) {
   link_map* map = nullptr;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
   std::error_code error;
@@ -83,7 +83,7 @@ DriverAnswer AskDriver(const std::string& library_name) {
     return answer;
   }
   void* const library = *loaded;
-  answer.path = PathOf(library);
+  answer.path = FindLibraryPath(library);
   answer.library = VersionIn(answer.path);
   if (const auto version = FindIn<NumberFunction>(library, "cuDriverGetVersion")) {
     version(&answer.version);

@@ -215,7 +215,7 @@ void Conclude(std::vector<Finding>& findings) {
   }
 }
 
-Outcome OutcomeOf(std::span<const Finding> findings, backend::Preference preference) {
+Outcome FindOutcome(std::span<const Finding> findings, backend::Preference preference) {
   bool failed = false;
   for (const Finding& finding : findings) {
     if (finding.state != State::kFailed) continue;

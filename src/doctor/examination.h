@@ -73,6 +73,6 @@ enum class Outcome : std::uint8_t {
   kBroken,   // nothing does, or a GPU is demanded and cannot be used
   kCpuAsked  // the CPU answers, as the configuration asks
 };
-Outcome OutcomeOf(std::span<const Finding> findings, backend::Preference preference);
+Outcome FindOutcome(std::span<const Finding> findings, backend::Preference preference);
 
 }  // namespace simile::doctor

@@ -40,7 +40,7 @@ bool Exists(const Machine& machine, std::string_view path) {
 }
 
 // Up to kFileBytesMax of a file's text; empty when it cannot be read.
-std::string TextOf(const Machine& machine, std::string_view path) {
+std::string ReadText(const Machine& machine, std::string_view path) {
   std::ifstream file(Below(machine, path), std::ios::binary);
   std::string text;
   std::array<char, 4'096> block;
@@ -89,7 +89,7 @@ std::optional<std::uint64_t> NumberAfter(std::string_view line, std::string_view
 }
 
 // `NVRM: Xid (PCI:0000:3b:00): 79, pid=...`
-std::optional<XidRecord> XidOf(std::string_view line) {
+std::optional<XidRecord> ParseXid(std::string_view line) {
   constexpr std::string_view kXid = "NVRM: Xid (";
   const std::size_t at = line.find(kXid);
   if (at == std::string_view::npos) return std::nullopt;
@@ -116,7 +116,7 @@ std::string KernelLog(const Machine& machine) {
 }
 
 // The numbers of a version, up to its first character that is none: {1, 17, 4} of "1.17.4-1".
-std::vector<unsigned> NumbersOf(const std::string& version) {
+std::vector<unsigned> ParseVersion(const std::string& version) {
   std::vector<unsigned> numbers;
   const char* at = version.data();
   const char* const end = at + version.size();
@@ -132,7 +132,7 @@ std::vector<unsigned> NumbersOf(const std::string& version) {
 
 // The version of an installed Debian package; empty when it is not installed.
 std::string PackageVersion(const Machine& machine, std::string_view package) {
-  std::istringstream status(TextOf(machine, "/var/lib/dpkg/status"));
+  std::istringstream status(ReadText(machine, "/var/lib/dpkg/status"));
   const std::string name = fmt::format("Package: {}", package);
   constexpr std::string_view kVersion = "Version: ";
   bool is_it = false;
@@ -160,7 +160,7 @@ Place FindPlace(const Machine& machine) {
   const bool is_here = machine.root == "/";
   if (is_here && machine.variable("KUBERNETES_SERVICE_HOST")) return Place::kPod;
   if (Exists(machine, "/run/secrets/kubernetes.io")) return Place::kPod;
-  const std::string groups = TextOf(machine, "/proc/1/cgroup");
+  const std::string groups = ReadText(machine, "/proc/1/cgroup");
   if (groups.find("kubepods") != std::string::npos) return Place::kPod;
   if (Exists(machine, "/.dockerenv") || Exists(machine, "/run/.containerenv")) {
     return Place::kContainer;
@@ -177,9 +177,10 @@ std::vector<std::string> FindCards(const Machine& machine) {
   std::vector<std::string> cards;
   for (const std::string& place : NamesIn(machine, kBus)) {
     const bool is_nvidia =
-        TextOf(machine, fmt::format("{}/{}/vendor", kBus, place)).starts_with("0x10de");
+        ReadText(machine, fmt::format("{}/{}/vendor", kBus, place)).starts_with("0x10de");
     // Display controllers: 03 is the class of screens and of cards that only compute.
-    if (is_nvidia && TextOf(machine, fmt::format("{}/{}/class", kBus, place)).starts_with("0x03")) {
+    if (is_nvidia &&
+        ReadText(machine, fmt::format("{}/{}/class", kBus, place)).starts_with("0x03")) {
       cards.push_back(place);
     }
   }
@@ -188,7 +189,7 @@ std::vector<std::string> FindCards(const Machine& machine) {
 
 std::string ModuleVersion(const Machine& machine) {
   // `NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86.15  Thu Jan ...`
-  std::istringstream words(TextOf(machine, "/proc/driver/nvidia/version"));
+  std::istringstream words(ReadText(machine, "/proc/driver/nvidia/version"));
   for (std::string word; words >> word;) {
     const bool is_version = std::isdigit(static_cast<unsigned char>(word.front())) != 0 &&
                             word.find('.') != std::string::npos;
@@ -217,7 +218,7 @@ std::vector<XidRecord> ReadKernelXids(const Machine& machine) {
   std::vector<XidRecord> records;
   std::istringstream log(KernelLog(machine));
   for (std::string line; std::getline(log, line);) {
-    const std::optional<XidRecord> record = XidOf(line);
+    const std::optional<XidRecord> record = ParseXid(line);
     if (!record) continue;
     const bool known = std::ranges::any_of(records, [&record](const XidRecord& seen) {
       return seen.xid == record->xid && seen.where == record->where;
@@ -237,13 +238,13 @@ ContainerToolkit ReadContainerToolkit(const Machine& machine) {
   }
   toolkit.version = PackageVersion(machine, "nvidia-container-toolkit");
   toolkit.registered =
-      TextOf(machine, "/etc/docker/daemon.json").find("nvidia") != std::string::npos ||
+      ReadText(machine, "/etc/docker/daemon.json").find("nvidia") != std::string::npos ||
       Exists(machine, "/etc/cdi/nvidia.yaml") || Exists(machine, "/var/run/cdi/nvidia.yaml");
   return toolkit;
 }
 
 bool IsOlder(const std::string& version, const std::string& than) {
-  return NumbersOf(version) < NumbersOf(than);
+  return ParseVersion(version) < ParseVersion(than);
 }
 
 }  // namespace simile::doctor

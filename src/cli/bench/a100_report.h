@@ -45,7 +45,7 @@ struct Franchise {
 };
 std::span<const Franchise> Franchises();
 // Whether a title is one of the franchise's.
-bool IsOf(const Franchise& franchise, std::string_view title);
+bool HasTitle(const Franchise& franchise, std::string_view title);
 
 struct A100FranchiseResult {
   std::string franchise;
@@ -144,7 +144,7 @@ struct A100Target {
   std::string measured;  // of kNotApplicable: why
   TargetOutcome outcome = TargetOutcome::kNotApplicable;
 };
-std::vector<A100Target> TargetsOf(const A100Measurements& measured);
+std::vector<A100Target> CheckTargets(const A100Measurements& measured);
 
 // Times of one kind of call, here and on the CPU server.
 struct A100Kind {
@@ -154,10 +154,10 @@ struct A100Kind {
   std::optional<A100Times> cpu;
 };
 // Of the kinds that were measured.
-std::vector<A100Kind> KindsOf(const A100Measurements& measured);
+std::vector<A100Kind> ListMeasuredKinds(const A100Measurements& measured);
 
 // Queries a second of calls that follow one another.
-double RateOf(std::uint32_t queries, const A100Times& times);
+double QueriesPerSecond(std::uint32_t queries, const A100Times& times);
 // Answers that differ from those of the CPU server. REQUIRES: measured.cpu.
 std::uint64_t DifferentAnswers(const A100Measurements& measured);
 
@@ -196,7 +196,7 @@ struct ComparedMachines {
 };
 
 // What the measured rates cost; empty fields where a price or a rate is missing.
-std::vector<std::pair<std::string, ComparedMachines>> ComparedMachinesOf(
+std::vector<std::pair<std::string, ComparedMachines>> FindComparedMachines(
     const A100Measurements& measured);
 
 // The report for programs: the guide's five keys, then targets, the CPU's column, cost and what

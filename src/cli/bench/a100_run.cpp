@@ -38,7 +38,7 @@ const std::string kGenres = "genres";
 const std::string kYear = "year";
 
 // FIELD_TYPE_UNSPECIFIED when there is none.
-v1::FieldType TypeOf(const v1::Collection& collection, const std::string& name) {
+v1::FieldType FindFieldType(const v1::Collection& collection, const std::string& name) {
   for (const v1::PayloadField& field : collection.fields()) {
     if (field.name() == name) return field.type();
   }
@@ -46,7 +46,7 @@ v1::FieldType TypeOf(const v1::Collection& collection, const std::string& name) 
 }
 
 bool HasField(const v1::Collection& collection, const std::string& name) {
-  return TypeOf(collection, name) != v1::FIELD_TYPE_UNSPECIFIED;
+  return FindFieldType(collection, name) != v1::FIELD_TYPE_UNSPECIFIED;
 }
 
 // Collects the times of calls of one kind.
@@ -85,21 +85,21 @@ class TimedCalls {
   std::vector<double> gpu_ms_;
 };
 
-std::string TitleOf(const PayloadMap& payload, const std::string& id) {
+std::string TitleOrId(const PayloadMap& payload, const std::string& id) {
   const std::string title = FieldText(payload, kTitle);
   return title.empty() ? id : title;
 }
 
-std::vector<A100Hit> HitsOf(const v1::SearchResult& result) {
+std::vector<A100Hit> ToHits(const v1::SearchResult& result) {
   std::vector<A100Hit> hits;
   for (const v1::Hit& hit : result.hits()) {
-    hits.push_back({hit.rank(), TitleOf(hit.payload(), hit.id()), hit.score()});
+    hits.push_back({hit.rank(), TitleOrId(hit.payload(), hit.id()), hit.score()});
   }
   return hits;
 }
 
 // Equal for answers of the same ids and the same bits of scores, and else rarely.
-std::uint64_t NumberOf(const v1::SearchResult& result) {
+std::uint64_t HashAnswer(const v1::SearchResult& result) {
   base::StableHash hash;
   for (const v1::Hit& hit : result.hits()) {
     hash.Add(fmt::format("{}\n{}\n", hit.id(), std::bit_cast<std::uint32_t>(hit.score())));
@@ -109,7 +109,7 @@ std::uint64_t NumberOf(const v1::SearchResult& result) {
 
 // The mean similarity of hits to each other, by their vectors of unit length; nothing for fewer
 // than two.
-std::optional<double> CoherenceOf(const v1::SearchResult& result) {
+std::optional<double> MeasureHitCoherence(const v1::SearchResult& result) {
   double sum = 0;
   std::uint32_t pairs = 0;
   for (int i = 0; i < result.hits_size(); ++i) {
@@ -174,7 +174,7 @@ class A100Run {
       memory.base_bytes = DeviceBytes(info->backend(), &v1::DeviceMemory::bytes);
     } else {
       memory.base_bytes = HeldBytes();
-      if (const auto resident = ResidentMemoryOf(server_processes_)) {
+      if (const auto resident = ReadResidentMemory(server_processes_)) {
         memory.base_bytes = std::max(HeldBytes(), resident->bytes);
       }
     }
@@ -196,7 +196,7 @@ class A100Run {
       if (!response.ok()) return response.status();
       const v1::SearchResult& found = response->results(0);
       measured_.similarity.query = id;
-      measured_.similarity.results = HitsOf(found);
+      measured_.similarity.results = ToHits(found);
       if (found.score_kind() == v1::SCORE_KIND_COSINE && found.hits_size() > 0) {
         best.Add(found.hits(0).score());
       }
@@ -225,8 +225,8 @@ class A100Run {
       AddAnswers(*response);
       A100User& result = measured_.users.emplace_back();
       result.user_id = samples_.users[user].id;
-      result.results = HitsOf(response->results(0));
-      result.decades = DecadesOf(response->results(0));
+      result.results = ToHits(response->results(0));
+      result.decades = CountDecades(response->results(0));
       if (absl::Status status = CountGenres(user, response->results(0), result); !status.ok()) {
         return status;
       }
@@ -271,7 +271,7 @@ class A100Run {
       if (response->results(0).has_rows_passing()) {
         result.rows_passing = response->results(0).rows_passing();
       }
-      result.results = HitsOf(response->results(0));
+      result.results = ToHits(response->results(0));
       for (const v1::Hit& hit : response->results(0).hits()) {
         result.matches += Passes(filter, hit.payload()) ? 1 : 0;
       }
@@ -285,7 +285,7 @@ class A100Run {
     A100Memory& memory = measured_.memory;
     memory.allocated_bytes = HeldBytes();
     memory.source = "host memory, no GPU: allocated is what the collection holds";
-    const std::optional<ResidentMemory> resident = ResidentMemoryOf(server_processes_);
+    const std::optional<ResidentMemory> resident = ReadResidentMemory(server_processes_);
     const std::optional<HostMemory> host = ReadHostMemory();
     if (!resident || !host) {
       memory.source += "; the server is not on this machine, or its process is another user's";
@@ -340,7 +340,7 @@ class A100Run {
   template <class Response>
   void AddAnswers(const Response& response) {
     for (const v1::SearchResult& result : response.results()) {
-      measured_.answers.push_back(NumberOf(result));
+      measured_.answers.push_back(HashAnswer(result));
     }
   }
 
@@ -353,14 +353,14 @@ class A100Run {
       request.mutable_options()->set_with_vectors(true);
       const auto response = connection_.Search(request);
       if (!response.ok()) return response.status();
-      if (const auto mean = CoherenceOf(response->results(0))) coherence.Add(*mean);
+      if (const auto mean = MeasureHitCoherence(response->results(0))) coherence.Add(*mean);
     }
     measured_.similarity.coherence = coherence.value();
     return absl::OkStatus();
   }
 
   // The decades of the hits' years; 0 without such a field.
-  std::uint32_t DecadesOf(const v1::SearchResult& result) const {
+  std::uint32_t CountDecades(const v1::SearchResult& result) const {
     std::set<std::int64_t> decades;
     for (const v1::Hit& hit : result.hits()) {
       const auto year = hit.payload().find(kYear);
@@ -409,7 +409,7 @@ class A100Run {
   }
 
   // The films of a franchise that a look-up of its titles finds.
-  absl::StatusOr<std::vector<v1::Item>> FilmsOf(const Franchise& franchise) const {
+  absl::StatusOr<std::vector<v1::Item>> FindFilms(const Franchise& franchise) const {
     std::vector<v1::Item> films;
     for (const std::string_view beginning : franchise.beginnings) {
       v1::LookupRequest request;
@@ -421,7 +421,7 @@ class A100Run {
       const auto response = connection_.Lookup(request);
       if (!response.ok()) return response.status();
       for (const v1::LookupMatch& match : response->matches()) {
-        const std::string title = TitleOf(match.item().payload(), match.item().id());
+        const std::string title = TitleOrId(match.item().payload(), match.item().id());
         if (title.starts_with(beginning)) films.push_back(match.item());
       }
     }
@@ -435,37 +435,37 @@ class A100Run {
       return absl::OkStatus();
     }
     for (const Franchise& franchise : Franchises()) {
-      const auto films = FilmsOf(franchise);
+      const auto films = FindFilms(franchise);
       if (!films.ok()) return films.status();
       if (films->size() < kFranchiseFilmsMin) continue;
       const v1::Item& film = films->front();
       const auto response = connection_.Search(ById(film.id()));
       if (!response.ok()) return response.status();
-      std::vector<A100Hit> hits = HitsOf(response->results(0));
+      std::vector<A100Hit> hits = ToHits(response->results(0));
       A100FranchiseResult& result = similarity.franchises.emplace_back();
       result.franchise = franchise.name;
-      result.query = TitleOf(film.payload(), film.id());
+      result.query = TitleOrId(film.payload(), film.id());
       if (similarity.franchises.size() == 1) {
         similarity.query = result.query;
         similarity.results = hits;
       }
       hits.resize(std::min<std::size_t>(hits.size(), 3));
       result.same = hits.size() == 3 && std::ranges::all_of(hits, [&](const A100Hit& hit) {
-                      return IsOf(franchise, hit.title);
+                      return HasTitle(franchise, hit.title);
                     });
       result.top = std::move(hits);
     }
     return absl::OkStatus();
   }
 
-  std::vector<std::string> GenresOf(const PayloadMap& payload) const {
+  std::vector<std::string> ReadGenres(const PayloadMap& payload) const {
     const auto found = payload.find(kGenres);
     if (found == payload.end()) return {};
-    return KeywordsOf(TypeOf(collection_, kGenres), found->second);
+    return ReadKeywords(FindFieldType(collection_, kGenres), found->second);
   }
 
   // The genres that most of what a user has seen has.
-  absl::StatusOr<std::vector<std::string>> GenresOfUser(std::size_t user) const {
+  absl::StatusOr<std::vector<std::string>> FindUserGenres(std::size_t user) const {
     if (user >= samples_.seen_ids.size() || samples_.seen_ids[user].empty() ||
         !HasField(collection_, kGenres)) {
       return std::vector<std::string>();
@@ -481,7 +481,7 @@ class A100Run {
     if (!response.ok()) return response.status();
     std::map<std::string, std::uint32_t> counts;
     for (const v1::Item& item : response->items()) {
-      for (const std::string& genre : GenresOf(item.payload())) ++counts[genre];
+      for (const std::string& genre : ReadGenres(item.payload())) ++counts[genre];
     }
     std::vector<std::pair<std::string, std::uint32_t>> order(counts.begin(), counts.end());
     std::ranges::stable_sort(order, std::greater<>(), [](const auto& each) { return each.second; });
@@ -493,11 +493,11 @@ class A100Run {
   }
 
   absl::Status CountGenres(std::size_t user, const v1::SearchResult& found, A100User& result) {
-    const auto genres = GenresOfUser(user);
+    const auto genres = FindUserGenres(user);
     if (!genres.ok()) return genres.status();
     result.genres = *genres;
     for (const v1::Hit& hit : found.hits()) {
-      const bool matches = std::ranges::any_of(GenresOf(hit.payload()), [&](const auto& genre) {
+      const bool matches = std::ranges::any_of(ReadGenres(hit.payload()), [&](const auto& genre) {
         return std::ranges::find(*genres, genre) != genres->end();
       });
       result.genre_matches += matches ? 1 : 0;

@@ -69,7 +69,7 @@ void AddTimeTargets(const A100Measurements& measured, std::vector<A100Target>& t
 void AddBatchTargets(const A100Measurements& measured, std::vector<A100Target>& targets) {
   const A100Batch* hundred = FindBatch(measured, 100);
   if (hundred == nullptr) return;
-  const double rate = RateOf(100, hundred->times);
+  const double rate = QueriesPerSecond(100, hundred->times);
   targets.push_back(Compared("batch of 100", BelowMs(kBatch100MsMax), TimesText(hundred->times),
                              hundred->times.call_ms < kBatch100MsMax));
   targets.push_back(Compared(
@@ -215,7 +215,7 @@ A100Target FilterTarget(const A100Measurements& measured) {
 
 }  // namespace
 
-std::vector<A100Target> TargetsOf(const A100Measurements& measured) {
+std::vector<A100Target> CheckTargets(const A100Measurements& measured) {
   std::vector<A100Target> targets;
   AddTimeTargets(measured, targets);
   AddBatchTargets(measured, targets);

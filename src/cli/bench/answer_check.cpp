@@ -27,7 +27,7 @@ double Dot(std::span<const double> query, std::span<const float> row) {
   return std::inner_product(query.begin(), query.end(), row.begin(), 0.0);
 }
 
-double LengthOf(std::span<const double> vector) {
+double MeasureLength(std::span<const double> vector) {
   return std::sqrt(std::inner_product(vector.begin(), vector.end(), vector.begin(), 0.0));
 }
 
@@ -65,7 +65,7 @@ v1::RecommendResponse MoveOut(v1::SearchStreamResponse& streamed, const v1::Reco
 }
 
 template <class Request>
-Request RequestOf(const grpc::Slice& bytes) {
+Request ParseRequest(const grpc::Slice& bytes) {
   Request request;
   request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()));
   return request;
@@ -76,7 +76,7 @@ template <class Request, class Response, class Check>
 absl::StatusOr<CheckedAnswer> CheckAs(const grpc::Slice& request_bytes,
                                       const grpc::ByteBuffer& answer, Transport transport,
                                       const Check& check) {
-  const auto request = RequestOf<Request>(request_bytes);
+  const auto request = ParseRequest<Request>(request_bytes);
   Response response;
   if (transport == Transport::kStream) {
     v1::SearchStreamResponse streamed;
@@ -123,7 +123,7 @@ absl::StatusOr<CheckSummary> CheckEach(const std::vector<KeptAnswer>& kept, cons
 }
 
 // Where two results differ that are not equal.
-std::string DifferenceOf(const v1::SearchResult& here, const v1::SearchResult& there) {
+std::string DescribeDifference(const v1::SearchResult& here, const v1::SearchResult& there) {
   if (here.hits_size() != there.hits_size() || here.groups_size() != there.groups_size()) {
     return fmt::format("{} hits and {} groups, and there {} and {}", here.hits_size(),
                        here.groups_size(), there.hits_size(), there.groups_size());
@@ -154,7 +154,7 @@ CheckedAnswer Compare(const Response& here, const Response& there) {
       continue;
     }
     return {CheckedAnswer::Result::kWrong,
-            fmt::format("query {}: {}", i, DifferenceOf(here.results(i), there.results(i)))};
+            fmt::format("query {}: {}", i, DescribeDifference(here.results(i), there.results(i)))};
   }
   return {};
 }
@@ -204,14 +204,14 @@ VectorCheck::VectorCheck(const QuerySamples& samples) : samples_(samples) {
   for (std::size_t i = 0; i < samples.rows.size(); ++i) {
     rows_.emplace(samples.rows[i].id, i);
     const std::vector<double> row(samples.rows[i].vector.begin(), samples.rows[i].vector.end());
-    longest_row_ = std::max(longest_row_, LengthOf(row));
+    longest_row_ = std::max(longest_row_, MeasureLength(row));
   }
   for (std::size_t i = 0; i < samples.users.size(); ++i) {
     if (!samples.users[i].vector.empty()) users_.emplace(samples.users[i].id, i);
   }
 }
 
-std::optional<VectorCheck::Target> VectorCheck::TargetOf(const v1::Query& query) const {
+std::optional<VectorCheck::Target> VectorCheck::FindTarget(const v1::Query& query) const {
   Target target;
   bool normalize = samples_.metric == Metric::kCosine;
   if (query.has_packed_vector()) {
@@ -230,7 +230,7 @@ std::optional<VectorCheck::Target> VectorCheck::TargetOf(const v1::Query& query)
     if (query.has_id()) target.excluded_id = query.id();
     normalize = false;  // as stored
   }
-  const double length = LengthOf(target.vector);
+  const double length = MeasureLength(target.vector);
   if (normalize && length > 0) {
     for (double& value : target.vector) value /= length;
   }
@@ -238,7 +238,7 @@ std::optional<VectorCheck::Target> VectorCheck::TargetOf(const v1::Query& query)
 }
 
 double VectorCheck::Tolerance(const Target& target) const {
-  const double length = LengthOf(target.vector);
+  const double length = MeasureLength(target.vector);
   return certificate::CanonicalScoreError(samples_.dim, length, longest_row_) +
          kNormalizingError * length * longest_row_;
 }
@@ -298,7 +298,7 @@ CheckedAnswer VectorCheck::CheckQuery(const v1::Query& query, const v1::SearchOp
                                       const v1::SearchResult& result) const {
   const std::string unchecked = WhyNotPlain(query, options);
   if (!unchecked.empty()) return {CheckedAnswer::Result::kUnchecked, unchecked};
-  const std::optional<Target> target = TargetOf(query);
+  const std::optional<Target> target = FindTarget(query);
   if (!target) {
     return {CheckedAnswer::Result::kUnchecked, query.has_id()
                                                    ? "items whose vector was not fetched"

@@ -48,7 +48,7 @@ class VectorCheck {
   CheckedAnswer CheckQuery(const v1::Query& query, const v1::SearchOptions& options,
                            const v1::SearchResult& result) const;
   // The query's vector in double precision; empty when it is not known.
-  std::optional<Target> TargetOf(const v1::Query& query) const;
+  std::optional<Target> FindTarget(const v1::Query& query) const;
   CheckedAnswer CheckHits(const Target& target, std::size_t k,
                           const v1::SearchResult& result) const;
   double Tolerance(const Target& target) const;

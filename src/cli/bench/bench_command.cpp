@@ -43,7 +43,7 @@ std::string IndentedJson(const nlohmann::ordered_json& json) {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-PlotTexts TextsOf(const BenchSetup& setup, const RunPlan& plan) {
+PlotTexts MakePlotTexts(const BenchSetup& setup, const RunPlan& plan) {
   const std::string loop = plan.load.rate ? "open loop, Poisson arrivals" : "closed loop";
   return {fmt::format("Latency against load: {}", setup.collection),
           fmt::format("{} x {}, {}, {}", base::Grouped(setup.rows), setup.dim, loop,
@@ -66,14 +66,14 @@ absl::Status DrawPlot(const std::string& path, const BenchSetup& setup,
     }
   }
   if (series[0].points.empty()) return absl::UnavailableError("no call succeeded: nothing to plot");
-  return WriteTextFile(path, LoadPlot(TextsOf(setup, runs.front().result.plan), series));
+  return WriteTextFile(path, LoadPlot(MakePlotTexts(setup, runs.front().result.plan), series));
 }
 
 // Calls that were never sent have latencies as well.
 bool AnyAnswered(const RunResult& result) { return result.tally.All().count() > result.unsent; }
 
 // 0 when calls succeeded and no answer was wrong.
-int ExitCodeOf(const std::vector<ReportedRun>& runs) {
+int CheckRuns(const std::vector<ReportedRun>& runs) {
   for (const ReportedRun& run : runs) {
     const bool wrong = run.checks && run.checks->wrong > 0;
     const bool nothing_compared = run.checks && run.checks->compared == 0;
@@ -192,16 +192,16 @@ class StatsReader {
 };
 
 // The server's card: by the management library of this machine, else by the server's metrics.
-CardReader CardReaderOf(const BenchFlags& flags, const std::vector<pid_t>& processes) {
+CardReader MakeCardReader(const BenchFlags& flags, const std::vector<pid_t>& processes) {
   ReadStats stats = [shared = std::make_shared<StatsReader>(flags.client)] {
     return shared->Read();
   };
-  return FirstReaderOf(ReaderOfProcesses(processes, backend::kNvmlLibrary),
-                       ReaderOfMetrics(std::move(stats)));
+  return ChooseReader(ReaderOfProcesses(processes, backend::kNvmlLibrary),
+                      ReaderOfMetrics(std::move(stats)));
 }
 
 // Calls of each test of a report.
-std::uint32_t CallsMaxOf(const BenchFlags& flags) {
+std::uint32_t ChooseCallsMax(const BenchFlags& flags) {
   return flags.requests.value_or(RequestPool::kRequestsMax);
 }
 
@@ -225,7 +225,7 @@ absl::StatusOr<std::shared_ptr<const A100Measurements>> MeasureCpu(const BenchFl
         connection.address(), collection.name(), beside->snapshot_id(), collection.snapshot_id()));
   }
   auto measured = MeasureA100(connection, *beside, samples, FindListeners(connection.address()),
-                              CallsMaxOf(flags));
+                              ChooseCallsMax(flags));
   if (!measured.ok()) return measured.status();
   if (measured->on_gpu) {
     return absl::FailedPreconditionError(fmt::format(
@@ -240,7 +240,7 @@ int RunReport(const BenchFlags& flags, const Connection& connection,
               const v1::Collection& collection, const QuerySamples& samples,
               const std::vector<pid_t>& processes) {
   absl::StatusOr<A100Measurements> measured =
-      MeasureA100(connection, collection, samples, processes, CallsMaxOf(flags));
+      MeasureA100(connection, collection, samples, processes, ChooseCallsMax(flags));
   if (!measured.ok()) return Fail(measured.status(), flags.client.json);
   measured->hourly_price = flags.hourly_price;
   measured->cpu_hourly_price = flags.cpu_hourly_price;
@@ -291,7 +291,7 @@ int RunComparison(const BenchFlags& flags, const Connection& connection,
 int RunBench(const BenchFlags& flags) {
   InterruptMessage interrupt;
   interrupt.Set("stopped before the end; nothing was measured");
-  absl::StatusOr<BenchOptions> options = OptionsOf(flags);
+  absl::StatusOr<BenchOptions> options = MakeBenchOptions(flags);
   if (!options.ok()) return Fail(options.status(), flags.client.json);
   const Connection connection = Connect(flags.client, kPrepareTimeoutSeconds);
   const absl::StatusOr<v1::Collection> collection = ChooseCollection(connection, flags.collection);
@@ -300,7 +300,7 @@ int RunBench(const BenchFlags& flags) {
       flags.server_pid ? std::vector<pid_t>{static_cast<pid_t>(*flags.server_pid)}
                        : FindListeners(connection.address());
 
-  SampleNeeds needs = NeedsOf(options->specs);
+  SampleNeeds needs = FindSampleNeeds(options->specs);
   needs.rows |= flags.verify_share.value_or(0) > 0 || flags.report.has_value();
   needs.query_vectors |= flags.report.has_value() || flags.compare.has_value();
   needs.fields |= flags.report.has_value();
@@ -320,7 +320,7 @@ int RunBench(const BenchFlags& flags) {
       RequestPool::Make(options->specs, *samples, flags.seed.value_or(1),
                         flags.requests.value_or(RequestPool::kRequestsMax));
   if (!pool.ok()) return Fail(pool.status(), flags.client.json);
-  CardWatch card(CardReaderOf(flags, processes));
+  CardWatch card(MakeCardReader(flags, processes));
   for (RunPlan& plan : options->plans) {
     plan.card = &card;
     plan.address = connection.address();
@@ -335,7 +335,7 @@ int RunBench(const BenchFlags& flags) {
                          static_cast<std::uint32_t>(samples->dim), samples->snapshot_id};
   if (absl::Status status = Show(flags, setup, *runs); !status.ok())
     return Fail(status, flags.client.json);
-  const int code = ExitCodeOf(*runs);
+  const int code = CheckRuns(*runs);
   if (code == kSucceeded && runs->size() == 1 && !flags.client.json) {
     SuggestNext("simile bench --in-flight 1,8,64,256 --plot load.svg");
   }

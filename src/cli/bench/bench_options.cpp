@@ -48,9 +48,9 @@ absl::StatusOr<Number> ParseNumber(std::string_view flag, const std::string& tex
   return number;
 }
 
-absl::StatusOr<std::chrono::nanoseconds> DurationOf(std::string_view flag,
-                                                    const std::optional<std::string>& text,
-                                                    std::chrono::nanoseconds fallback) {
+absl::StatusOr<std::chrono::nanoseconds> ParseDurationFlag(std::string_view flag,
+                                                           const std::optional<std::string>& text,
+                                                           std::chrono::nanoseconds fallback) {
   if (!text) return fallback;
   auto duration = ParseDuration(*text);
   if (!duration.ok()) return RefuseFlag(flag, std::string(duration.status().message()));
@@ -59,10 +59,10 @@ absl::StatusOr<std::chrono::nanoseconds> DurationOf(std::string_view flag,
 
 bool IsProcess(std::uint32_t number) {
   const auto process = static_cast<pid_t>(number);
-  return process > 0 && CpuSecondsOf({process}).has_value();
+  return process > 0 && ReadCpuSeconds({process}).has_value();
 }
 
-absl::StatusOr<std::vector<Load>> LoadsOf(const BenchFlags& flags) {
+absl::StatusOr<std::vector<Load>> ParseLoads(const BenchFlags& flags) {
   std::vector<Load> loads;
   if (flags.rate.empty()) {
     if (flags.in_flight.empty()) {
@@ -213,14 +213,14 @@ absl::Status CheckTogether(const BenchFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<CallSpec>> SpecsOf(const BenchFlags& flags) {
+absl::StatusOr<std::vector<CallSpec>> MakeCallSpecs(const BenchFlags& flags) {
   constexpr Limits kLimits;
   CallSpec spec;
   spec.kind = FindCallKind("vector");
   spec.batch = flags.batch.value_or(1);
   spec.k = flags.k;
   spec.payload =
-      PayloadSelectorOf(flags.payload.empty() ? std::vector<std::string>{"none"} : flags.payload);
+      MakePayloadSelector(flags.payload.empty() ? std::vector<std::string>{"none"} : flags.payload);
   if (flags.filter) spec.filters = {*flags.filter};
   spec.bulk = flags.bulk;
   if (spec.batch < 1 || spec.batch > kLimits.queries_per_call_max) {
@@ -306,13 +306,13 @@ std::uint32_t DefaultConnections(std::uint32_t in_flight) {
                     Limits{}.connections_per_peer_max);
 }
 
-absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags) {
+absl::StatusOr<BenchOptions> MakeBenchOptions(const BenchFlags& flags) {
   if (absl::Status status = CheckTogether(flags); !status.ok()) return status;
-  const auto loads = LoadsOf(flags);
+  const auto loads = ParseLoads(flags);
   if (!loads.ok()) return loads.status();
-  const auto duration = DurationOf("--duration", flags.duration, kDefaultDuration);
+  const auto duration = ParseDurationFlag("--duration", flags.duration, kDefaultDuration);
   if (!duration.ok()) return duration.status();
-  const auto warm_up = DurationOf("--warm-up", flags.warm_up, kDefaultWarmUp);
+  const auto warm_up = ParseDurationFlag("--warm-up", flags.warm_up, kDefaultWarmUp);
   if (!warm_up.ok()) return warm_up.status();
   if (*duration < std::chrono::milliseconds(100)) {
     return RefuseFlag("--duration", "at least 100ms: less measures nothing");
@@ -330,7 +330,7 @@ absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags) {
     }
     options.expected_interval = *interval;
   }
-  auto specs = SpecsOf(flags);
+  auto specs = MakeCallSpecs(flags);
   if (!specs.ok()) return specs.status();
   options.specs = *std::move(specs);
   for (const Load& load : *loads) {

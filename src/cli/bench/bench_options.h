@@ -64,7 +64,7 @@ struct BenchOptions {
   std::optional<Nanoseconds> expected_interval;
 };
 // Errors: kInvalidArgument naming the flag and what would be right; those of ReadMixFile.
-absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags);
+absl::StatusOr<BenchOptions> MakeBenchOptions(const BenchFlags& flags);
 
 // Connections for so many calls under way: 4, or more where 64 calls each are exceeded.
 std::uint32_t DefaultConnections(std::uint32_t in_flight);

@@ -58,7 +58,7 @@ void SetExamples(const CallSpec& spec, const QuerySamples& samples, RandomDraw& 
   for (std::uint32_t i = 0; i < spec.negative; ++i) {
     examples.add_negative()->set_id(AnyId(samples, random));
   }
-  examples.set_strategy(*StrategyOf(spec.strategy));
+  examples.set_strategy(*ParseStrategy(spec.strategy));
 }
 
 void SetBlend(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random,
@@ -142,13 +142,13 @@ const CallKind* FindCallKind(std::string_view name) {
   return found == kCallKinds.end() ? nullptr : found;
 }
 
-absl::StatusOr<v1::Examples::Strategy> StrategyOf(std::string_view name) {
+absl::StatusOr<v1::Examples::Strategy> ParseStrategy(std::string_view name) {
   if (const auto strategy = StrategyNamed(name)) return *strategy;
   return absl::InvalidArgumentError(
       fmt::format("\"{}\" is no strategy; give average_vector, best_score or sum_scores", name));
 }
 
-SampleNeeds NeedsOf(std::span<const CallSpec> specs) {
+SampleNeeds FindSampleNeeds(std::span<const CallSpec> specs) {
   SampleNeeds needs;
   for (const CallSpec& spec : specs) {
     const KindNeeds& kind = spec.kind->needs;

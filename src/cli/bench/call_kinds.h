@@ -67,13 +67,13 @@ std::span<const CallKind> CallKinds();
 const CallKind* FindCallKind(std::string_view name);
 
 // What the specs need that samples can give.
-SampleNeeds NeedsOf(std::span<const CallSpec> specs);
+SampleNeeds FindSampleNeeds(std::span<const CallSpec> specs);
 // Whether the samples have what the spec needs.
 // Errors: kInvalidArgument saying what is missing and which flag gives it.
 absl::Status CheckSamples(const CallSpec& spec, const QuerySamples& samples);
 
 // The strategies' names in a mix file.
-absl::StatusOr<v1::Examples::Strategy> StrategyOf(std::string_view name);
+absl::StatusOr<v1::Examples::Strategy> ParseStrategy(std::string_view name);
 
 // One random call. REQUIRES: CheckSamples is OK; the spec's kind has this method.
 v1::SearchRequest MakeSearch(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random);

@@ -19,7 +19,7 @@ std::uint32_t BytesField(int number) {
   return WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
 }
 
-std::string NameOf(int code) {
+std::string CodeName(int code) {
   return absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
 }
 
@@ -48,19 +48,19 @@ bool ReadReceiptOfResponse(CodedInputStream& in, std::optional<v1::Receipt>& rec
 
 }  // namespace
 
-CallError ErrorOf(const google::rpc::Status& status) {
-  const std::string reason = DetailsOf(status).reason;
-  return {reason.empty() ? NameOf(status.code()) : reason, status.message()};
+CallError ToCallError(const google::rpc::Status& status) {
+  const std::string reason = ParseDetails(status).reason;
+  return {reason.empty() ? CodeName(status.code()) : reason, status.message()};
 }
 
-CallError ErrorOf(const grpc::Status& status) {
+CallError ToCallError(const grpc::Status& status) {
   google::rpc::Status details;
   if (!status.error_details().empty() && details.ParseFromString(status.error_details())) {
     details.set_code(status.error_code());
     details.set_message(status.error_message());
-    return ErrorOf(details);
+    return ToCallError(details);
   }
-  return {NameOf(status.error_code()), status.error_message()};
+  return {CodeName(status.error_code()), status.error_message()};
 }
 
 std::optional<StreamAnswerHead> ReadStreamAnswerHead(const grpc::ByteBuffer& answer) {
@@ -78,7 +78,7 @@ std::optional<StreamAnswerHead> ReadStreamAnswerHead(const grpc::ByteBuffer& ans
     }
     google::rpc::Status status;
     if (!ReadMessage(in, status)) return false;
-    head.error = ErrorOf(status);
+    head.error = ToCallError(status);
     return true;
   });
   if (!whole) return std::nullopt;

@@ -29,9 +29,9 @@ struct CallError {
   std::string message;
 };
 // REQUIRES: !status.ok()
-CallError ErrorOf(const grpc::Status& status);
+CallError ToCallError(const grpc::Status& status);
 // Of an answer in a stream.
-CallError ErrorOf(const google::rpc::Status& status);
+CallError ToCallError(const google::rpc::Status& status);
 
 // How a call ended. Answers are kept as bytes: parsing each would cost the client more than the
 // call.

@@ -18,7 +18,7 @@ namespace {
 using backend::Nvml;
 
 // The number of the card on which one of the processes computes.
-absl::StatusOr<unsigned> CardOf(const Nvml& nvml, const std::vector<pid_t>& processes) {
+absl::StatusOr<unsigned> FindUsedCard(const Nvml& nvml, const std::vector<pid_t>& processes) {
   const absl::StatusOr<unsigned> count = nvml.CountDevices();
   if (!count.ok()) return count.status();
   for (unsigned card = 0; card < *count; ++card) {
@@ -48,7 +48,7 @@ class ProcessesReader {
     if (nvml_ == nullptr) {
       absl::StatusOr<std::unique_ptr<Nvml>> opened = Nvml::Open(library_);
       if (!opened.ok()) return opened.status();
-      const absl::StatusOr<unsigned> card = CardOf(**opened, processes_);
+      const absl::StatusOr<unsigned> card = FindUsedCard(**opened, processes_);
       if (!card.ok()) return card.status();
       nvml_ = *std::move(opened);
       card_ = *card;
@@ -67,7 +67,7 @@ class ProcessesReader {
   unsigned card_ = 0;
 };
 
-std::optional<std::uint64_t> BytesOf(const v1::MetricValue& metric) {
+std::optional<std::uint64_t> ToBytes(const v1::MetricValue& metric) {
   return static_cast<std::uint64_t>(metric.number());
 }
 
@@ -109,9 +109,9 @@ CardReader ReaderOfMetrics(ReadStats stats) {
       if (metric.name() == "simile_gpu_utilization_ratio") {
         reading.utilization_ratio = metric.number();
       } else if (metric.name() == "simile_gpu_device_memory_used_bytes") {
-        reading.memory_used_bytes = BytesOf(metric);
+        reading.memory_used_bytes = ToBytes(metric);
       } else if (metric.name() == "simile_gpu_device_memory_total_bytes") {
-        reading.memory_total_bytes = BytesOf(metric);
+        reading.memory_total_bytes = ToBytes(metric);
       } else {
         continue;
       }
@@ -122,7 +122,7 @@ CardReader ReaderOfMetrics(ReadStats stats) {
   };
 }
 
-CardReader FirstReaderOf(CardReader first, CardReader second) {
+CardReader ChooseReader(CardReader first, CardReader second) {
   auto chosen = std::make_shared<CardReader>();
   return [chosen, first = std::move(first),
           second = std::move(second)]() -> absl::StatusOr<CardReading> {

@@ -41,7 +41,7 @@ CardReader ReaderOfProcesses(std::vector<pid_t> processes, std::string nvml);
 CardReader ReaderOfMetrics(ReadStats stats);
 
 // The first of the two that answers, from then on. Errors: those of both, in one sentence.
-CardReader FirstReaderOf(CardReader first, CardReader second);
+CardReader ChooseReader(CardReader first, CardReader second);
 
 // A card during the measured part of a run.
 struct CardUse {

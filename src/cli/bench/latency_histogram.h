@@ -38,8 +38,8 @@ class LatencyHistogram {
   std::vector<std::pair<Nanoseconds, std::uint64_t>> Buckets() const;
 
  private:
-  static std::size_t BucketOf(std::uint64_t value);
-  static std::uint64_t EndOf(std::size_t bucket);  // the greatest value in it
+  static std::size_t FindBucket(std::uint64_t value);
+  static std::uint64_t BucketEnd(std::size_t bucket);  // the greatest value in it
 
   std::vector<std::uint64_t> counts_;
   std::uint64_t count_ = 0;

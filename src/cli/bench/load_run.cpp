@@ -233,7 +233,7 @@ constexpr std::chrono::milliseconds kConnectTimeout{10'000};
 constexpr std::chrono::milliseconds kStreamAllowance{5'000};
 
 // Part `index` of `count` parts of a number, as equal as possible.
-std::uint32_t PartOf(std::uint32_t number, std::uint32_t count, std::uint32_t index) {
+std::uint32_t EvenPart(std::uint32_t number, std::uint32_t count, std::uint32_t index) {
   return number / count + (index < number % count ? 1 : 0);
 }
 
@@ -246,9 +246,9 @@ absl::StatusOr<std::vector<std::unique_ptr<CallSender>>> MakeSenders(const RunPl
                       plan.timeout + kConnectTimeout + kStreamAllowance;
   for (std::uint32_t i = 0; i < plan.threads; ++i) {
     auto channels = OpenChannels(plan.address, plan.security,
-                                 PartOf(plan.connections, plan.threads, i), kConnectTimeout);
+                                 EvenPart(plan.connections, plan.threads, i), kConnectTimeout);
     if (!channels.ok()) return channels.status();
-    const std::uint32_t slots = PartOf(plan.load.in_flight, plan.threads, i);
+    const std::uint32_t slots = EvenPart(plan.load.in_flight, plan.threads, i);
     senders.push_back(plan.transport == Transport::kUnary
                           ? MakeUnaryCalls(*channels, slots, plan.timeout)
                           : MakeStreamCalls(*channels, slots, plan.timeout, end_by));
@@ -364,7 +364,7 @@ absl::StatusOr<RunResult> RunLoad(const RunPlan& plan, const RequestPool& pool,
   const MeasuredWindow window{plan.warm_up, plan.warm_up + plan.duration};
   Threads threads;
   for (std::uint32_t i = 0; i < plan.threads; ++i) {
-    Load share{PartOf(plan.load.in_flight, plan.threads, i), plan.load.rate};
+    Load share{EvenPart(plan.load.in_flight, plan.threads, i), plan.load.rate};
     if (share.rate) *share.rate /= plan.threads;  // Poisson processes add up to one
     threads.push_back(std::make_unique<LoadThread>(
         plan, share, pool, window, start, base::SplitMix(plan.seed + i), std::move((*senders)[i])));
@@ -378,10 +378,10 @@ absl::StatusOr<RunResult> RunLoad(const RunPlan& plan, const RequestPool& pool,
   WaitUntil(begin, plan, begin, threads, on_live);
   if (plan.card != nullptr) plan.card->Begin();
   const double client_before = OwnCpuSeconds();
-  const std::optional<double> server_before = CpuSecondsOf(plan.server_processes);
+  const std::optional<double> server_before = ReadCpuSeconds(plan.server_processes);
   WaitUntil(begin + plan.duration, plan, begin, threads, on_live);
   result.client_cpu_s = OwnCpuSeconds() - client_before;
-  const std::optional<double> server_after = CpuSecondsOf(plan.server_processes);
+  const std::optional<double> server_after = ReadCpuSeconds(plan.server_processes);
   if (server_before && server_after) result.server_cpu_s = *server_after - *server_before;
   if (plan.card != nullptr) result.card = plan.card->End();
   result.seconds = window.Seconds();

@@ -30,6 +30,6 @@ absl::StatusOr<std::vector<CallSpec>> ReadMixFile(const std::string& path,
                                                   const CallSpec& defaults);
 
 // "all", "none" or field names, as --payload and a mix file give them.
-v1::PayloadSelector PayloadSelectorOf(const std::vector<std::string>& words);
+v1::PayloadSelector MakePayloadSelector(const std::vector<std::string>& words);
 
 }  // namespace simile::cli::bench

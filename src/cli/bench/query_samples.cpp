@@ -43,7 +43,7 @@ bool IsPlainText(const std::string& text) {
 }
 
 // The parts of "A | B" between the bars, without the white space around them.
-std::vector<std::string> PartsOf(const std::string& text) {
+std::vector<std::string> SplitAtBars(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream rest(text);
   for (std::string part; std::getline(rest, part, '|');) {
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<data::FileSource>> OpenPath(const std::string& pa
   return folder->OpenFile(file.filename().string());
 }
 
-std::vector<float> RowOf(const MatrixView& matrix, std::size_t index) {
+std::vector<float> CopyRow(const MatrixView& matrix, std::size_t index) {
   return {matrix[index].begin(), matrix[index].end()};
 }
 
@@ -110,7 +110,7 @@ absl::Status ReadVectorsFile(const std::string& path, const Limits& limits, Quer
                     samples.collection));
   }
   for (std::size_t i = 0; i < matrix->row_count(); ++i) {
-    samples.query_vectors.push_back(RowOf(matrix->view(), i));
+    samples.query_vectors.push_back(CopyRow(matrix->view(), i));
   }
   return absl::OkStatus();
 }
@@ -152,11 +152,11 @@ absl::Status ReadFolder(const std::string& folder, const Limits& limits,
   for (std::size_t i = 0; i < dataset->vectors.row_count(); ++i) {
     if (std::ranges::binary_search(dataset->skipped_rows, i)) continue;
     samples.rows.push_back(
-        {dataset->ids.Id(static_cast<Row>(i)), RowOf(dataset->vectors.view(), i)});
+        {dataset->ids.Id(static_cast<Row>(i)), CopyRow(dataset->vectors.view(), i)});
   }
   for (std::size_t i = 0; i < dataset->profiles.ids.size(); ++i) {
     samples.users.push_back({dataset->profiles.ids.Id(static_cast<Row>(i)),
-                             RowOf(dataset->profiles.vectors.view(), i)});
+                             CopyRow(dataset->profiles.vectors.view(), i)});
     std::vector<std::string>& seen = samples.seen_ids.emplace_back();
     for (const Row row : dataset->profiles.seen.Of(static_cast<Row>(i))) {
       seen.push_back(dataset->ids.Id(row));
@@ -315,14 +315,14 @@ std::vector<SampledFilter> SampleFilters(const v1::FieldDescription& described) 
   return filters;
 }
 
-std::vector<std::string> KeywordsOf(v1::FieldType type, const v1::PayloadValue& value) {
+std::vector<std::string> ReadKeywords(v1::FieldType type, const v1::PayloadValue& value) {
   std::vector<std::string> keywords;
   if (value.has_list_value()) {
     for (const v1::PayloadValue& item : value.list_value().values()) {
       keywords.push_back(item.string_value());
     }
   } else if (value.has_string_value() && type == v1::FIELD_TYPE_KEYWORD_LIST) {
-    keywords = PartsOf(value.string_value());
+    keywords = SplitAtBars(value.string_value());
   } else if (value.has_string_value()) {
     keywords.push_back(value.string_value());
   }
@@ -335,7 +335,7 @@ bool Passes(const SampledFilter& filter, const PayloadMap& payload) {
   if (filter.type != v1::FIELD_TYPE_INTEGER) {
     const v1::PayloadValue& value = found->second;
     if (value.has_string_value() && value.string_value() == filter.keyword) return true;
-    const std::vector<std::string> keywords = KeywordsOf(filter.type, value);
+    const std::vector<std::string> keywords = ReadKeywords(filter.type, value);
     return std::ranges::find(keywords, filter.keyword) != keywords.end();
   }
   const v1::PayloadValue& value = found->second;

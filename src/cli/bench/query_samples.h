@@ -30,7 +30,7 @@ std::vector<SampledFilter> SampleFilters(const v1::FieldDescription& described);
 
 // The keywords of a payload's value: in a field of lists those between the bars of a text such as
 // "Action|Drama".
-std::vector<std::string> KeywordsOf(v1::FieldType type, const v1::PayloadValue& value);
+std::vector<std::string> ReadKeywords(v1::FieldType type, const v1::PayloadValue& value);
 
 // Whether a row passes, computed from its payload alone. Whether bars separate a text in a field of
 // lists is not on the wire: it passes as a whole and by its parts.

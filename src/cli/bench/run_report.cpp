@@ -19,7 +19,9 @@ nlohmann::ordered_json TimesJson(const ComparedTimes& times) {
 std::string TimeText(double ms) { return fmt::format("{:.3f}", ms); }
 
 // "gpu"
-std::string KindOf(const std::string& backend) { return backend.substr(0, backend.find(':')); }
+std::string ParseBackendKind(const std::string& backend) {
+  return backend.substr(0, backend.find(':'));
+}
 
 constexpr std::size_t kLiveBarWidth = 38;
 // From kManyInFlight queries in flight on, a warning says when passes hold at most one in
@@ -338,8 +340,8 @@ nlohmann::ordered_json ComparisonJson(const Comparison& comparison) {
 }
 
 std::string ComparisonText(const Comparison& comparison, const Terminal& terminal) {
-  const std::string measured = KindOf(comparison.measured_backend);
-  std::string other = KindOf(comparison.other_backend);
+  const std::string measured = ParseBackendKind(comparison.measured_backend);
+  std::string other = ParseBackendKind(comparison.other_backend);
   if (measured == other) other = "other";
   const std::string text = fmt::format(
       "{}, {} x {}, k {}\n  {} on {}\n  {} on {}\n\n", Bold(comparison.collection, terminal),

@@ -195,7 +195,7 @@ std::vector<pid_t> FindListeners(const std::string& address, const std::filesyst
   return processes;
 }
 
-std::optional<double> CpuSecondsOf(const std::vector<pid_t>& processes) {
+std::optional<double> ReadCpuSeconds(const std::vector<pid_t>& processes) {
   double seconds = 0;
   for (const pid_t process : processes) {
     clockid_t clock{};
@@ -215,7 +215,7 @@ double OwnCpuSeconds() {
   return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
 }
 
-std::optional<ResidentMemory> ResidentMemoryOf(const std::vector<pid_t>& processes) {
+std::optional<ResidentMemory> ReadResidentMemory(const std::vector<pid_t>& processes) {
   ResidentMemory memory;
   for (const pid_t process : processes) {
     const std::string file = fmt::format("/proc/{}/status", process);

@@ -24,7 +24,7 @@ std::vector<pid_t> FindListeners(const std::string& address,
 
 // CPU time that the processes have used since they started, all threads, user and system. Nothing
 // when one of them has ended.
-std::optional<double> CpuSecondsOf(const std::vector<pid_t>& processes);
+std::optional<double> ReadCpuSeconds(const std::vector<pid_t>& processes);
 // Of this process.
 double OwnCpuSeconds();
 
@@ -33,7 +33,7 @@ struct ResidentMemory {
   std::uint64_t bytes = 0;
   std::uint64_t peak_bytes = 0;
 };
-std::optional<ResidentMemory> ResidentMemoryOf(const std::vector<pid_t>& processes);
+std::optional<ResidentMemory> ReadResidentMemory(const std::vector<pid_t>& processes);
 
 // The machine's memory, bytes.
 struct HostMemory {

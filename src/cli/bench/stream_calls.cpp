@@ -168,7 +168,7 @@ class StreamLife {
     for (const std::uint32_t slot : under_way_) {
       CallOutcome outcome;
       outcome.error = status_.ok() ? CallError{"STREAM_ENDED", "the stream ended before its answer"}
-                                   : ErrorOf(status_);
+                                   : ToCallError(status_);
       news.outcomes.emplace_back(slot, std::move(outcome));
     }
     under_way_.clear();

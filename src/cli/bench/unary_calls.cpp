@@ -50,7 +50,7 @@ class UnaryCalls final : public CallSender {
       if (call.status.ok()) {
         outcome.answer.Swap(&call.answer);
       } else {
-        outcome.error = ErrorOf(call.status);
+        outcome.error = ToCallError(call.status);
       }
       call.answer.Clear();
       call.reader.reset();

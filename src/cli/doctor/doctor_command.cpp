@@ -256,7 +256,7 @@ int ExamineThisMachine(const DoctorFlags& flags) {
   doctor::Conclude(*findings);
   const Finding cpu = doctor::ExamineCpu(options.backend);
   findings->push_back(cpu);
-  const Outcome outcome = doctor::OutcomeOf(*findings, options.backend.preference);
+  const Outcome outcome = doctor::FindOutcome(*findings, options.backend.preference);
   if (flags.client.json) {
     fmt::print("{}", FindingsJson(*findings, outcome));
   } else {
@@ -265,7 +265,7 @@ int ExamineThisMachine(const DoctorFlags& flags) {
     fmt::print("{}", FindingsText(*findings, StandardOutput()));
     PrintOutcome(outcome, cpu);
   }
-  return ExitCodeOf(outcome);
+  return ToExitCode(outcome);
 }
 
 int ExamineServer(const DoctorFlags& flags) {
@@ -291,11 +291,11 @@ int ExamineServer(const DoctorFlags& flags) {
     answers.diagnosis = *std::move(diagnosis);
     answers.stats = *std::move(stats);
   }
-  const std::vector<Finding> findings = FindingsOf(answers);
-  const Outcome outcome = doctor::OutcomeOf(findings, backend::Preference::kAuto);
+  const std::vector<Finding> findings = DiagnoseServer(answers);
+  const Outcome outcome = doctor::FindOutcome(findings, backend::Preference::kAuto);
   if (flags.client.json) {
     fmt::print("{}", FindingsJson(findings, outcome));
-    return ExitCodeOf(outcome);
+    return ToExitCode(outcome);
   }
   fmt::print("{}", FindingsText(findings, StandardOutput()));
   if (!answers.info.admin_allowed()) {
@@ -309,8 +309,8 @@ int ExamineServer(const DoctorFlags& flags) {
                     : outcome != Outcome::kGpu    ? "The CPU answers, in whole or in part,"
                     : shares_work                 ? "The GPU answers, but not everything,"
                                                   : "The GPU answers everything";
-  fmt::print("{} at {}. Exit code {}.\n", who, answers.address, ExitCodeOf(outcome));
-  return ExitCodeOf(outcome);
+  fmt::print("{} at {}. Exit code {}.\n", who, answers.address, ToExitCode(outcome));
+  return ToExitCode(outcome);
 }
 
 absl::Status CheckDoctorFlags(const DoctorFlags& flags) {

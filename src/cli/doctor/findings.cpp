@@ -30,7 +30,7 @@ constexpr const char* kCollections = "collections";
 constexpr const char* kWork = "work";
 constexpr const char* kCard = "card";
 
-State StateOf(v1::Finding::State state) {
+State ToState(v1::Finding::State state) {
   switch (state) {
     case v1::Finding::STATE_OK:
       return State::kOk;
@@ -119,7 +119,7 @@ struct StateWord {
   const char* name;  // for programs
 };
 
-StateWord WordOf(State state) {
+StateWord ToWord(State state) {
   switch (state) {
     case State::kOk:
       return {" ok", "ok"};
@@ -148,12 +148,12 @@ void AddColumns(const std::string& state, const std::string& label, const std::s
 
 }  // namespace
 
-std::vector<Finding> FindingsOf(const ServerAnswers& answers) {
+std::vector<Finding> DiagnoseServer(const ServerAnswers& answers) {
   std::vector<Finding> findings;
   if (answers.diagnosis) {
     for (const v1::Finding& found : answers.diagnosis->findings()) {
       findings.push_back(
-          {found.probe(), StateOf(found.state()), found.text(), found.fix(), found.symptom()});
+          {found.probe(), ToState(found.state()), found.text(), found.fix(), found.symptom()});
     }
   } else if (OnGpu(answers.info.backend())) {
     findings.push_back(doctor::OkFinding(
@@ -181,7 +181,7 @@ std::string FindingsText(std::span<const Finding> findings, const Terminal& term
   }
   std::string output;
   for (const Finding& finding : findings) {
-    AddColumns(WordOf(finding.state).label, finding.probe, finding.text, width, output);
+    AddColumns(ToWord(finding.state).label, finding.probe, finding.text, width, output);
     if (!finding.fix.empty()) AddColumns("", "fix", finding.fix, width, output);
   }
   return output;
@@ -191,7 +191,7 @@ std::string FindingsJson(std::span<const Finding> findings, doctor::Outcome outc
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Finding& finding : findings) {
     list.push_back({{"probe", finding.probe},
-                    {"state", WordOf(finding.state).name},
+                    {"state", ToWord(finding.state).name},
                     {"text", finding.text},
                     {"fix", finding.fix},
                     {"symptom", finding.symptom}});
@@ -200,10 +200,10 @@ std::string FindingsJson(std::span<const Finding> findings, doctor::Outcome outc
                      : outcome == doctor::Outcome::kBroken ? "broken"
                                                            : "cpu";
   return JsonLine(
-      {{"findings", std::move(list)}, {"outcome", name}, {"exit_code", ExitCodeOf(outcome)}});
+      {{"findings", std::move(list)}, {"outcome", name}, {"exit_code", ToExitCode(outcome)}});
 }
 
-int ExitCodeOf(doctor::Outcome outcome) {
+int ToExitCode(doctor::Outcome outcome) {
   return outcome == doctor::Outcome::kCpuAsked ? 0 : static_cast<int>(outcome);
 }
 

@@ -25,7 +25,7 @@ struct ServerAnswers {
 
 // Why its GPU does not answer, or not everything: what the server's own probes found, the
 // collections and batches that went to the CPU, and the faults that the driver reported. Pure.
-std::vector<doctor::Finding> FindingsOf(const ServerAnswers& answers);
+std::vector<doctor::Finding> DiagnoseServer(const ServerAnswers& answers);
 
 // ` FAIL  driver              kernel module 570.86.15, library ...`, and its fix in lines below. A
 // terminal gets whole words a line; a file or a pipe one line for each.
@@ -35,6 +35,6 @@ std::string FindingsText(std::span<const doctor::Finding> findings, const Termin
 std::string FindingsJson(std::span<const doctor::Finding> findings, doctor::Outcome outcome);
 
 // 0 the GPU answers, 1 the CPU does, 2 nothing does, or a GPU is demanded and cannot be used.
-int ExitCodeOf(doctor::Outcome outcome);
+int ToExitCode(doctor::Outcome outcome);
 
 }  // namespace simile::cli

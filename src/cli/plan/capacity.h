@@ -98,7 +98,7 @@ struct SpeedLimits {
   std::vector<Cached> cached;  // the smallest first; empty: not known
 
   // At which passes over so many bytes are read.
-  double RateOf(std::uint64_t pass_bytes) const;
+  double FindRate(std::uint64_t pass_bytes) const;
 };
 // Of the CPU engine: reads the codes once, and multiplies them with each query.
 SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
@@ -126,8 +126,8 @@ enum class PassKind : std::uint8_t {
   kGemm,          // matrix products by tiles
   kFp32Gemm,      // the same without tensor cores
 };
-PassKind PassKindOf(const PlannedCollection& collection, std::uint32_t batch, int capability,
-                    const backend::ResidentSize& resident);
+PassKind ChoosePassKind(const PlannedCollection& collection, std::uint32_t batch, int capability,
+                        const backend::ResidentSize& resident);
 
 // Of the GPU engine: reads the rows of the kind of pass once for each pass, and multiplies them; a
 // scan for as many queries as its instructions hold. Twice as many products of bytes, in two

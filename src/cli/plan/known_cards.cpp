@@ -178,7 +178,7 @@ std::string_view FamilyAtStart(std::string_view letters) {
 
 // Runs of letters and of digits in small letters: "GeForce GTX1080Ti" becomes geforce, gtx, 1080,
 // ti. Families that are written together come apart, and g and gib are gb.
-std::vector<std::string> WordsOf(std::string_view name) {
+std::vector<std::string> SplitWords(std::string_view name) {
   std::vector<std::string> words;
   std::string lower(name);
   absl::AsciiStrToLower(&lower);
@@ -237,15 +237,15 @@ bool IsOfAnyCard(std::string_view word) {
 }
 
 bool IsNamed(const KnownCard& card, std::vector<std::string> words) {
-  if (!TakeWords(WordsOf(card.needs), words)) return false;
+  if (!TakeWords(SplitWords(card.needs), words)) return false;
   TakeMemory(card.memory_gib, words);
-  for (const std::string& word : WordsOf(card.allows)) {
+  for (const std::string& word : SplitWords(card.allows)) {
     std::erase(words, word);
   }
   return std::ranges::all_of(words, IsOfAnyCard);
 }
 
-CardFacts FactsOf(const KnownCard& card) {
+CardFacts MakeCardFacts(const KnownCard& card) {
   // A driver keeps something for itself: it reports 79.18 of the 80 GiB of an H100 and 139.8 of the
   // 141 of an H200 (docs/cards.md).
   constexpr double kReported = 0.985;
@@ -265,21 +265,21 @@ CardFacts FactsOf(const KnownCard& card) {
 
 }  // namespace
 
-std::optional<CardFacts> FactsOfCard(std::string_view name) {
-  const std::vector<std::string> words = WordsOf(name);
+std::optional<CardFacts> FindCardFacts(std::string_view name) {
+  const std::vector<std::string> words = SplitWords(name);
   const auto* const found = std::ranges::find_if(
       kKnownCards, [&](const KnownCard& card) { return IsNamed(card, words); });
   if (found == kKnownCards.end()) return std::nullopt;
-  return FactsOf(*found);
+  return MakeCardFacts(*found);
 }
 
 std::vector<CardFacts> KnownCards() {
   std::vector<CardFacts> cards;
-  for (const KnownCard& card : kKnownCards) cards.push_back(FactsOf(card));
+  for (const KnownCard& card : kKnownCards) cards.push_back(MakeCardFacts(card));
   return cards;
 }
 
-std::vector<std::string> StrategiesOf(int capability) {
+std::vector<std::string> ListStrategies(int capability) {
   if (capability == 0) return {};
   if (capability < backend::kGpuCodeMin) return {"no code: the CPU answers"};
   const unsigned scan_max = backend::GpuTuning().scan_queries_max;
@@ -301,12 +301,12 @@ std::vector<std::string> StrategiesOf(int capability) {
 
 std::string CardsLike(std::string_view name) {
   constexpr std::size_t kOfferedMax = 4;
-  std::vector<std::string> words = WordsOf(name);
+  std::vector<std::string> words = SplitWords(name);
   std::erase_if(words, IsOfAnyCard);
   std::vector<std::string> names;
   base::NearestSearch nearest(name);
   for (const KnownCard& card : kKnownCards) {
-    std::vector<std::string> of_card = WordsOf(card.name);
+    std::vector<std::string> of_card = SplitWords(card.name);
     if (!words.empty() && TakeWords(words, of_card)) names.push_back(base::Quoted(card.name));
     nearest.Consider(card.name);
   }

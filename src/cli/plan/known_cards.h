@@ -23,14 +23,14 @@ struct CardFacts {
 // case, with or without NVIDIA, Tesla, GeForce, Quadro, RTX and GTX. A name that fits several forms
 // of a card means the first in the table. nullopt where a word of the name is not known: a laptop's
 // card and a part of a divided one are others than the card that they are named after.
-std::optional<CardFacts> FactsOfCard(std::string_view name);
+std::optional<CardFacts> FindCardFacts(std::string_view name);
 
 // All cards of the table.
 std::vector<CardFacts> KnownCards();
 
 // What a card of this capability runs, by the size of a batch; 0: not known. One phrase each, as
 // `simile plan` prints them.
-std::vector<std::string> StrategiesOf(int capability);
+std::vector<std::string> ListStrategies(int capability);
 
 // The sentence that offers cards for a name that no card has: the cards whose names have all words
 // of the name, else the card with the nearest name. Empty when no card is near: ` It may be "Quadro

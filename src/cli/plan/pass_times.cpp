@@ -176,7 +176,7 @@ struct MeasuredCard {
   MeasuredSeries many;
 };
 
-std::vector<std::string_view> CardsOf(std::span<const MeasuredPass> measured) {
+std::vector<std::string_view> ListCards(std::span<const MeasuredPass> measured) {
   std::vector<std::string_view> cards;
   for (const MeasuredPass& pass : measured) {
     if (std::ranges::find(cards, pass.card) == cards.end()) cards.push_back(pass.card);
@@ -190,7 +190,7 @@ std::optional<MeasuredCard> CardToScale(std::span<const MeasuredPass> measured, 
                                         const DeviceBatch& batch) {
   std::optional<MeasuredCard> best;
   int best_worth = -1;
-  for (const std::string_view card : CardsOf(measured)) {
+  for (const std::string_view card : ListCards(measured)) {
     MeasuredCard each{card, MeasuredSeries(measured, card, kind, kFewRows),
                       MeasuredSeries(measured, card, kind, kManyRows)};
     if (!each.few.has(kind) || !each.many.has(kind)) continue;
@@ -215,7 +215,7 @@ double FloorThere(const MeasuredCard& card, const MeasuredSeries& series, std::u
                   PassKind kind, std::uint32_t batch, std::uint32_t k,
                   const backend::WorkspaceSize& workspace) {
   const PlannedCollection collection = MeasuredCollection(series, rows);
-  DeviceSpeed speed = FactsOfCard(card.card)->speed;
+  DeviceSpeed speed = FindCardFacts(card.card)->speed;
   if (kind == PassKind::kRegisterScan) speed.capability = backend::kTensorScanMin;
   const backend::SegmentSize size{static_cast<unsigned>(rows),
                                   static_cast<unsigned>(PaddedDim(collection.dim))};
@@ -297,10 +297,10 @@ std::span<const MeasuredPass> MeasuredPasses() { return kPasses; }
 std::optional<EngineTime> PassTimeOnDevice(const DeviceBatch& batch,
                                            std::span<const MeasuredPass> measured) {
   const PassKind kind =
-      PassKindOf(batch.collection, batch.batch, batch.speed.capability, batch.resident);
+      ChoosePassKind(batch.collection, batch.batch, batch.speed.capability, batch.resident);
   // Beyond the scans the kind of scan only names the series that a batch is in.
   const PassKind series =
-      kind == PassKind::kGemm ? PassKindOf(batch.collection, 1, 0, batch.resident) : kind;
+      kind == PassKind::kGemm ? ChoosePassKind(batch.collection, 1, 0, batch.resident) : kind;
   const std::optional<MeasuredCard> card = CardToScale(measured, series, batch);
   if (!card) return std::nullopt;
   const auto together = std::max(backend::PassQueriesMax(batch.workspace, batch.k), 1U);

@@ -22,7 +22,7 @@ std::string_view BasisText(Basis basis);
 
 // A batch as a card answered it. Bits were compared with the plain scan's in the same run.
 struct MeasuredPass {
-  std::string_view card;  // as FactsOfCard names it
+  std::string_view card;  // as FindCardFacts names it
   PassKind kind;
   std::uint32_t rows, dim, batch, k;
   double device_us;
@@ -44,7 +44,7 @@ struct DeviceBatch {
   const backend::WorkspaceSize& workspace;
   const DeviceSpeed& speed;
   const backend::ResidentSize& resident;
-  std::string_view card;  // as FactsOfCard names it; empty: another one
+  std::string_view card;  // as FindCardFacts names it; empty: another one
 };
 
 // On the device alone: a line through the times of the two measured collections over their floors

@@ -135,7 +135,7 @@ absl::Status CheckPlanFlags(const PlanFlags& flags) {
         "--price-per-hour: a server's machine is not measured from here; give its "
         "--host-bandwidth, or a --card");
   }
-  if (flags.card && !FactsOfCard(*flags.card)) {
+  if (flags.card && !FindCardFacts(*flags.card)) {
     return absl::InvalidArgumentError(
         fmt::format("--card: {} is not in the table (docs/cards.md).{} Of another card give "
                     "--device-memory, --device-bandwidth and --capability",
@@ -239,9 +239,9 @@ absl::Status ReadHost(const app::Config& config, const PlanFlags& flags,
 }
 
 // The card to plan for: the given one, else the one that a server here would use.
-absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& flags,
-                                 const GivenQuantities& given) {
-  const std::optional<CardFacts> facts = flags.card ? FactsOfCard(*flags.card) : std::nullopt;
+absl::StatusOr<FoundCard> ChooseCard(const app::Config& config, const PlanFlags& flags,
+                                     const GivenQuantities& given) {
+  const std::optional<CardFacts> facts = flags.card ? FindCardFacts(*flags.card) : std::nullopt;
   if (given.device_memory > 0) {
     return FoundCard{facts ? facts->name : "", "--device-memory",
                      static_cast<std::uint64_t>(given.device_memory)};
@@ -260,7 +260,7 @@ absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& fla
 
 // What is known of its speed: the facts of its name, and over them what is given.
 void ReadDeviceSpeed(const std::string& card, const GivenQuantities& given, PlanReport& report) {
-  if (const std::optional<CardFacts> facts = FactsOfCard(card)) {
+  if (const std::optional<CardFacts> facts = FindCardFacts(card)) {
     report.known_card = facts->name;
     report.device_speed = facts->speed;
     report.device_speed_from = fmt::format("{} of {}", facts->source, facts->name);
@@ -280,7 +280,7 @@ void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQu
   report.memory_fraction = options.memory_fraction;
   report.reserve_bytes = options.reserve_bytes;
   report.full_goes_to_cpu = config.backend.gpu_when_full == backend::WhenFull::kCpu;
-  const absl::StatusOr<FoundCard> found = CardOf(config, flags, given);
+  const absl::StatusOr<FoundCard> found = ChooseCard(config, flags, given);
   if (!found.ok()) {
     report.no_device_reason = std::string(found.status().message());
     return;

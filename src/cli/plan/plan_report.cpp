@@ -36,14 +36,14 @@ std::string DigitsText(double number) {
 }
 
 // `films  5,000 vectors x 384 (cosine), 500 users`
-std::string HeadOf(const PlannedCollection& each) {
+std::string FormatHead(const PlannedCollection& each) {
   return fmt::format("{}  {} x {} ({}){}{}", Printable(each.name),
                      base::Counted(each.rows, "vector"), each.dim, data::NameOf(each.metric),
                      each.users > 0 ? fmt::format(", {}", base::Counted(each.users, "user")) : "",
                      each.is_loaded ? ", loaded" : "");
 }
 
-std::uint64_t ReloadOf(const PlannedCollection& each) {
+std::uint64_t HostReloadBytes(const PlannedCollection& each) {
   return each.memory.ReloadPeakBytes(each.memory.resident.host(), false);
 }
 
@@ -59,7 +59,7 @@ std::string HostTable(const PlanReport& report, const Terminal& terminal) {
     const engine::ResidentBytes& bytes = each.memory.resident;
     table.AddRow({each.name, BytesText(bytes.vectors), BytesOrDash(bytes.payload),
                   BytesOrDash(bytes.users), BytesOrDash(bytes.index), BytesText(bytes.host()),
-                  BytesText(ReloadOf(each))});
+                  BytesText(HostReloadBytes(each))});
   }
   table.AddRow({"program", "", "", "", "", BytesText(kProgramBytes), BytesText(kProgramBytes)});
   if (report.pinned_bytes > 0) {
@@ -165,7 +165,7 @@ std::string DeviceFitText(const PlanReport& report) {
   }
   if (const int capability = report.device_speed.capability; capability != 0) {
     fmt::format_to(out, "  sm_{}    {}\n", capability,
-                   fmt::join(StrategiesOf(capability), "\n           "));
+                   fmt::join(ListStrategies(capability), "\n           "));
   }
   const std::string names = NamesWithout(report, &DeviceShare::reload_fits);
   if (!names.empty()) {
@@ -208,7 +208,7 @@ std::string TimeTable(const PlanReport& report, const Terminal& terminal) {
   if (priced) columns.push_back({"cost of 1M", Align::kRight});
   Table table(columns);
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    for (const PlanFigure& figure : FiguresOf(report, i)) {
+    for (const PlanFigure& figure : MakeFigures(report, i)) {
       std::vector<std::string> cells = {report.collections[i].name,
                                         figure.where,
                                         base::Grouped(figure.batch),
@@ -255,7 +255,7 @@ std::string BasisNotes(const PlanReport& report) {
   std::set<std::string> from;
   bool has_floor_of_server = false;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    for (const PlanFigure& figure : FiguresOf(report, i)) {
+    for (const PlanFigure& figure : MakeFigures(report, i)) {
       if (figure.basis == Basis::kScaled && !figure.from.empty()) from.insert(figure.from);
       has_floor_of_server |= figure.is_served && figure.basis == Basis::kFloor;
     }
@@ -296,7 +296,7 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
   const PlannedCollection& each = report.collections[index];
   const engine::ResidentBytes& bytes = each.memory.resident;
   Json times = Json::array();
-  for (const PlanFigure& figure : FiguresOf(report, index)) {
+  for (const PlanFigure& figure : MakeFigures(report, index)) {
     times.push_back(FigureJson(figure, report.price_per_hour));
   }
   Json json = {{"name", each.name},
@@ -313,7 +313,7 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
                  {"index", bytes.index},
                  {"rest", bytes.host()},
                  {"load_peak", each.memory.peak_bytes()},
-                 {"reload_peak", ReloadOf(each)},
+                 {"reload_peak", HostReloadBytes(each)},
                  {"reload_peak_held", each.memory.ReloadPeakBytes(bytes.host(), true)}}},
                {"device", nullptr},
                {"times", std::move(times)}};
@@ -351,7 +351,7 @@ Json DeviceJson(const PlanReport& report) {
           {"products_per_s", NumberOrNull(report.device_speed.limits.products_per_s)},
           {"capability",
            report.device_speed.capability == 0 ? Json() : Json(report.device_speed.capability)},
-          {"strategies", StrategiesOf(report.device_speed.capability)}};
+          {"strategies", ListStrategies(report.device_speed.capability)}};
 }
 
 // A floor, and what it becomes by a server.
@@ -401,7 +401,7 @@ EngineTime AtOnceOnHost(const PlannedCollection& collection, const SpeedLimits& 
 
 }  // namespace
 
-std::vector<PlanFigure> FiguresOf(const PlanReport& report, std::size_t collection) {
+std::vector<PlanFigure> MakeFigures(const PlanReport& report, std::size_t collection) {
   const PlannedCollection& each = report.collections[collection];
   std::vector<PlanFigure> figures;
   const SpeedLimits& host = report.host_speed;
@@ -439,7 +439,7 @@ bool Fits(const PlanReport& report) {
 std::string PlanText(const PlanReport& report, const Terminal& terminal) {
   std::string text;
   for (const PlannedCollection& each : report.collections) {
-    text += Bold(HeadOf(each), terminal) + '\n';
+    text += Bold(FormatHead(each), terminal) + '\n';
   }
   text += '\n' + HostTable(report, terminal) + HostFitText(report);
   if (report.device) {
@@ -449,7 +449,7 @@ std::string PlanText(const PlanReport& report, const Terminal& terminal) {
                    Printable(report.no_device_reason));
   }
   text += '\n' + LimitsText(report);
-  if (!FiguresOf(report, 0).empty()) {
+  if (!MakeFigures(report, 0).empty()) {
     text += '\n' + TimeTable(report, terminal) + SpeedSources(report) + BasisNotes(report);
   }
   return text;

@@ -23,7 +23,7 @@ struct PlanReport {
   std::optional<DevicePlan> device;  // nullopt: no card is known
   std::string no_device_reason;      // then: "no NVIDIA driver on this machine"
   std::string card;                  // "NVIDIA H200"; empty: not named
-  std::string known_card;            // the same as FactsOfCard names it; empty: not in the table
+  std::string known_card;            // the same as FindCardFacts names it; empty: not in the table
   std::string card_origin;           // "gpu.device 0", "--device-memory"
   double memory_fraction = 0;
   std::uint64_t reserve_bytes = 0;
@@ -63,7 +63,7 @@ struct PlanFigure {
 // The times of one collection: of one query, and of the largest batch where it is known how fast is
 // multiplied; on the host, and on a card that holds it. Of each the floor, the engine's time where
 // something of its kind was measured, and what a server makes of it.
-std::vector<PlanFigure> FiguresOf(const PlanReport& report, std::size_t collection);
+std::vector<PlanFigure> MakeFigures(const PlanReport& report, std::size_t collection);
 
 // Whether everything fits as far as is known: the exit code. On the host with its reloads; on the
 // card with those that would be refused, because the CPU takes over others (gpu.when_full).

@@ -17,10 +17,10 @@ constexpr std::string_view kCalls = "rpc_server_call_duration_seconds";
 constexpr std::string_view kOwnMethod = "simile.v1.AdminService/GetStats";
 constexpr std::string_view kSearchService = "simile.v1.SearchService/";
 
-double SecondsOf(std::uint64_t time_us) { return static_cast<double>(time_us) / 1e6; }
+double ToSeconds(std::uint64_t time_us) { return static_cast<double>(time_us) / 1e6; }
 
 // Name and labels as one text.
-std::string KeyOf(const v1::MetricValue& metric) {
+std::string MakeMetricKey(const v1::MetricValue& metric) {
   std::string key = metric.name();
   for (const auto& [label, value] :
        std::map<std::string, std::string>(metric.labels().begin(), metric.labels().end())) {
@@ -60,9 +60,10 @@ class Readings {
                           earlier.started_at().seconds() == later.started_at().seconds() &&
                           earlier.started_at().nanos() == later.started_at().nanos();
     const std::uint64_t from_us = same_run ? earlier.uptime_us() : 0;
-    seconds_ = std::max(SecondsOf(later.uptime_us() - from_us), 1e-3);
+    seconds_ = std::max(ToSeconds(later.uptime_us() - from_us), 1e-3);
     if (!same_run) return;
-    for (const v1::MetricValue& metric : earlier.metrics()) earlier_[KeyOf(metric)] = &metric;
+    for (const v1::MetricValue& metric : earlier.metrics())
+      earlier_[MakeMetricKey(metric)] = &metric;
   }
 
   double seconds() const { return seconds_; }
@@ -85,14 +86,14 @@ class Readings {
   }
   // A counter's increase in a second.
   double PerSecond(const v1::MetricValue& metric) const {
-    const auto before = earlier_.find(KeyOf(metric));
+    const auto before = earlier_.find(MakeMetricKey(metric));
     const double from = before == earlier_.end() ? 0 : before->second->number();
     return (metric.number() - from) / seconds_;
   }
   // Adds what a histogram observed in the interval.
   void AddTo(Distribution& distribution, const v1::MetricValue& metric) const {
     distribution.Add(metric.histogram(), 1);
-    const auto before = earlier_.find(KeyOf(metric));
+    const auto before = earlier_.find(MakeMetricKey(metric));
     if (before != earlier_.end()) distribution.Add(before->second->histogram(), -1);
   }
   Distribution Observed(std::string_view name) const {
@@ -276,7 +277,7 @@ IntervalStats Compare(const v1::GetStatsResponse& earlier, const v1::GetStatsRes
   stats.taken_at = std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(
           std::chrono::duration<double>(now_s)));
-  stats.uptime_s = SecondsOf(later.uptime_us());
+  stats.uptime_s = ToSeconds(later.uptime_us());
   stats.seconds = readings.seconds();
   stats.backend = later.backend();
   readings.ForEach("simile_build_info", [&](const v1::MetricValue& metric) {

@@ -232,7 +232,7 @@ absl::Status CheckTopFlags(const TopFlags& flags) {
 // The error of a server without the switch says how that server is to be started. What a server
 // refuses one caller stays as it is.
 absl::Status WithAdvice(const absl::Status& status, const std::string& address) {
-  if (DetailsOf(status).reason != base::InfoOf(base::ErrorReason::kAdminNotAllowed).name) {
+  if (ParseDetails(status).reason != base::InfoOf(base::ErrorReason::kAdminNotAllowed).name) {
     return status;
   }
   return base::WithMessage(

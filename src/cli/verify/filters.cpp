@@ -53,8 +53,8 @@ constexpr std::size_t kHasRows = 12;
 
 using Field = v1::PayloadField;
 
-std::vector<const Field*> FieldsOf(const SampleDraw& draw,
-                                   std::initializer_list<v1::FieldType> types) {
+std::vector<const Field*> FindFields(const SampleDraw& draw,
+                                     std::initializer_list<v1::FieldType> types) {
   std::vector<const Field*> fields;
   for (const Field& field : draw.served().fields()) {
     const bool wanted = std::find(types.begin(), types.end(), field.type()) != types.end();
@@ -63,7 +63,7 @@ std::vector<const Field*> FieldsOf(const SampleDraw& draw,
   return fields;
 }
 
-PayloadValue ValueOf(const SampleDraw& draw, const std::string& field, Row row) {
+PayloadValue ReadValue(const SampleDraw& draw, const std::string& field, Row row) {
   const data::PayloadTable& payload = draw.dataset().payload;
   return payload.ReadField(row, *payload.FieldNumber(field));
 }
@@ -95,12 +95,12 @@ struct Condition {
 };
 
 // Nothing when some row's value does not tell whether it passes.
-std::optional<Condition> ConditionOf(const SampleDraw& draw, const Field& field, std::string text,
-                                     const std::function<Passing(const PayloadValue&)>& passing) {
+std::optional<Condition> MakeCondition(const SampleDraw& draw, const Field& field, std::string text,
+                                       const std::function<Passing(const PayloadValue&)>& passing) {
   Condition condition;
   condition.text = std::move(text);
   for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
-    const Passing of_row = passing(ValueOf(draw, field.name(), static_cast<Row>(row)));
+    const Passing of_row = passing(ReadValue(draw, field.name(), static_cast<Row>(row)));
     if (of_row == Passing::kUnknown) return std::nullopt;
     condition.passes.push_back(of_row == Passing::kYes);
     condition.negation.push_back(Negated(of_row) == Passing::kYes);
@@ -109,15 +109,15 @@ std::optional<Condition> ConditionOf(const SampleDraw& draw, const Field& field,
 }
 
 std::optional<Condition> DrawNumberCondition(SampleDraw& draw, const Field& field) {
-  const PayloadValue value = ValueOf(draw, field.name(), draw.AnyRow());
-  const std::optional<WideNumber> bound = NumberOf(field.type(), value);
+  const PayloadValue value = ReadValue(draw, field.name(), draw.AnyRow());
+  const std::optional<WideNumber> bound = ToWideNumber(field.type(), value);
   if (!bound) return std::nullopt;
   const auto* const whole = std::get_if<std::int64_t>(&value.value);
   const std::string number = whole != nullptr ? fmt::format("{}", *whole)
                                               : fmt::format("{}", std::get<double>(value.value));
   const auto comparisons = NumberComparisons();
   const NumberComparison& comparison = comparisons[draw.Below(comparisons.size())];
-  return ConditionOf(
+  return MakeCondition(
       draw, field,
       fmt::format("{} {} {}", QuotedForFilter(field.name()), comparison.symbol, number),
       [&](const PayloadValue& of_row) {
@@ -165,7 +165,7 @@ std::optional<Condition> DrawEqualsText(SampleDraw& draw, const Field& field) {
   std::vector<std::string> wanted;
   std::vector<std::string> quoted;
   for (std::size_t left = several ? 1 + draw.Below(3) : 1; left > 0; --left) {
-    std::optional<std::string> text = AnyText(draw, ValueOf(draw, field.name(), draw.AnyRow()));
+    std::optional<std::string> text = AnyText(draw, ReadValue(draw, field.name(), draw.AnyRow()));
     if (!text) continue;
     wanted.push_back(MaybeRespelled(draw, *std::move(text)));
     quoted.push_back(QuotedForFilter(wanted.back()));
@@ -174,7 +174,7 @@ std::optional<Condition> DrawEqualsText(SampleDraw& draw, const Field& field) {
   constexpr const char* kWritten[kForms] = {"{} = {}", "{} != {}", "{} IN [{}]", "{} NOT IN [{}]"};
   std::string text = fmt::format(fmt::runtime(kWritten[form]), QuotedForFilter(field.name()),
                                  fmt::join(quoted, ", "));
-  return ConditionOf(draw, field, std::move(text), [&](const PayloadValue& value) {
+  return MakeCondition(draw, field, std::move(text), [&](const PayloadValue& value) {
     Passing passing = Passing::kNo;
     for (const std::string& each : wanted) {
       const Passing of_text = EqualsText(field.type(), value, each);
@@ -200,7 +200,7 @@ std::string AnyPart(SampleDraw& draw, v1::FieldType type, const std::string& fol
 // Among a few rows, because most collections have rows whose folding this command does not know.
 std::optional<Condition> DrawHasText(SampleDraw& draw, const Field& field) {
   std::vector<Row> rows = {draw.AnyRow()};
-  const auto text = AnyText(draw, ValueOf(draw, field.name(), rows.front()));
+  const auto text = AnyText(draw, ReadValue(draw, field.name(), rows.front()));
   const auto folded = text ? AsciiFolded(*text) : std::nullopt;
   const std::string wanted = folded ? AnyPart(draw, field.type(), *folded) : "";
   if (wanted.empty()) return std::nullopt;
@@ -210,7 +210,7 @@ std::optional<Condition> DrawHasText(SampleDraw& draw, const Field& field) {
   std::vector<std::string> ids;
   std::size_t bytes = 0;
   for (const Row row : rows) {
-    const Passing passing = HasText(field.type(), ValueOf(draw, field.name(), row), wanted);
+    const Passing passing = HasText(field.type(), ReadValue(draw, field.name(), row), wanted);
     std::string id = QuotedForFilter(draw.dataset().ids.Id(row));
     if (passing == Passing::kUnknown || (bytes += id.size()) > kIdBytesMax) continue;
     ids.push_back(std::move(id));
@@ -251,7 +251,7 @@ std::optional<std::vector<KeywordRows>> RowsOfKeywords(const SampleDraw& draw, c
   std::vector<KeywordRows> keywords;
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
-    auto texts = GroupTexts(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)));
+    auto texts = GroupTexts(field.type(), ReadValue(draw, field.name(), static_cast<Row>(row)));
     if (!texts) return std::nullopt;
     for (std::string& text : *texts) {
       const auto [place, added] = places.try_emplace(text, keywords.size());
@@ -330,7 +330,7 @@ Passing HasText(v1::FieldType type, const PayloadValue& value, std::string_view 
   return passing;
 }
 
-std::optional<WideNumber> NumberOf(v1::FieldType type, const PayloadValue& value) {
+std::optional<WideNumber> ToWideNumber(v1::FieldType type, const PayloadValue& value) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value.value)) return *whole;
   const auto* const number = std::get_if<double>(&value.value);
   if (number == nullptr) return std::nullopt;
@@ -344,7 +344,7 @@ std::span<const NumberComparison> NumberComparisons() { return kNumberComparison
 Passing Compares(v1::FieldType type, const PayloadValue& value, const NumberComparison& comparison,
                  WideNumber bound) {
   if (IsMissing(value)) return Passing::kNo;
-  const std::optional<WideNumber> number = NumberOf(type, value);
+  const std::optional<WideNumber> number = ToWideNumber(type, value);
   if (!number) return Passing::kNeither;
   return YesOrNo(*number < bound   ? comparison.below
                  : *number > bound ? comparison.above
@@ -352,8 +352,8 @@ Passing Compares(v1::FieldType type, const PayloadValue& value, const NumberComp
 }
 
 std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required) {
-  auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
-                                v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  auto fields = FindFields(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
+                                  v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
   // In filters `id` is the item's id, whatever the payload says.
   std::erase_if(fields, [](const Field* field) { return field->name() == "id"; });
   if (fields.empty()) return std::nullopt;
@@ -375,7 +375,7 @@ std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required) {
 }
 
 std::optional<KeywordFieldRows> DrawKeywordField(SampleDraw& draw) {
-  const auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST});
+  const auto fields = FindFields(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST});
   if (fields.empty()) return std::nullopt;
   const std::size_t first = draw.Below(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -387,15 +387,16 @@ std::optional<KeywordFieldRows> DrawKeywordField(SampleDraw& draw) {
 }
 
 std::optional<OrderedRows> DrawOrderedField(SampleDraw& draw) {
-  const auto fields = FieldsOf(draw, {v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  const auto fields = FindFields(draw, {v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
   if (fields.empty()) return std::nullopt;
   const Field& field = *fields[draw.Below(fields.size())];
   OrderedRows drawn{.field = field.name()};
   std::vector<WideNumber> values;
   for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
     drawn.rows.push_back(static_cast<Row>(row));
-    values.push_back(NumberOf(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)))
-                         .value_or(-std::numeric_limits<WideNumber>::infinity()));
+    values.push_back(
+        ToWideNumber(field.type(), ReadValue(draw, field.name(), static_cast<Row>(row)))
+            .value_or(-std::numeric_limits<WideNumber>::infinity()));
   }
   std::ranges::stable_sort(drawn.rows, std::greater<>(), [&](Row row) { return values[row]; });
   return drawn;

@@ -49,7 +49,7 @@ Passing HasText(v1::FieldType type, const PayloadValue& value, std::string_view 
 using WideNumber = long double;
 
 // The number of a value that fits the type, FIELD_TYPE_INTEGER or FIELD_TYPE_NUMBER.
-std::optional<WideNumber> NumberOf(v1::FieldType type, const PayloadValue& value);
+std::optional<WideNumber> ToWideNumber(v1::FieldType type, const PayloadValue& value);
 
 struct NumberComparison {
   std::string_view symbol;

@@ -17,7 +17,7 @@ std::vector<double> AsDoubles(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
 
-double LengthOf(std::span<const double> values) {
+double MeasureLength(std::span<const double> values) {
   double squares = 0;
   for (const double value : values) squares += value * value;
   return std::sqrt(squares);
@@ -90,14 +90,14 @@ bool Oracle::IsSearchable(Row row) const {
 
 std::vector<double> Oracle::Normalized(std::vector<double> vector) const {
   if (dataset_.metric != Metric::kCosine) return vector;
-  const double length = LengthOf(vector);
+  const double length = MeasureLength(vector);
   for (double& value : vector) value /= length;
   return vector;
 }
 
 WeightedVector Oracle::Combined(std::vector<double> sum, double reach) const {
   WeightedVector combined;
-  if (reach > 0) combined.magnification = 1 + reach / LengthOf(sum);
+  if (reach > 0) combined.magnification = 1 + reach / MeasureLength(sum);
   combined.values = Normalized(std::move(sum));
   return combined;
 }
@@ -112,7 +112,7 @@ WeightedVector Oracle::Average(std::span<const WeightedVector> positive,
     for (const WeightedVector& vector : vectors) {
       const double share = factor * vector.weight / total;
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share * vector.values[i];
-      reach += std::abs(share) * LengthOf(vector.values);
+      reach += std::abs(share) * MeasureLength(vector.values);
     }
   };
   add(positive, negative.empty() ? 1.0 : 2.0);
@@ -126,13 +126,14 @@ WeightedVector Oracle::Blend(const std::vector<double>& target, const std::vecto
   for (std::size_t i = 0; i < sum.size(); ++i) {
     sum[i] = (1 - user_weight) * target[i] + user_weight * profile[i];
   }
-  const double reach = (1 - user_weight) * LengthOf(target) + user_weight * LengthOf(profile);
+  const double reach =
+      (1 - user_weight) * MeasureLength(target) + user_weight * MeasureLength(profile);
   return Combined(std::move(sum), reach);
 }
 
 // The server rounds the vector to fp32 and computes the canonical score in fp32.
 double Oracle::Tolerance(const WeightedVector& vector) const {
-  const double length = LengthOf(vector.values);
+  const double length = MeasureLength(vector.values);
   const double row = dataset_.longest_row;
   return certificate::CanonicalScoreError(dim(), length * (1 + kUnit), row) +
          2 * kUnit * vector.magnification * length * row;

@@ -58,9 +58,9 @@ std::string ReachText(const Expectation& expected) {
 // The hits by their ids' rows in the files: a server that lost a row numbers the ones after it
 // anew.
 //   unknown  set to a sentence when an id is not in the files
-std::vector<ReturnedHit> HitsOf(const data::Dataset& dataset,
-                                const google::protobuf::RepeatedPtrField<v1::Hit>& hits,
-                                std::optional<std::string>& unknown) {
+std::vector<ReturnedHit> ToReturnedHits(const data::Dataset& dataset,
+                                        const google::protobuf::RepeatedPtrField<v1::Hit>& hits,
+                                        std::optional<std::string>& unknown) {
   std::vector<ReturnedHit> returned;
   for (const v1::Hit& hit : hits) {
     const std::optional<Row> row = dataset.ids.Find(hit.id());
@@ -81,7 +81,7 @@ Sample Finish(SampleDraw& draw, Drawing drawing, std::string label) {
   drawing.sample.check = [&dataset = draw.dataset(), expected = std::move(drawing.expected)](
                              const v1::SearchResult& result) -> std::optional<std::string> {
     std::optional<std::string> unknown;
-    const std::vector<ReturnedHit> hits = HitsOf(dataset, result.hits(), unknown);
+    const std::vector<ReturnedHit> hits = ToReturnedHits(dataset, result.hits(), unknown);
     return unknown ? unknown : CheckHits(expected, hits);
   };
   return std::move(drawing.sample);
@@ -320,7 +320,7 @@ std::optional<Sample> DrawGroups(SampleDraw& draw) {
     std::vector<ReturnedGroup> groups;
     for (const v1::HitGroup& group : result.groups()) {
       std::optional<std::string> unknown;
-      std::vector<ReturnedHit> hits = HitsOf(dataset, group.hits(), unknown);
+      std::vector<ReturnedHit> hits = ToReturnedHits(dataset, group.hits(), unknown);
       if (unknown) return unknown;
       if (hits.empty()) return fmt::format("group {} has no rows", group.rank());
       groups.push_back({group.rank(), group.keyword(), std::move(hits)});
@@ -347,7 +347,7 @@ std::optional<Sample> DrawDiverse(SampleDraw& draw) {
                           rule = DiversityRule{lambda, candidates}](
                              const v1::SearchResult& result) -> std::optional<std::string> {
     std::optional<std::string> unknown;
-    const std::vector<ReturnedHit> hits = HitsOf(oracle.dataset(), result.hits(), unknown);
+    const std::vector<ReturnedHit> hits = ToReturnedHits(oracle.dataset(), result.hits(), unknown);
     return unknown ? unknown : CheckDiverse(expected, rule, oracle, hits);
   };
   return std::move(drawing.sample);
@@ -388,7 +388,7 @@ std::optional<Sample> DrawColdStart(SampleDraw& draw) {
   drawing.sample.check = [&dataset = draw.dataset(), rows = std::move(order->rows)](
                              const v1::SearchResult& result) -> std::optional<std::string> {
     std::optional<std::string> unknown;
-    const std::vector<ReturnedHit> hits = HitsOf(dataset, result.hits(), unknown);
+    const std::vector<ReturnedHit> hits = ToReturnedHits(dataset, result.hits(), unknown);
     return unknown ? unknown : CheckOrder(rows, hits);
   };
   return std::move(drawing.sample);

@@ -91,7 +91,7 @@ TEST(CardOfMetricsTest, ReadsWhatTheServerExports) {
 
 TEST(CardOfEitherTest, KeepsTheOneThatAnswers) {
   int asked_first = 0;
-  const CardReader read = FirstReaderOf(
+  const CardReader read = ChooseReader(
       [&]() -> absl::StatusOr<CardReading> {
         ++asked_first;
         return absl::NotFoundError("no library");
@@ -100,9 +100,8 @@ TEST(CardOfEitherTest, KeepsTheOneThatAnswers) {
   EXPECT_TRUE(read().ok());
   EXPECT_TRUE(read().ok());
   EXPECT_EQ(asked_first, 1);
-  const CardReader neither =
-      FirstReaderOf([] { return absl::NotFoundError("no library"); },
-                    [] { return absl::PermissionDeniedError("no metrics"); });
+  const CardReader neither = ChooseReader([] { return absl::NotFoundError("no library"); },
+                                          [] { return absl::PermissionDeniedError("no metrics"); });
   EXPECT_EQ(neither().status(), absl::PermissionDeniedError("no library; no metrics"));
 }
 
