@@ -26,8 +26,8 @@ using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::Interceptor;
 using grpc::experimental::InterceptorBatchMethods;
 
-// Adds the token to every call of a channel. gRPC's own credentials of calls would refuse a
-// connection to this machine that is not encrypted.
+// Adds the token to every call of a channel. gRPC's own call credentials cannot be used: they
+// refuse an unencrypted connection, even to this machine.
 class AddToken final : public Interceptor {
  public:
   explicit AddToken(const std::string& token) : token_(token) {}
@@ -40,7 +40,7 @@ class AddToken final : public Interceptor {
   }
 
  private:
-  const std::string& token_;  // of the factory, which outlives the channel's calls
+  const std::string& token_;  // belongs to the factory, which outlives the channel's calls
 };
 
 class AddTokenFactory final : public ClientInterceptorFactoryInterface {
@@ -67,7 +67,7 @@ struct Source {
   std::string file;
 };
 
-// The flag, else the variable.
+// The file that the flag names, or else the file that the variable names.
 std::optional<Source> FindSource(const std::optional<std::string>& flag, std::string_view flag_name,
                                  const char* variable = nullptr) {
   if (flag) return Source{fmt::format("{} ", flag_name), *flag};
@@ -85,11 +85,11 @@ absl::StatusOr<std::string> Read(const Source& source) {
       text.ok() ? "no such file, or an empty one" : std::string(text.status().message())));
 }
 
-// The end of the BEGIN line, which names the kind of a PEM part.
+// Ends of the BEGIN line of a PEM part; they name the kind of the part.
 constexpr std::string_view kCertificate = " CERTIFICATE-----";
 constexpr std::string_view kPrivateKey = " PRIVATE KEY-----";
 
-// The kinds of the parts of a PEM file, `PRIVATE KEY, CERTIFICATE`.
+// The kinds of all parts of a PEM file: `PRIVATE KEY, CERTIFICATE`.
 std::string ParsePemKinds(std::string_view text) {
   constexpr std::string_view kBegin = "-----BEGIN ";
   std::string kinds;
@@ -101,8 +101,8 @@ std::string ParsePemKinds(std::string_view text) {
   return kinds;
 }
 
-// Reads a PEM file into `text` if there is one.
-//   wanted  the kind of part that the file must hold: kCertificate or kPrivateKey
+// Reads the PEM file into `text`, if a file is named.
+//   wanted  the kind of part that the file must contain: kCertificate or kPrivateKey
 absl::Status ReadPem(const std::optional<Source>& source, std::string_view wanted,
                      std::string& text) {
   if (!source) return absl::OkStatus();
@@ -120,7 +120,7 @@ absl::Status ReadPem(const std::optional<Source>& source, std::string_view wante
   return absl::OkStatus();
 }
 
-// Without the line end that editors add.
+// The text without trailing white space, such as the line end that editors add.
 std::string Trimmed(std::string text) {
   const auto is_space = [](unsigned char character) { return std::isspace(character) != 0; };
   while (!text.empty() && is_space(static_cast<unsigned char>(text.back()))) text.pop_back();

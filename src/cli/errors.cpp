@@ -19,12 +19,12 @@
 namespace simile::cli {
 namespace {
 
-// A mistake in the arguments, whether this program or the server found it; not one in the files
-// that are loaded.
+// Whether the error is a mistake in the arguments, found by this program or the server. Mistakes in
+// loaded files do not count.
 bool IsWrongUsage(const absl::Status& status) {
   if (!absl::IsInvalidArgument(status)) return false;
   const std::string reason =
-      ParseDetails(status).reason;  // of the server; empty for this program's
+      ParseDetails(status).reason;  // the server's reason; empty for this program's own errors
   const auto& files = base::InfoOf(base::ErrorReason::kInvalidFiles);
   return reason.empty() ? base::ReasonOf(status) != files.reason : reason != files.name;
 }
@@ -35,7 +35,7 @@ nlohmann::ordered_json TextOrNull(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
-// 40 ms, 1.3 s: rounded up, because a call that comes too early is refused again.
+// `40 ms`, `1.3 s`. Rounds up, because a call that comes too early is refused again.
 std::string WaitText(std::int64_t wait_ms) {
   if (wait_ms < 1'000) return fmt::format("{} ms", wait_ms);
   const std::int64_t tenths = (wait_ms + 99) / 100;
@@ -50,7 +50,7 @@ int Fail(const absl::Status& status, bool json) {
     std::fflush(stdout);  // so that the message follows it
   }
   const Terminal terminal = StandardError();
-  // An error that nobody can read is no second error.
+  // Ignores a failed write: there is no place to report it.
   base::WriteAll(STDERR_FILENO, fmt::format("{} {}\n", Bold("error:", terminal),
                                             Printable(ErrorText(status), LineBreaks::kKept)));
   return IsWrongUsage(status) ? kWrongUsage : kFailed;

@@ -21,8 +21,8 @@ namespace simile::cli {
 inline constexpr int kSucceeded = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kWrongUsage = 64;
-inline constexpr int kInterrupted =
-    130;  // the code that a shell reports for a program ended by Ctrl-C
+// The code that a shell reports for a program ended by Ctrl-C.
+inline constexpr int kInterrupted = 130;
 
 // Prints `error: ...` to standard error, and with --json the error as JSON to standard output.
 // Returns kWrongUsage for a mistake in the arguments, whether this program or the server found it;

@@ -18,7 +18,7 @@
 namespace simile::cli {
 namespace {
 
-// The fields that hold the ids unless collection.json names another.
+// Whether the field holds the ids if collection.json names no other field.
 bool IsUsualIdField(const std::string& field) {
   return field == kIdField || field == "media_id" || field == "item_id";
 }
@@ -28,12 +28,12 @@ bool IsListOfTexts(const v1::PayloadValue& value) {
   return value.list_value().values(0).has_string_value();
 }
 
-// Whether its values explain themselves, without a heading.
+// Whether the field's values need no heading.
 bool IsKnownField(const std::string& field) {
   return field == "title" || field == "year" || field == "genres";
 }
 
-// Takes away the fields whose cells are too wide for a column that nobody asked for, but for those
+// Removes fields with cells too wide for a column that --fields did not ask for. Keeps the fields
 // that name an item.
 void EraseLong(const std::vector<ItemView>& items, std::set<std::string>& present) {
   constexpr std::size_t kWidthMax = 80;
@@ -47,7 +47,7 @@ void EraseLong(const std::vector<ItemView>& items, std::set<std::string>& presen
 
 using Json = nlohmann::ordered_json;
 
-// The numbers of a vector that people see; --json prints all.
+// How many numbers of a vector are shown; --json prints all.
 constexpr int kVectorNumbersShown = 4;
 
 std::string VectorText(const v1::FloatVector& vector) {

@@ -33,8 +33,8 @@ ItemView MakeItemView(const Item& item) {
 // The columns that describe an item: its id, its row if the answer has it, and payload fields.
 struct ItemColumns {
   bool with_rows = false;
-  bool with_headings =
-      false;  // false only if the columns explain themselves: id, title, year, genres
+  // False only if the columns explain themselves: id, title, year, genres.
+  bool with_headings = false;
   std::vector<std::string> fields;
 };
 

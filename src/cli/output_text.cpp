@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";     // U+2026
 
-// The character at the front of `text` and its length; an invalid byte has code -1 and length 1.
+// The first character of a text and its length. An invalid byte has code -1 and length 1.
 struct Character {
   utf8proc_int32_t code = -1;
   std::size_t bytes = 1;
@@ -106,7 +106,7 @@ std::string ShellWord(const std::string& text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,/:=+@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  // Double quotes where they need no escapes, because titles hold apostrophes.
+  // Prefers double quotes if they need no escapes, because titles contain apostrophes.
   if (text.find_first_of("\"\\$`!") == std::string::npos) return fmt::format("\"{}\"", text);
   std::string word = "'";
   for (const char letter : text) {

@@ -21,7 +21,7 @@ absl::StatusOr<v1::Examples::Strategy> ChooseStrategy(const ExampleFlags& flags,
       fmt::format("--strategy {}: give average-vector, best-score or sum-scores", *flags.strategy));
 }
 
-// Refuses a flag that needs another, and flags that exclude each other.
+// Refuses a flag without the flag that it needs, and flags that exclude each other.
 absl::Status CheckCombinations(const QueryFlags& flags) {
   if (flags.group_size && !flags.group_by) {
     return absl::InvalidArgumentError("--group-size needs --group-by FIELD");
@@ -35,7 +35,7 @@ absl::Status CheckCombinations(const QueryFlags& flags) {
   return absl::OkStatus();
 }
 
-// Which items are hits.
+// Adds the flags that decide which items are hits.
 void AddHitFlags(Command& command, QueryFlags& flags) {
   command.Collection(flags.collection, "The collection to search (default: the server's only one)")
       .Text("--items-of", flags.items_of, "COLLECTION",
@@ -67,7 +67,7 @@ void AddPageFlags(Command& command, QueryFlags& flags) {
       .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp);
 }
 
-// How the call is made.
+// Adds the flags that decide how the call is made.
 void AddCallFlags(Command& command, QueryFlags& flags) {
   command
       .Switch("--bulk", flags.bulk, "Let online callers go first: for work that nobody waits for")

@@ -17,8 +17,8 @@ namespace simile::cli {
 struct QueryFlags {
   ClientFlags client;
   std::optional<std::string> collection;
-  std::optional<std::string>
-      items_of;  // the collection of the items to compare with; unset: `collection`
+  // The collection of the items to compare with; unset: `collection`.
+  std::optional<std::string> items_of;
   std::optional<std::uint32_t> k;
   std::optional<std::uint32_t> offset;
   std::optional<double> score_threshold;

@@ -58,7 +58,7 @@ std::string Heading(const std::string& user, const v1::SearchResult& recommended
                      exclude_seen ? ", left out" : "");
 }
 
-// An unknown user's error with the flag that answers such users.
+// Adds the flag that answers users without a profile to the error of an unknown user.
 absl::Status WithColdStartAdvice(const absl::Status& status, const RecommendFlags& flags) {
   const std::string_view reason = base::InfoOf(base::ErrorReason::kUserNotFound).name;
   if (flags.user.cold_start || ParseDetails(status).reason != reason) return status;
@@ -88,7 +88,7 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
   return ShowAnswer(std::move(answer), flags.query);
 }
 
-// Searches around a blend of each user's profile and the item of --like.
+// Searches, for each user, near a blend of the user's profile and the item of --like.
 int SearchBlends(const Connection& connection, const v1::Collection& collection,
                  const v1::SearchOptions& options, const RecommendFlags& flags) {
   v1::SearchRequest request;

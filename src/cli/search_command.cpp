@@ -34,7 +34,8 @@ absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collect
       base::Grouped(collection.dim())));
 }
 
-// The server's error would not say which row of the file it is about.
+// Refuses zero vectors before the call, because the server's error would not name the row of the
+// file.
 absl::Status CheckDirections(const QueryVectors& vectors, const v1::Collection& collection) {
   if (collection.metric() != v1::Collection::METRIC_COSINE) return absl::OkStatus();
   const auto zero = std::ranges::find_if(

@@ -33,7 +33,7 @@ struct SimilarFlags {
   std::optional<std::string> field;
 };
 
-// An item to search around.
+// An item whose neighbours are searched.
 struct Start {
   std::string id;
   std::string label;  // its name in the heading
@@ -56,7 +56,8 @@ void PrintCandidates(const std::string& collection, const std::string& title,
                           flags.query.client, flags.query.collection));
 }
 
-// Finds the item with this title. When it is ambiguous, prints the candidates and returns nullopt.
+// Finds the item with this title. If the title is ambiguous, prints the candidates and returns
+// nullopt.
 absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
                                                   const v1::Collection& collection,
                                                   const v1::SearchOptions& options,
@@ -75,7 +76,7 @@ absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
   if (const auto* item = std::get_if<TitleFound>(&choice)) {
     const std::string& id = item->item.id();
     const std::string label = RowLabel(item->item.payload(), id);
-    // The title's id, which the next command needs.
+    // Shows the id too, because the next command needs it.
     return Start{id, label == id ? id : fmt::format("{}, {}", label, id)};
   }
   if (std::holds_alternative<TitleUnknown>(choice)) {
@@ -97,7 +98,7 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   request.set_required_filter(options.required_filter());
   request.set_expected_snapshot_id(options.expected_snapshot_id());
   request.set_reply_bytes_max(kReplyBytesMax);
-  request.set_partial(options.partial());  // the search says what is wrong with an id
+  request.set_partial(options.partial());  // the search reports what is wrong with an id
   for (const std::string& id : ids) request.add_ids(id);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
@@ -112,7 +113,7 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   return starts;
 }
 
-// Finds the item that an argument names: by its id, else by its title.
+// Finds the item that an argument names, by its id or else by its title.
 absl::StatusOr<std::optional<Start>> StartByItem(const Connection& connection,
                                                  const v1::Collection& collection,
                                                  v1::SearchOptions options,
@@ -147,7 +148,7 @@ std::string FormatHeading(const std::string& collection, const Start* start,
   return heading + OfCollection(flags.query.items_of);
 }
 
-//   starts  one query each; empty: one query for the examples alone
+//   starts  one query per start; empty: one query for the examples alone
 int SearchAround(const Connection& connection, const v1::Collection& collection,
                  const v1::SearchOptions& options, const std::vector<Start>& starts,
                  const SimilarFlags& flags) {
@@ -197,7 +198,7 @@ absl::Status CheckTarget(const SimilarFlags& flags) {
     return absl::InvalidArgumentError("--field says where to look for --title; give both");
   }
   if (by_id || by_title || flags.item || flags.examples.given()) return absl::OkStatus();
-  // Of one argument RunSimilar finds out what it names.
+  // RunSimilar finds out whether a single argument names the collection or the item.
   if (flags.query.collection &&
       flags.query.client.command->collection_given_as == kCollectionArgument) {
     return absl::OkStatus();
@@ -205,7 +206,7 @@ absl::Status CheckTarget(const SimilarFlags& flags) {
   return absl::InvalidArgumentError(kNoTarget);
 }
 
-// Chooses the collection; a single argument may name it or the item.
+// Chooses the collection. A single argument may name the collection or the item.
 absl::StatusOr<v1::Collection> ChooseTargetCollection(const Connection& connection,
                                                       SimilarFlags& flags) {
   const bool has_target = flags.item || flags.title || !flags.ids.empty() || flags.examples.given();

@@ -11,7 +11,7 @@ namespace simile::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
-// A column is not shortened below this: less would show nothing.
+// The least width of a shortened column; a narrower one would show nothing useful.
 constexpr std::size_t kShrunkWidthMin = 8;
 
 std::string Padded(const std::string& text, std::size_t width, Align align) {
@@ -20,7 +20,8 @@ std::string Padded(const std::string& text, std::size_t width, Align align) {
   return align == Align::kRight ? padding + text : text + padding;
 }
 
-// The text in lines of at most this width, broken at spaces, and within a word that is longer.
+// Breaks the text into lines of at most `width` columns, at spaces, and inside words that are
+// longer than a line.
 std::vector<std::string> BreakIntoLines(const std::string& text, std::size_t width) {
   if (DisplayWidth(text) <= width) return {text};
   std::vector<std::string> lines;

@@ -43,7 +43,7 @@ struct TuneFlags {
   bool json = false;
 };
 
-// What the flags and the configuration mean together.
+// Makes the options from the flags and the configuration. Errors: kInvalidArgument naming the flag.
 absl::StatusOr<app::TuneOptions> MakeTuneOptions(const TuneFlags& flags,
                                                  const app::Config& config) {
   app::TuneOptions options;

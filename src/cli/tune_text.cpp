@@ -41,7 +41,7 @@ std::string PassText(const backend::GpuPassChoice& pass) {
 
 std::string MicrosecondsText(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
 
-// The passes that the card answers faster than by the rules.
+// The passes that are faster than the passes that the rules choose.
 std::string PassesTable(const app::GpuCollectionRates& rates, const Terminal& terminal) {
   Table table({{"queries up to", Align::kRight},
                {"hits up to", Align::kRight},
@@ -65,7 +65,7 @@ std::string PassesTable(const app::GpuCollectionRates& rates, const Terminal& te
                      rates.name, faster, measured, table.Render(terminal, 0));
 }
 
-// Of each collection the rates by batch, and the passes that its load chose. Empty where the
+// For each collection: its rates by batch, and the passes that its load chose. Empty if the
 // configuration asks for no GPU.
 std::string GpuRatesText(const app::GpuRates& gpu, const Terminal& terminal) {
   if (gpu.device.empty()) {
@@ -128,7 +128,7 @@ Json GpuRatesJson(const app::GpuRates& gpu) {
       {"device", gpu.device}, {"why_not", gpu.why_not}, {"collections", std::move(collections)}};
 }
 
-// A conclusion: its name in JSON, and why the number of threads stays.
+// The texts of a conclusion: its name in JSON, and why the number of threads stays.
 struct ConclusionWords {
   const char* name;
   const char* reason;
@@ -149,7 +149,7 @@ ConclusionWords ToWords(ThreadsConclusion conclusion) {
   return {"", ""};
 }
 
-// How many threads search, and why.
+// Says how many threads search, and why.
 std::string ThreadsText(const TuneReport& report) {
   const app::BetterTuning& tuning = report.tuning;
   if (tuning.is_changed()) {
@@ -169,7 +169,7 @@ std::string ThreadsText(const TuneReport& report) {
   return text;
 }
 
-// The share by which the rate of queries rises.
+// The rise in the rate of queries, as a share of the rate before.
 double RateGain(const TimedWorkload& each) { return each.before_s / each.after_s - 1; }
 
 std::string RateText(const TimedWorkload& each, double seconds) {
@@ -182,7 +182,7 @@ std::string MillisecondsText(double seconds) {
   return seconds > 0 ? fmt::format("{:.3f}", seconds * 1e3) : "-";
 }
 
-// Every kind of search, and what it gains where the number of threads changes.
+// Every kind of search, with its gain if the number of threads changes.
 std::string SearchesTable(const TuneReport& report, const Terminal& terminal) {
   const bool changed = report.tuning.is_changed();
   Table table({{"search", Align::kLeft, true},
@@ -199,8 +199,8 @@ std::string SearchesTable(const TuneReport& report, const Terminal& terminal) {
   return table.Render(terminal, 0);
 }
 
-// The batch that suffices for every collection. 0 on a busy machine: rates of different batches
-// cannot be compared there.
+// The batch size that suffices for every collection. 0 on a busy machine, where rates of different
+// batches cannot be compared.
 std::size_t FindSufficientBatch(const TuneReport& report) {
   std::size_t sufficient = 0;
   if (report.tuning.is_busy()) return sufficient;

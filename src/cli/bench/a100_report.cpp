@@ -12,8 +12,8 @@
 namespace simile::cli::bench {
 namespace {
 
-// Machines without a card that are looked at. Where a card pays only with more of them, a query
-// costs the same on both within millionths.
+// The most CPU machines that CardPaysFrom examines. If a card pays only beyond this number, a query
+// costs the same on both machines within millionths.
 constexpr double kMachinesMax = 1e6;
 
 double MonthCapacity(const RentedMachine& machine) {
@@ -39,7 +39,7 @@ Json HitsJson(const std::vector<A100Hit>& hits) {
   return list;
 }
 
-// The fields of every test's times, beside the guide's own name of the first.
+// The times of a test. The first field has the name that the guide gives it in this test.
 Json TimesJson(const char* name_of_gpu_time, const A100Times& times) {
   return {{name_of_gpu_time, times.gpu_time_ms()},
           {"engine_time_ms", times.compute_ms},
@@ -135,7 +135,7 @@ std::string_view OutcomeText(TargetOutcome outcome) {
   return "";
 }
 
-// Where gpu_time_ms comes from.
+// How gpu_time_ms was measured.
 std::string TimeSource(const A100Measurements& measured) {
   if (!measured.on_gpu) {
     return "the receipts' compute_us, time in the engine: no GPU answered, so this is the CPU's";
@@ -177,7 +177,7 @@ Json RentJson(const MonthRent& rent) {
   return {{"machines", rent.machines}, {"price", rent.price}, {"busy", rent.busy}};
 }
 
-// The rent of four machines, whatever is needed.
+// The rent of exactly four machines, even if fewer or more are needed.
 MonthRent RentFour(const RentedMachine& machine) {
   MonthRent rent = RentFor(machine, kQueriesOfMonth);
   rent.busy *= static_cast<double>(rent.machines) / 4;
@@ -294,9 +294,9 @@ MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month) 
   return rent;
 }
 
-// The rent without a card stays the same until the machines are full, and the rent with cards can
-// only rise meanwhile: so full machines are the place to look. With cards the last machine may be
-// idle, so their rent is at most that of their queries and one machine more.
+// Examines only numbers of queries that fill CPU machines. Between two such numbers the CPU rent is
+// constant and the card rent can only rise. The search starts where the saving exceeds the rent of
+// one card machine, since at most one card machine is partly idle.
 std::optional<std::uint64_t> CardPaysFrom(const RentedMachine& cpu, const RentedMachine& card) {
   const double saved = CostPerMillion(cpu) - CostPerMillion(card);
   const double sure = card.hourly_price * kHoursOfMonth / saved * 1e6;  // queries a month

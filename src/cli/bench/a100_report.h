@@ -24,8 +24,8 @@ struct A100Times {
   std::uint32_t calls = 0;
   double compute_ms = 0;  // in the engine, by the server's receipts
   double call_ms = 0;     // whole calls, measured by the client
-  std::optional<double>
-      gpu_ms;  // on the device, by its events; set only if a GPU answered every call
+  // On the device, by its events; set only if a GPU answered every call.
+  std::optional<double> gpu_ms;
 
   // What the guide calls gpu_time_ms: the device's time if it is known, otherwise the engine's.
   double gpu_time_ms() const { return gpu_ms.value_or(compute_ms); }
@@ -58,8 +58,8 @@ struct A100Similarity {
   A100Times times;
   std::string query;
   std::vector<A100Hit> results;
-  std::vector<A100FranchiseResult>
-      franchises;  // only franchises with 4 films or more in the collection
+  // Only franchises with 4 films or more in the collection.
+  std::vector<A100FranchiseResult> franchises;
   // Means over the queries. best_similarity: of the best hit to its query. coherence: of an
   // answer's hits to each other. Unset if the metric's scores are not similarities.
   std::optional<double> best_similarity;
@@ -68,8 +68,8 @@ struct A100Similarity {
 
 struct A100User {
   std::string user_id;
-  std::vector<std::string>
-      genres;  // the most frequent genres of the items the user has seen; empty: unknown
+  // The most frequent genres of the items the user has seen; empty: unknown.
+  std::vector<std::string> genres;
   std::vector<A100Hit> results;
   std::uint32_t genre_matches = 0;  // results with at least one of these genres
   std::uint32_t decades = 0;        // how many different decades the results are from; 0: unknown

@@ -37,7 +37,7 @@ const std::string kTitle = "title";
 const std::string kGenres = "genres";
 const std::string kYear = "year";
 
-// FIELD_TYPE_UNSPECIFIED when there is none.
+// The type of the collection's field of this name; FIELD_TYPE_UNSPECIFIED if it has no such field.
 v1::FieldType FindFieldType(const v1::Collection& collection, const std::string& name) {
   for (const v1::PayloadField& field : collection.fields()) {
     if (field.name() == name) return field.type();
@@ -52,11 +52,11 @@ bool HasField(const v1::Collection& collection, const std::string& name) {
 // Collects the times of calls of one kind.
 class TimedCalls {
  public:
-  //   ask_device  whether the server can say the GPU's own time
+  //   ask_device  whether the server can report the GPU's own time
   explicit TimedCalls(bool ask_device) : ask_device_(ask_device) {}
 
-  // Makes one call and returns its answer. Where a GPU gave it, makes the call once more for the
-  // GPU's own time, which takes the server longer to measure than the first call should.
+  // Makes one call and returns its answer. If a GPU answered, makes the call again to get the GPU's
+  // own time. Measuring this time slows the server, so it must not happen in the first call.
   //   call  sends a request
   template <class Request, class Call>
   auto Time(Request request, const Call& call) {
@@ -98,7 +98,7 @@ std::vector<A100Hit> ToHits(const v1::SearchResult& result) {
   return hits;
 }
 
-// Equal for answers of the same ids and the same bits of scores, and else rarely.
+// A hash of ids and score bits: equal for equal answers, and rarely equal for different ones.
 std::uint64_t HashAnswer(const v1::SearchResult& result) {
   base::StableHash hash;
   for (const v1::Hit& hit : result.hits()) {
@@ -107,8 +107,8 @@ std::uint64_t HashAnswer(const v1::SearchResult& result) {
   return hash.Digest64();
 }
 
-// The mean similarity of hits to each other, by their vectors of unit length; nothing for fewer
-// than two.
+// The mean similarity of all pairs of hits, whose vectors have unit length; nothing for fewer than
+// two hits.
 std::optional<double> MeasureHitCoherence(const v1::SearchResult& result) {
   double sum = 0;
   std::uint32_t pairs = 0;
@@ -139,7 +139,7 @@ class Mean {
   std::uint32_t count_ = 0;
 };
 
-// The bytes that a server holds on its device; nothing where it does not say.
+// The bytes that a server holds on its device; nothing if the server does not report them.
 std::optional<std::uint64_t> DeviceBytes(const v1::BackendStatus& backend,
                                          std::uint64_t (v1::DeviceMemory::*bytes)() const) {
   if (backend.device_memory().empty()) return std::nullopt;
@@ -148,7 +148,7 @@ std::optional<std::uint64_t> DeviceBytes(const v1::BackendStatus& backend,
   return sum;
 }
 
-// The five tests against one collection. Each adds its part to the measurements.
+// Runs the five tests against one collection. Each test adds its part to the measurements.
 class A100Run {
  public:
   A100Run(const Connection& connection, const v1::Collection& collection,
@@ -161,11 +161,12 @@ class A100Run {
         calls_max_(calls_max),
         measured_(measured) {}
 
-  // What the server holds before the first call, and what it can say.
+  // Reads the server's memory before the first call, and whether it can report the GPU's time.
   absl::Status ReadBase() {
     const auto info = connection_.GetServerInfo();
     if (!info.ok()) return info.status();
-    backend_ = collection_.backend().kind();  // the server's may be a GPU that has no space for it
+    // The collection's, because the server's backend may be a GPU without space for it.
+    backend_ = collection_.backend().kind();
     measured_.on_gpu = backend_ == v1::BACKEND_KIND_GPU;
     ask_device_ =
         std::ranges::find(info->capabilities(), "receipt_timed") != info->capabilities().end();
@@ -331,7 +332,7 @@ class A100Run {
     return absl::OkStatus();
   }
 
-  // What the collection holds on the host.
+  // The bytes of the collection on the host.
   std::uint64_t HeldBytes() const {
     const v1::ResidentBytes& bytes = collection_.bytes();
     return bytes.vectors() + bytes.payload() + bytes.users() + bytes.index();
@@ -344,7 +345,7 @@ class A100Run {
     }
   }
 
-  // In calls of their own, since vectors make replies large.
+  // Makes separate calls, because vectors make replies large.
   absl::Status MeasureCoherence() {
     if (collection_.metric() != v1::Collection::METRIC_COSINE) return absl::OkStatus();
     Mean coherence;
@@ -359,7 +360,7 @@ class A100Run {
     return absl::OkStatus();
   }
 
-  // The decades of the hits' years; 0 without such a field.
+  // How many different decades the hits' years belong to; 0 without a year field.
   std::uint32_t CountDecades(const v1::SearchResult& result) const {
     std::set<std::int64_t> decades;
     for (const v1::Hit& hit : result.hits()) {
@@ -408,7 +409,7 @@ class A100Run {
     measured_.device = receipt.device();
   }
 
-  // The films of a franchise that a look-up of its titles finds.
+  // The films of a franchise, found by looking up the beginnings of their titles.
   absl::StatusOr<std::vector<v1::Item>> FindFilms(const Franchise& franchise) const {
     std::vector<v1::Item> films;
     for (const std::string_view beginning : franchise.beginnings) {
@@ -464,7 +465,7 @@ class A100Run {
     return ReadKeywords(FindFieldType(collection_, kGenres), found->second);
   }
 
-  // The genres that most of what a user has seen has.
+  // The genres that occur most often among the items that a user has seen.
   absl::StatusOr<std::vector<std::string>> FindUserGenres(std::size_t user) const {
     if (user >= samples_.seen_ids.size() || samples_.seen_ids[user].empty() ||
         !HasField(collection_, kGenres)) {

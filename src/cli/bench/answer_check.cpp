@@ -19,8 +19,8 @@ namespace simile::cli::bench {
 namespace {
 
 constexpr std::size_t kDefaultK = 10;
-// A vector brought to unit length in fp32 differs from the exact one by half a unit in the last
-// place of each component and of its scale.
+// Normalizing a vector in fp32 rounds each component and the scale, each by half a unit in the last
+// place.
 constexpr double kNormalizingError = 2 * 0x1p-24;
 
 double Dot(std::span<const double> query, std::span<const float> row) {
@@ -31,7 +31,7 @@ double MeasureLength(std::span<const double> vector) {
   return std::sqrt(std::inner_product(vector.begin(), vector.end(), vector.begin(), 0.0));
 }
 
-// Nothing when the query asks only for the nearest rows to a target.
+// Why the query cannot be checked; empty if it asks only for the rows nearest to a target.
 std::string WhyNotPlain(const v1::Query& query, const v1::SearchOptions& options) {
   if (query.has_examples() || query.has_blend()) return "examples and blends";
   const bool has_filter = query.has_filter() ? !query.filter().empty() : !options.filter().empty();
@@ -71,7 +71,7 @@ Request ParseRequest(const grpc::Slice& bytes) {
   return request;
 }
 
-// Parses an answer, of a stream or not, and its request, and calls check(request, response).
+// Parses a request and its answer, from either transport, and calls check(request, response).
 template <class Request, class Response, class Check>
 absl::StatusOr<CheckedAnswer> CheckAs(const grpc::Slice& request_bytes,
                                       const grpc::ByteBuffer& answer, Transport transport,
@@ -122,20 +122,20 @@ absl::StatusOr<CheckSummary> CheckEach(const std::vector<KeptAnswer>& kept, cons
   return summary;
 }
 
-// Where two results differ that are not equal.
+// Where two results differ. REQUIRES: they are not equal.
 std::string DescribeDifference(const v1::SearchResult& here, const v1::SearchResult& there) {
   if (here.hits_size() != there.hits_size() || here.groups_size() != there.groups_size()) {
-    return fmt::format("{} hits and {} groups, and there {} and {}", here.hits_size(),
+    return fmt::format("{} hits and {} groups, and on the other server {} and {}", here.hits_size(),
                        here.groups_size(), there.hits_size(), there.groups_size());
   }
   if (const std::optional<int> place = FirstDifferentHit(here, there)) {
-    return fmt::format("rank {} is {}, and there {}", here.hits(*place).rank(),
+    return fmt::format("rank {} is {}, and on the other server {}", here.hits(*place).rank(),
                        HitText(here, *place), HitText(there, *place));
   }
   for (int i = 0; i < here.groups_size(); ++i) {
     if (here.groups(i).keyword() == there.groups(i).keyword()) continue;
-    return fmt::format("group {} is {}, and there {}", i + 1, here.groups(i).keyword(),
-                       there.groups(i).keyword());
+    return fmt::format("group {} is {}, and on the other server {}", i + 1,
+                       here.groups(i).keyword(), there.groups(i).keyword());
   }
   return "a field of the result";
 }
@@ -146,8 +146,8 @@ CheckedAnswer Compare(const Response& here, const Response& there) {
     return {CheckedAnswer::Result::kUnchecked, "the other server has other content"};
   }
   if (here.results_size() != there.results_size()) {
-    return {CheckedAnswer::Result::kWrong,
-            fmt::format("{} results, and there {}", here.results_size(), there.results_size())};
+    return {CheckedAnswer::Result::kWrong, fmt::format("{} results, and on the other server {}",
+                                                       here.results_size(), there.results_size())};
   }
   for (int i = 0; i < here.results_size(); ++i) {
     if (google::protobuf::util::MessageDifferencer::Equals(here.results(i), there.results(i))) {
@@ -159,7 +159,7 @@ CheckedAnswer Compare(const Response& here, const Response& there) {
   return {};
 }
 
-// The other server's answers, each asked for once.
+// The other server's answers. Asks for each answer once.
 class OtherAnswers {
  public:
   explicit OtherAnswers(const Connection& server) : server_(server) {}
@@ -228,7 +228,7 @@ std::optional<VectorCheck::Target> VectorCheck::FindTarget(const v1::Query& quer
     const SampledRow& row = (query.has_id() ? samples_.rows : samples_.users)[found->second];
     target.vector.assign(row.vector.begin(), row.vector.end());
     if (query.has_id()) target.excluded_id = query.id();
-    normalize = false;  // as stored
+    normalize = false;  // rows and profiles are searched as they are stored
   }
   const double length = MeasureLength(target.vector);
   if (normalize && length > 0) {
@@ -259,7 +259,8 @@ CheckedAnswer VectorCheck::CheckHits(const Target& target, std::size_t k,
   std::unordered_set<std::string_view> returned;
   for (int i = 0; i < result.hits_size(); ++i) {
     const v1::Hit& hit = result.hits(i);
-    if (!returned.insert(hit.id()).second) return wrong(fmt::format("{} is there twice", hit.id()));
+    if (!returned.insert(hit.id()).second)
+      return wrong(fmt::format("{} is returned twice", hit.id()));
     if (hit.id() == target.excluded_id) return wrong(hit.id() + " is the query's own item");
     if (hit.rank() != static_cast<std::uint32_t>(i) + 1) {
       return wrong(fmt::format("hit {} has rank {}", i + 1, hit.rank()));
@@ -272,7 +273,8 @@ CheckedAnswer VectorCheck::CheckHits(const Target& target, std::size_t k,
     }
     const auto known = rows_.find(hit.id());
     if (known == rows_.end()) {
-      if (samples_.has_all_rows) return wrong(fmt::format("no item {} is known", hit.id()));
+      if (samples_.has_all_rows)
+        return wrong(fmt::format("the collection has no item {}", hit.id()));
       continue;
     }
     const double score = Dot(target.vector, samples_.rows[known->second].vector);
@@ -332,7 +334,7 @@ CheckedAnswer VectorCheck::Check(const v1::SearchRequest& request,
 
 CheckedAnswer VectorCheck::Check(const v1::RecommendRequest& request,
                                  const v1::RecommendResponse& response) const {
-  // The same as a Search for these users.
+  // Recommend must answer as a Search for the same users does.
   v1::SearchRequest search;
   *search.mutable_options() = request.options();
   for (const std::string& user : request.user_ids()) search.add_queries()->set_user_id(user);
@@ -344,7 +346,7 @@ CheckedAnswer VectorCheck::Check(const v1::RecommendRequest& request,
 
 CheckSummary CheckKept(const std::vector<KeptAnswer>& kept, const RequestPool& pool,
                        Transport transport, const VectorCheck& check) {
-  // The check gives no errors of its own.
+  // Dereferences the StatusOr, because this check never returns an error.
   return *CheckEach(kept, pool, transport,
                     [&](const RequestPool::Choice&, const auto& request, const auto& response) {
                       return absl::StatusOr<CheckedAnswer>(check.Check(request, response));

@@ -55,8 +55,8 @@ class VectorCheck {
 
   const QuerySamples& samples_;
   std::unordered_map<std::string_view, std::size_t> rows_;  // by id
-  std::unordered_map<std::string_view, std::size_t>
-      users_;  // by id, only users whose vectors are known
+  // By id, only users whose vectors are known.
+  std::unordered_map<std::string_view, std::size_t> users_;
   double longest_row_ = 0;
 };
 

@@ -25,7 +25,7 @@ const std::string& AnyUser(const QuerySamples& samples, RandomDraw& random) {
   return samples.users[random.Below(samples.users.size())].id;
 }
 
-// As bytes, which every client that has its vectors in memory sends with one copy.
+// Packs a vector as bytes, the form that a client with vectors in memory sends with one copy.
 v1::PackedVector Pack(const std::vector<float>& vector) {
   v1::PackedVector packed;
   packed.set_format(v1::PackedVector::FORMAT_F32_LE);
@@ -111,7 +111,7 @@ constexpr std::array<CallKind, 9> kCallKinds = {{
     {"diversity", CallMethod::kSearch, kVectors, kDiversityKeys, SetDiversity},
 }};
 
-// A filter for a query; empty for none.
+// A random filter for a query; empty: no filter.
 std::string AnyFilter(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random) {
   if (!spec.filters.empty()) return spec.filters[random.Below(spec.filters.size())];
   if (!spec.kind->needs.filters) return "";

@@ -30,12 +30,12 @@ absl::StatusOr<unsigned> FindUsedCard(const Nvml& nvml, const std::vector<pid_t>
       }
     }
   }
-  if (*count == 1) return 0U;  // processes of containers have other numbers there
+  if (*count == 1) return 0U;  // the driver numbers a container's processes differently
   return absl::NotFoundError(
-      fmt::format("on none of this machine's {} cards a process of the server computes", *count));
+      fmt::format("no process of the server computes on any of this machine's {} cards", *count));
 }
 
-// Keeps the library and the card's number from one reading to the next.
+// Reads the card of processes. Keeps the library and the card's number between readings.
 class ProcessesReader {
  public:
   ProcessesReader(std::vector<pid_t> processes, std::string library)
@@ -71,7 +71,7 @@ std::optional<std::uint64_t> ToBytes(const v1::MetricValue& metric) {
   return static_cast<std::uint64_t>(metric.number());
 }
 
-// What the readings of a run add up to.
+// Sums over the readings of a run.
 struct CardTally {
   CardUse use;
   double utilization_sum = 0;
@@ -174,17 +174,17 @@ struct CardWatch::State {
     }
   }
 
-  const CardReader read;  // used by the thread alone
+  const CardReader read;  // used only by the thread
   const std::chrono::milliseconds interval;
 
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   bool is_ending = false;
   bool has_ended = false;
   bool is_measuring = false;
-  bool is_read = false;   // in this run, with or without an answer
-  std::uint64_t run = 0;  // counts them
-  CardTally tally;        // of this run
+  bool is_read = false;   // a reading of this run has ended, with or without a value
+  std::uint64_t run = 0;  // the number of the current run
+  CardTally tally;        // of the current run
 };
 
 CardWatch::CardWatch(CardReader read, std::chrono::milliseconds interval,
@@ -216,7 +216,7 @@ CardUse CardWatch::End() {
   CardUse use = std::move(state_->tally.use);
   if (!state_->is_read) use.why_not = "its driver does not answer";
   if (use.readings > 0) use.why_not.clear();
-  ++state_->run;  // a reading that is still under way counts for none
+  ++state_->run;  // a reading still in progress counts for no run
   state_->changed.notify_all();
   return use;
 }

@@ -19,8 +19,8 @@ namespace simile::cli::bench {
 // One reading of a card. An empty optional: the card does not report this value.
 struct CardReading {
   std::string name;  // "NVIDIA H200"; "GPU 0" if read from the server's metrics
-  std::optional<double>
-      utilization_ratio;  // share of the driver's last sampling period in which a kernel ran, 0..1
+  // Share of the driver's last sampling period in which a kernel ran, 0..1.
+  std::optional<double> utilization_ratio;
   std::optional<std::uint64_t> memory_used_bytes;  // by all processes and the driver
   std::optional<std::uint64_t> memory_total_bytes;
 };

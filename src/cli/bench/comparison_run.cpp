@@ -25,7 +25,7 @@ ComparedTimes ToComparedTimes(const MeasuredCalls& times) {
   return {times.call_median_ms(), times.compute_median_ms()};
 }
 
-// Whether both have the same ids and bits of scores, in the same order.
+// OK if both answers have the same ids and score bits in the same order.
 absl::Status CheckEqual(const v1::SearchResponse& measured, const v1::SearchResponse& other) {
   if (measured.results_size() != other.results_size()) {
     return absl::DataLossError(
@@ -68,7 +68,7 @@ class ComparisonRun {
         const auto search = [&] { return server.Search(request); };
         return counted ? (is_measured ? measured : other).Time(search) : search();
       };
-      // The first of the two has its request's bytes in no cache.
+      // Takes turns, because the server asked first finds the request in no cache.
       const bool measured_first = call % 2 == 0;
       absl::StatusOr<v1::SearchResponse> first = ask(measured_first);
       if (!first.ok()) return first.status();

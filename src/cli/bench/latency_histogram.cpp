@@ -11,7 +11,7 @@ constexpr unsigned kStepBits = 8;  // 256 buckets for each power of two
 constexpr std::uint64_t kSteps = 1U << kStepBits;
 constexpr unsigned kValueBits = 41;
 constexpr std::uint64_t kValueMax = (std::uint64_t{1} << kValueBits) - 1;
-// Values below 256 have a bucket each; then 256 for each further bit.
+// Values below 256 have one bucket each; each further bit adds 256 buckets.
 constexpr std::size_t kBuckets = (kValueBits - kStepBits + 1) * kSteps;
 
 }  // namespace
@@ -64,7 +64,8 @@ Nanoseconds LatencyHistogram::Mean() const {
 
 Nanoseconds LatencyHistogram::Percentile(double share) const {
   if (count_ == 0) return Nanoseconds(0);
-  // A hair less, so that 0.999 * 1,000 asks for the 999th and not, by rounding, for the 1,000th.
+  // Slightly less, so that rounding in 0.999 * 1,000 does not ask for the 1,000th value instead of
+  // the 999th.
   const double wanted = std::ceil(share * static_cast<double>(count_) * (1 - 1e-12));
   const auto rank = std::clamp(static_cast<std::uint64_t>(wanted), std::uint64_t{1}, count_);
   std::uint64_t passed = 0;

@@ -47,8 +47,8 @@ class LoadPace {
   const Load load_;
   RandomDraw random_;
   std::uint32_t in_flight_ = 0;
-  double arrival_ns_ =
-      0;  // time of the next arrival; a sum of doubles loses less than 1 us per year
+  // Time of the next arrival; a sum of doubles loses less than 1 us per year.
+  double arrival_ns_ = 0;
 };
 
 }  // namespace simile::cli::bench

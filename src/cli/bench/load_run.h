@@ -55,8 +55,8 @@ struct ReceiptTally {
   // is its share of the pass's queries.
   double queries = 0;
   double engine_us = 0;
-  std::map<std::string, std::uint64_t>
-      backends;  // how many receipts name each backend, such as "cpu: int8-amx"
+  // How many receipts name each backend, such as "cpu: int8-amx".
+  std::map<std::string, std::uint64_t> backends;
 
   //   queries  of the call
   void Add(const v1::Receipt& receipt, std::size_t queries);
@@ -139,8 +139,8 @@ struct RunResult {
   std::optional<double> server_cpu_s;
   std::optional<CardUse> card;  // set if a card was to be read
   std::vector<KeptAnswer> kept;
-  std::uint64_t not_kept =
-      0;  // chosen for comparison but dropped, because the memory for kept answers was full
+  // Chosen for comparison but dropped, because the memory for kept answers was full.
+  std::uint64_t not_kept = 0;
 };
 
 // Sends the load, waits for the last answers and returns the counts. Each client thread has its own

@@ -24,8 +24,8 @@ constexpr std::size_t kMixBytesMax = 1U << 20;
 constexpr std::array<std::string_view, 7> kSharedKeys = {"kind",    "weight", "batch", "k",
                                                          "payload", "filter", "bulk"};
 
-// One call of the file and the place of its values in messages. The first error is kept; what is
-// read after it is ignored.
+// Reads one call of the file. Knows the call's place for messages. Keeps the first error and
+// ignores values read after it.
 class CallReader {
  public:
   CallReader(const MixJson& call, std::string place, absl::Status& status)
@@ -100,7 +100,7 @@ class CallReader {
     value = given->get<std::string>();
   }
 
-  // A text, or a list of texts. True when there was one.
+  // Reads a text or a list of texts. True if the key is present and valid.
   bool ReadTexts(const char* key, std::vector<std::string>& values) {
     const MixJson* given = Find(key);
     if (given == nullptr) return false;

@@ -50,8 +50,8 @@ struct QuerySamples {
   Metric metric = Metric::kCosine;
   std::string snapshot_id;      // the snapshot that the rows belong to
   std::uint64_t row_count = 0;  // of the collection
-  std::uint64_t skipped_rows =
-      0;                         // how many of these rows are zero vectors, which no search returns
+  // How many of these rows are zero vectors, which no search returns.
+  std::uint64_t skipped_rows = 0;
   std::vector<SampledRow> rows;  // distinct rows, no skipped ones; every such row if has_all_rows
   bool has_all_rows = false;
   std::vector<SampledRow> users;  // users have vectors only if they come from a folder

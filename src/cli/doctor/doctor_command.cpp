@@ -48,11 +48,12 @@ using SteadyClock = std::chrono::steady_clock;
 using doctor::Finding;
 using doctor::Outcome;
 
-// The lines that the child writes: one when a probe begins, one with what it found, one at the end.
+// The child writes a line when a probe begins, a line with the probe's finding, and a line at the
+// end.
 constexpr const char* kBegan = "began";
 constexpr const char* kDone = "done";
 
-// In the child. Libraries may print and may die: neither is to be seen.
+// Prepares the child. Hides output and crashes of libraries that the probes call.
 void PrepareChild() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
@@ -62,7 +63,7 @@ void PrepareChild() {
   dup2(nothing, STDERR_FILENO);
 }
 
-// In the child: examines, and writes a line for each step.
+// Runs in the child: examines the GPU and writes a line for each step.
 void WriteFindings(const doctor::Options& options, int to) {
   const auto write_line = [to](const Json& json) {
     if (!base::WriteAll(to, JsonLine(json))) _exit(1);
@@ -82,7 +83,7 @@ void WriteFindings(const doctor::Options& options, int to) {
   write_line({{kDone, true}});
 }
 
-// What the child has written so far.
+// The lines that the child has written so far, parsed.
 struct ChildReport {
   std::vector<Finding> findings;
   std::string began;
@@ -125,8 +126,8 @@ void ReadReport(int from, SteadyClock::time_point end, ChildReport& report) {
   }
 }
 
-// Waits for the child's end. A closed pipe is not yet one: the end may hang in the kernel, too.
-// Returns its status; nullopt when it does not end in time, and then kills it.
+// Waits for the child's end, which may hang in the kernel even after the pipe was closed. Returns
+// the child's status. If it does not end in time, kills it and returns nullopt.
 std::optional<int> AwaitEnd(pid_t child, SteadyClock::time_point end) {
   constexpr std::chrono::milliseconds kPause{5};
   for (;;) {
@@ -147,12 +148,11 @@ std::string HowEnded(int status) {
   return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
 }
 
-// Runs doctor::ExamineGpu in a child process, and returns its findings within the limit whatever
-// the driver does: a probe that hangs or ends its process is a finding. A process and not a thread,
-// because a call that hangs inside the kernel would keep this process from ending, and its caller
-// from getting an exit code. A child that cannot be killed is left behind.
-// REQUIRES: this process has one thread.
-// Errors: kUnavailable when no process can be started.
+// Runs doctor::ExamineGpu in a child process and returns its findings within the limit, whatever
+// the driver does. A probe that hangs or crashes is a finding. Uses a process, not a thread,
+// because a call that hangs in the kernel would keep this process from exiting. Abandons a child
+// that cannot be killed. REQUIRES: this process has one thread. Errors: kUnavailable if no process
+// can be started.
 absl::StatusOr<std::vector<Finding>> ExamineInChild(const doctor::Options& options,
                                                     std::chrono::seconds limit) {
   const SteadyClock::time_point end = SteadyClock::now() + limit;
@@ -188,7 +188,7 @@ absl::StatusOr<std::vector<Finding>> ExamineInChild(const doctor::Options& optio
 }
 
 constexpr int kExitBroken = 2;
-// Of the ten seconds that the command takes at most: the rest measures the CPU.
+// The GPU's part of the command's ten seconds; the rest measures the CPU.
 constexpr std::chrono::seconds kGpuLimit{8};
 constexpr double kServerTimeoutSeconds = 12;  // a server's own examination takes up to 10 s
 constexpr const char* kPreference = "backend.preference";
@@ -201,7 +201,7 @@ struct DoctorFlags {
   std::optional<std::string> root;
 };
 
-// What is examined is what `serve` would use with these settings.
+// Options to examine the backend that `serve` would use with these settings.
 doctor::Options OptionsFor(const DoctorFlags& flags, const app::ConfigReading& reading) {
   doctor::Options options;
   options.machine = doctor::ThisMachine(flags.root.value_or("/"));
@@ -210,7 +210,7 @@ doctor::Options OptionsFor(const DoctorFlags& flags, const app::ConfigReading& r
   for (std::size_t i = 0; i < app::Settings().size(); ++i) {
     if (app::Settings()[i].key == kPreference) options.preference_origin = reading.origins[i];
   }
-  // One that cannot be read counts as empty, as it does for `serve`.
+  // A journal that cannot be read counts as empty, as it does for `serve`.
   if (auto faults = app::ReadFaultJournal(options.journal_file); faults.ok()) {
     options.backend.gpu_faults = *std::move(faults);
   }
@@ -260,7 +260,7 @@ int ExamineThisMachine(const DoctorFlags& flags) {
   if (flags.client.json) {
     fmt::print("{}", FindingsJson(*findings, outcome));
   } else {
-    // The last line has what the CPU's row says, unless it fails.
+    // The last line repeats the CPU's finding, so drops its row, unless the CPU failed.
     if (cpu.state == doctor::State::kOk) findings->pop_back();
     fmt::print("{}", FindingsText(*findings, StandardOutput()));
     PrintOutcome(outcome, cpu);

@@ -23,7 +23,7 @@ using doctor::Finding;
 using doctor::State;
 using doctor::Symptom;
 
-// As the backend's registry says it.
+// The reason text of the backend registry.
 constexpr std::string_view kCpuAskedReason = "the configuration asks for the CPU";
 constexpr const char* kServer = "server";
 constexpr const char* kCollections = "collections";
@@ -45,7 +45,7 @@ State ToState(v1::Finding::State state) {
 
 bool OnGpu(const v1::BackendStatus& backend) { return backend.kind() == v1::BACKEND_KIND_GPU; }
 
-// The collections that the CPU answers although the server has a GPU.
+// Adds the collections that the CPU answers although the server has a GPU.
 void AddCollections(const ServerAnswers& answers, std::vector<Finding>& findings) {
   if (!OnGpu(answers.info.backend())) return;
   int on_gpu = 0;
@@ -65,7 +65,7 @@ void AddCollections(const ServerAnswers& answers, std::vector<Finding>& findings
   }
 }
 
-// How many passes each backend made, and which batches the GPU gave away.
+// Adds the passes that each backend made, and the batches that went from the GPU to the CPU.
 void AddWork(const v1::GetStatsResponse& stats, std::vector<Finding>& findings) {
   std::string passes;
   std::string given_away;
@@ -92,7 +92,7 @@ void AddWork(const v1::GetStatsResponse& stats, std::vector<Finding>& findings) 
                             : fmt::format("{} since the server started", passes)));
 }
 
-// The Xid errors that the driver reported while the server ran.
+// Adds the Xid errors that the driver reported while the server ran.
 void AddXids(const v1::GetStatsResponse& stats, std::vector<Finding>& findings) {
   for (const v1::MetricValue& metric : stats.metrics()) {
     if (metric.name() != "simile_gpu_xid_errors_total" || metric.number() <= 0) continue;
@@ -133,7 +133,7 @@ StateWord ToWord(State state) {
   return {"", ""};
 }
 
-// The lines of a text in a column at most this wide, with two words before the first.
+// Adds the lines of a text in a column of at most `width`. State and label precede the first line.
 void AddColumns(const std::string& state, const std::string& label, const std::string& text,
                 std::size_t width, std::string& output) {
   std::string before = fmt::format("{:<{}}{:<{}}", state, kStateWidth, label, kProbeWidth);

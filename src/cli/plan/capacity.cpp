@@ -124,7 +124,7 @@ std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
   const auto fraction_for = [&](std::uint64_t reserve) {
     return std::ceil(static_cast<double>(plan.needed_bytes + reserve) / memory * 100) / 100;
   };
-  // What a driver and its contexts take at least.
+  // The least memory that a driver and its contexts take.
   constexpr std::uint64_t kLeastReserve = std::uint64_t{512} << 20;
   if (const double fraction = fraction_for(options.reserve_bytes); fraction <= 1) {
     choices.push_back(fmt::format("raise gpu.memory_fraction to {:.2f}", fraction));
@@ -151,7 +151,8 @@ std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
 }
 
 double SpeedLimits::FindRate(std::uint64_t pass_bytes) const {
-  // That of the largest which is not larger: a floor stays one.
+  // Takes the rate of the largest measured size that is not larger. A smaller size is read faster,
+  // so a floor stays a floor.
   const auto larger = std::ranges::upper_bound(cached, pass_bytes, {}, &Cached::bytes);
   if (larger != cached.begin()) return std::prev(larger)->bytes_per_s;
   return cached.empty() ? bytes_per_s : cached.front().bytes_per_s;
@@ -169,9 +170,10 @@ SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
 
 double ScanProductsPerS(int capability, double products_per_s, double fp32_products_per_s) {
   if (capability >= backend::kTensorScanMin || capability == 0) return products_per_s;
-  // 32 shuffles fetch the operands of 64 multiply-adds (kernels/device.h). A multiprocessor
-  // shuffles 32 lanes a clock, and multiplies 128 on sm_61 and 64 on sm_70 (the table of
-  // instructions in the "CUDA C++ Programming Guide"): so sm_61 spends twice as long on shuffles.
+  // 32 shuffles fetch the operands of 64 multiply-adds (kernels/device.h). Per clock a
+  // multiprocessor shuffles 32 lanes, and multiplies 128 lanes on sm_61 and 64 on sm_70 (table of
+  // instructions in the "CUDA C++ Programming Guide"). So on sm_61 shuffles take twice as long as
+  // multiplying.
   constexpr int kWideFp32 = 61;
   return capability == kWideFp32 ? fp32_products_per_s / 2 : fp32_products_per_s;
 }
@@ -198,7 +200,7 @@ SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batc
   const std::uint64_t fp16_bytes = backend::PlanResident(size, false).fp16_rows;
   std::uint64_t bytes = fp16_bytes;
   std::uint64_t queries = batch;
-  // The fewest queries that an instruction of the tensor cores multiplies with.
+  // The fewest queries that one tensor-core instruction multiplies.
   constexpr unsigned kInt8Queries = 8, kFp16Queries = 16;
   SpeedLimits limits = speed.limits;
   switch (ChoosePassKind(collection, batch, speed.capability, resident)) {

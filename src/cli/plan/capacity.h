@@ -56,8 +56,8 @@ struct DeviceShare {
   backend::ResidentSize size;
   bool fits = false;         // false: the CPU answers for it (gpu.when_full)
   bool reload_fits = false;  // a second generation fits beside everything else
-  std::uint64_t second_bytes =
-      0;  // bytes of the second generation, without fp32 rows if they do not fit
+  // Bytes of the second generation, without fp32 rows if they do not fit.
+  std::uint64_t second_bytes = 0;
 };
 struct DevicePlan {
   std::uint64_t memory_bytes = 0;

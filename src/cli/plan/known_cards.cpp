@@ -15,34 +15,35 @@
 namespace simile::cli {
 namespace {
 
-// Cards whose memory spares a sixteenth for its error correction, which they use unless it is
-// turned off. HBM has bits of its own for that.
+// Whether error correction takes a sixteenth of the card's memory. Cards use it unless it is turned
+// off. HBM has separate bits for it.
 enum class Ecc : std::uint8_t { kNone, kTakesASixteenth };
 constexpr Ecc kWhole = Ecc::kNone;
 constexpr Ecc kEccTakes = Ecc::kTakesASixteenth;
 
-// Where the rates are from: NVIDIA's sheet or page of the card, or its white paper on the
-// generation. Only the latter tell at which rate a GeForce card adds in fp32: half of the other.
+// Where the rates come from: NVIDIA's data sheet or page of the card, or the white paper on its
+// generation. Only the white papers give the rate of fp16 products added in fp32 on a GeForce card,
+// which is half the rate on its page.
 enum class Source : std::uint8_t { kCard, kGeneration };
 constexpr Source kCard = Source::kCard;
 constexpr Source kGeneration = Source::kGeneration;
 
 struct KnownCard {
   std::string_view name;
-  std::string_view needs;   // words that a name must have
-  std::string_view allows;  // words that it may have besides those of any card
+  std::string_view needs;   // words that a name must contain
+  std::string_view allows;  // words that it may contain, besides the words of any card
   int capability;
   double memory_gib;
   Ecc ecc;
   double gb_per_s;
   double tflops;       // of fp16 products added in fp32, without sparsity; plain fp32 on Pascal
-  double fp32_tflops;  // where scans do not use tensor cores; else 0
+  double fp32_tflops;  // for cards whose scans do not use tensor cores; else 0
   Source source;
 };
 
-// Compute capabilities from NVIDIA's list of them (developer.nvidia.com/cuda-gpus). The larger rate
-// where NVIDIA gives two, so that a floor stays one. docs/cards.md has this table, and says with
-// what it was compared.
+// Compute capabilities from NVIDIA's list of them (developer.nvidia.com/cuda-gpus). If NVIDIA gives
+// two rates, the table has the larger one, so that a floor stays a floor. docs/cards.md contains
+// this table and says what it was compared with.
 constexpr std::array<KnownCard, 119> kKnownCards = {{
     {"B200", "b200", "sxm sxm6", 100, 180, kWhole, 8000, 2250, 0, kCard},
     {"H200", "h200", "sxm sxm5", 90, 141, kWhole, 4800, 989.5, 0, kCard},
@@ -166,7 +167,7 @@ constexpr std::array<KnownCard, 119> kKnownCards = {{
     {"Quadro P400", "p400", "", 61, 2, kWhole, 32, 0.64, 0.64, kCard},
 }};
 
-// Words that are written together with what follows.
+// Words that may be written together with the next word.
 constexpr std::array<std::string_view, 8> kFamilies{"nvidia", "tesla", "geforce", "quadro",
                                                     "rtx",    "gtx",   "titan",   "super"};
 
@@ -176,8 +177,9 @@ std::string_view FamilyAtStart(std::string_view letters) {
   return family == kFamilies.end() ? std::string_view() : *family;
 }
 
-// Runs of letters and of digits in small letters: "GeForce GTX1080Ti" becomes geforce, gtx, 1080,
-// ti. Families that are written together come apart, and g and gib are gb.
+// Splits a name into runs of letters and of digits, in lower case: "GeForce GTX1080Ti" becomes
+// geforce, gtx, 1080, ti. Separates families that are written together, and turns g and gib into
+// gb.
 std::vector<std::string> SplitWords(std::string_view name) {
   std::vector<std::string> words;
   std::string lower(name);
@@ -207,7 +209,7 @@ std::vector<std::string> SplitWords(std::string_view name) {
   return words;
 }
 
-// Takes these words out of the others. False where one is missing.
+// Removes the wanted words from `words`. False if one is missing.
 bool TakeWords(const std::vector<std::string>& wanted, std::vector<std::string>& words) {
   return std::ranges::all_of(wanted, [&](const std::string& word) {
     const auto found = std::ranges::find(words, word);
@@ -217,7 +219,7 @@ bool TakeWords(const std::vector<std::string>& wanted, std::vector<std::string>&
   });
 }
 
-// `80 gb`, where the card has it.
+// Removes the card's memory, such as `80 gb`, from the words.
 void TakeMemory(double memory_gib, std::vector<std::string>& words) {
   const std::string size = fmt::format("{}", memory_gib);
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -229,7 +231,7 @@ void TakeMemory(double memory_gib, std::vector<std::string>& words) {
   }
 }
 
-// Words that a name may have or not.
+// Whether any card's name may contain the word.
 bool IsOfAnyCard(std::string_view word) {
   constexpr std::array<std::string_view, 6> kAnyCard{"nvidia", "tesla", "geforce",
                                                      "quadro", "rtx",   "gtx"};
@@ -246,8 +248,8 @@ bool IsNamed(const KnownCard& card, std::vector<std::string> words) {
 }
 
 CardFacts MakeCardFacts(const KnownCard& card) {
-  // A driver keeps something for itself: it reports 79.18 of the 80 GiB of an H100 and 139.8 of the
-  // 141 of an H200 (docs/cards.md).
+  // A driver keeps some memory: it reports 79.18 of the 80 GiB of an H100 and 139.8 of the 141 GiB
+  // of an H200 (docs/cards.md).
   constexpr double kReported = 0.985;
   const double ecc = card.ecc == Ecc::kTakesASixteenth ? 15.0 / 16 : 1.0;
   CardFacts facts;

@@ -136,7 +136,7 @@ std::string DeviceTable(const PlanReport& report, const Terminal& terminal) {
   return table.Render(terminal, 0);
 }
 
-// Which collections do not, by name: `films, books`.
+// The names of the collections for which `holds` is false: `films, books`.
 std::string NamesWithout(const PlanReport& report, bool DeviceShare::*holds) {
   std::string names;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
@@ -250,7 +250,7 @@ std::string SpeedSources(const PlanReport& report) {
   return text;
 }
 
-// What the figures are, and which cards they are scaled from.
+// Explains the figures' kinds, and names the cards that they are scaled from.
 std::string BasisNotes(const PlanReport& report) {
   std::set<std::string> from;
   bool has_floor_of_server = false;
@@ -354,8 +354,8 @@ Json DeviceJson(const PlanReport& report) {
           {"strategies", ListStrategies(report.device_speed.capability)}};
 }
 
-// A floor, and what it becomes by a server.
-//   on_device  where it is the card's; null on the host
+// Adds a floor, the engine's time, and the times of a server.
+//   on_device  the batch on the card; null on the host
 void AddFigures(const DeviceBatch* on_device, const SpeedFloor& floor, const EngineTime& engine,
                 const EngineTime& at_once, std::vector<PlanFigure>& figures) {
   PlanFigure figure{floor.where,
@@ -392,8 +392,8 @@ void AddFigures(const DeviceBatch* on_device, const SpeedFloor& floor, const Eng
 
 EngineTime OnHost(const SpeedFloor& floor) { return {floor.seconds, Basis::kFloor, ""}; }
 
-// Of kCallsAtOnce calls, which the engine answers together; no time where it is not known how fast
-// it multiplies.
+// The engine's time for kCallsAtOnce calls, which it answers together. No time if the rate of
+// multiplying is unknown.
 EngineTime AtOnceOnHost(const PlannedCollection& collection, const SpeedLimits& host) {
   if (host.products_per_s == 0) return {};
   return OnHost(FloorOnHost(collection, kCallsAtOnce, host));

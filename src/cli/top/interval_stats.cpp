@@ -19,7 +19,7 @@ constexpr std::string_view kSearchService = "simile.v1.SearchService/";
 
 double ToSeconds(std::uint64_t time_us) { return static_cast<double>(time_us) / 1e6; }
 
-// Name and labels as one text.
+// A metric's name and labels as one text.
 std::string MakeMetricKey(const v1::MetricValue& metric) {
   std::string key = metric.name();
   for (const auto& [label, value] :
@@ -29,7 +29,7 @@ std::string MakeMetricKey(const v1::MetricValue& metric) {
   return key;
 }
 
-// What was observed in an interval.
+// The observations of a histogram in an interval.
 struct Distribution {
   double count = 0;
   double sum = 0;
@@ -52,7 +52,7 @@ struct Distribution {
   }
 };
 
-// Two readings, side by side.
+// Compares two readings of the metrics.
 class Readings {
  public:
   Readings(const v1::GetStatsResponse& earlier, const v1::GetStatsResponse& later) : later_(later) {
@@ -68,14 +68,14 @@ class Readings {
 
   double seconds() const { return seconds_; }
 
-  // Calls use(metric) for each set of labels of the later reading.
+  // Calls use(metric) for each label set of this metric in the later reading.
   template <class Use>
   void ForEach(std::string_view name, Use use) const {
     for (const v1::MetricValue& metric : later_.metrics()) {
       if (metric.name() == name) use(metric);
     }
   }
-  // The sum over all sets of labels, now.
+  // The sum over all label sets in the later reading.
   double Now(std::string_view name) const {
     double sum = 0;
     ForEach(name, [&](const v1::MetricValue& metric) { sum += metric.number(); });
@@ -84,13 +84,13 @@ class Readings {
   std::uint64_t CountNow(std::string_view name) const {
     return static_cast<std::uint64_t>(std::max(Now(name), 0.0));
   }
-  // A counter's increase in a second.
+  // A counter's increase per second.
   double PerSecond(const v1::MetricValue& metric) const {
     const auto before = earlier_.find(MakeMetricKey(metric));
     const double from = before == earlier_.end() ? 0 : before->second->number();
     return (metric.number() - from) / seconds_;
   }
-  // Adds what a histogram observed in the interval.
+  // Adds the observations of a histogram in the interval.
   void AddTo(Distribution& distribution, const v1::MetricValue& metric) const {
     distribution.Add(metric.histogram(), 1);
     const auto before = earlier_.find(MakeMetricKey(metric));
@@ -101,7 +101,7 @@ class Readings {
     ForEach(name, [&](const v1::MetricValue& metric) { AddTo(observed, metric); });
     return observed;
   }
-  // A counter by one of its labels, without those that were never counted.
+  // The values of a counter by one of its labels; leaves out values that are 0.
   std::vector<ReasonStats> Reasons(std::string_view name, const char* label) const {
     std::vector<ReasonStats> reasons;
     ForEach(name, [&](const v1::MetricValue& metric) {
@@ -151,7 +151,7 @@ void ReadCalls(const Readings& readings, IntervalStats& stats) {
   std::ranges::stable_sort(stats.methods, std::greater<>(), &MethodStats::calls_per_s);
   stats.latency = searches.percentiles();
   stats.in_flight = readings.CountNow("simile_requests_in_flight");
-  // GetStats itself.
+  // Leaves out the GetStats call that made this reading.
   if (stats.in_flight > 0) --stats.in_flight;
   stats.connections = readings.CountNow("simile_connections");
 }

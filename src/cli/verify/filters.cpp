@@ -43,12 +43,12 @@ const PayloadList* TextList(const PayloadValue& value) {
 
 Passing YesOrNo(bool passes) { return passes ? Passing::kYes : Passing::kNo; }
 
-// How often drawing a row with a value is tried before a field counts as too sparse.
+// How many rows are drawn in search of a value before a field counts as too sparse.
 constexpr int kDrawsMax = 32;
-// Of a text in a condition, and of the ids in one: a filter has at most 8,192 bytes.
+// The most bytes of a text in a condition, and of all its ids. A filter has at most 8,192 bytes.
 constexpr std::size_t kTextBytesMax = 256;
 constexpr std::size_t kIdBytesMax = 2'000;
-// Rows among which `:` is asked.
+// How many rows a condition with `:` is restricted to.
 constexpr std::size_t kHasRows = 12;
 
 using Field = v1::PayloadField;
@@ -68,7 +68,7 @@ PayloadValue ReadValue(const SampleDraw& draw, const std::string& field, Row row
   return payload.ReadField(row, *payload.FieldNumber(field));
 }
 
-// The text in quotes, as filters write it.
+// The text quoted and escaped for a filter.
 std::string QuotedForFilter(std::string_view text) {
   std::string quoted = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -87,14 +87,16 @@ std::string QuotedForFilter(std::string_view text) {
   return quoted + '"';
 }
 
-// A condition, and the rows that pass it.
+// A condition of a filter, and the rows that pass it.
 struct Condition {
   std::string text;
-  std::vector<bool> passes = {};    // [row_count]
-  std::vector<bool> negation = {};  // [row_count] rows that pass its NOT; empty: it is not asked
+  std::vector<bool> passes = {};  // [row_count]
+  // [row_count] rows that pass its NOT; empty: do not ask with NOT.
+  std::vector<bool> negation = {};
 };
 
-// Nothing when some row's value does not tell whether it passes.
+// Makes a condition and finds the rows that pass it. Nothing if a row's value leaves open whether
+// it passes.
 std::optional<Condition> MakeCondition(const SampleDraw& draw, const Field& field, std::string text,
                                        const std::function<Passing(const PayloadValue&)>& passing) {
   Condition condition;
@@ -125,7 +127,8 @@ std::optional<Condition> DrawNumberCondition(SampleDraw& draw, const Field& fiel
       });
 }
 
-// A text of the row's value, or of its list; nothing without one that a filter has space for.
+// The value's text, or a text of its list. Nothing if there is none, or if it is too long for a
+// filter.
 std::optional<std::string> AnyText(SampleDraw& draw, const PayloadValue& value) {
   const PayloadValue* element = &value;
   if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
@@ -146,7 +149,7 @@ std::string WithOtherCase(SampleDraw& draw, std::string text) {
   return text;
 }
 
-// The text, or one that only a server which folds takes for the same.
+// The text, or a spelling that only a server which folds texts takes for equal.
 std::string MaybeRespelled(SampleDraw& draw, std::string text) {
   switch (draw.Below(6)) {
     case 0:
@@ -181,13 +184,13 @@ std::optional<Condition> DrawEqualsText(SampleDraw& draw, const Field& field) {
       if (of_text != Passing::kNo) passing = of_text;
       if (of_text == Passing::kYes) break;
     }
-    // A missing field passes NOT IN alone.
+    // A missing field passes only NOT IN.
     const bool missing = std::holds_alternative<std::monostate>(value.value);
     return form == kNotIn || (form == kUnequal && !missing) ? Negated(passing) : passing;
   });
 }
 
-// What `:` asks for: an element of a list, a part of a text.
+// A text for `:` to find: the whole element of a list, or a part of a text.
 std::string AnyPart(SampleDraw& draw, v1::FieldType type, const std::string& folded) {
   if (type == v1::FIELD_TYPE_KEYWORD_LIST || folded.empty()) return folded;
   const std::size_t begin = draw.Below(folded.size());
@@ -197,7 +200,8 @@ std::string AnyPart(SampleDraw& draw, v1::FieldType type, const std::string& fol
   return part.substr(first, part.find_last_not_of(' ') + 1 - first);
 }
 
-// Among a few rows, because most collections have rows whose folding this command does not know.
+// Draws a condition with `:`, restricted to a few rows. Most collections have rows whose folding
+// this command does not know.
 std::optional<Condition> DrawHasText(SampleDraw& draw, const Field& field) {
   std::vector<Row> rows = {draw.AnyRow()};
   const auto text = AnyText(draw, ReadValue(draw, field.name(), rows.front()));
@@ -235,7 +239,7 @@ std::optional<Condition> DrawConditionOn(SampleDraw& draw, const Field& field, b
   return std::nullopt;
 }
 
-// A condition on one of the fields.
+// Draws a condition on one of the fields.
 std::optional<Condition> DrawCondition(SampleDraw& draw, const std::vector<const Field*>& fields,
                                        bool required) {
   const std::size_t first = draw.Below(fields.size());
@@ -246,7 +250,7 @@ std::optional<Condition> DrawCondition(SampleDraw& draw, const std::vector<const
   return std::nullopt;
 }
 
-// Nothing when a value does not tell its texts.
+// The rows of each keyword of the field. Nothing if a value leaves open which texts it holds.
 std::optional<std::vector<KeywordRows>> RowsOfKeywords(const SampleDraw& draw, const Field& field) {
   std::vector<KeywordRows> keywords;
   std::unordered_map<std::string, std::size_t> places;
@@ -277,7 +281,7 @@ Passing EqualsText(v1::FieldType type, const PayloadValue& value, std::string_vi
   if (type == v1::FIELD_TYPE_KEYWORD) {
     return text == nullptr ? Passing::kNeither : YesOrNo(*text == wanted);
   }
-  // Whatever separates the text, its elements are parts of it.
+  // Elements are parts of the text, whatever the separator is.
   if (text != nullptr) {
     return text->find(wanted) == std::string::npos ? Passing::kNo : Passing::kUnknown;
   }
@@ -354,7 +358,7 @@ Passing Compares(v1::FieldType type, const PayloadValue& value, const NumberComp
 std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required) {
   auto fields = FindFields(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
                                   v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
-  // In filters `id` is the item's id, whatever the payload says.
+  // In filters `id` is the item's id, even if the payload has a field `id`.
   std::erase_if(fields, [](const Field* field) { return field->name() == "id"; });
   if (fields.empty()) return std::nullopt;
   const std::optional<Condition> first = DrawCondition(draw, fields, required);

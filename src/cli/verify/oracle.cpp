@@ -11,7 +11,7 @@
 namespace simile::cli {
 namespace {
 
-constexpr double kUnit = 0x1p-24;  // half the distance of 1 to the next fp32 number
+constexpr double kUnit = 0x1p-24;  // half the distance from 1 to the next fp32 number
 
 std::vector<double> AsDoubles(std::span<const float> values) {
   return {values.begin(), values.end()};
@@ -30,7 +30,7 @@ double Dot(std::span<const Number> a, std::span<const double> b) {
   return sum;
 }
 
-// Calls work(first, last) for shares of 0..count on all processors.
+// Splits 0..count into ranges and calls work(first, last) for them on all processors.
 template <class Work>
 void InShares(std::size_t count, Work work) {
   const std::size_t threads = base::UsableCpuCount();
@@ -43,13 +43,13 @@ void InShares(std::size_t count, Work work) {
 
 double Squash(double x) { return (x / (1 + std::abs(x)) + 1) / 2; }
 
-// Wider by the rounding of the result to fp32.
+// Widens a range by the rounding of its result to fp32.
 ScoreRange Rounded(ScoreRange range) {
   const double slack = 2 * kUnit * std::max(std::abs(range.low), std::abs(range.high)) + 0x1p-126;
   return {range.low - slack, range.high + slack};
 }
 
-// One row's similarities times weights: the greatest, and their sum.
+// One row's similarities, multiplied by weights: the greatest, and the sum.
 struct Summary {
   ScoreRange greatest{-std::numeric_limits<double>::infinity(),
                       -std::numeric_limits<double>::infinity()};
@@ -63,7 +63,8 @@ struct Summary {
   }
 };
 
-// Squash is monotonic, and which branch applies is known unless the two ranges overlap.
+// The range of best_score. Squash is monotonic. If the ranges of positive and negative overlap,
+// both branches may apply.
 ScoreRange BestScore(const Summary& positive, const Summary& negative) {
   const ScoreRange& p = positive.greatest;
   const ScoreRange& n = negative.greatest;
@@ -131,7 +132,8 @@ WeightedVector Oracle::Blend(const std::vector<double>& target, const std::vecto
   return Combined(std::move(sum), reach);
 }
 
-// The server rounds the vector to fp32 and computes the canonical score in fp32.
+// The error bound of a score: the server rounds the vector to fp32 and computes the canonical score
+// in fp32.
 double Oracle::Tolerance(const WeightedVector& vector) const {
   const double length = MeasureLength(vector.values);
   const double row = dataset_.longest_row;

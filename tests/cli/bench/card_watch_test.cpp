@@ -64,7 +64,7 @@ TEST_F(CardReaderTest, TakesTheOnlyCardWhereItsProcessesAreNotNamed) {
 TEST_F(CardReaderTest, NamesNoCardOfSeveralWithoutAProcess) {
   Describe("devices=2\nprocesses=5\n");
   EXPECT_THAT(std::string(ReaderOfProcesses({77}, kManagement)().status().message()),
-              HasSubstr("on none of this machine's 2 cards"));
+              HasSubstr("on any of this machine's 2 cards"));
   EXPECT_EQ(ReaderOfProcesses({}, kManagement)().status().code(), absl::StatusCode::kNotFound);
 }
 
