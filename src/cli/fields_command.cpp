@@ -16,7 +16,7 @@ namespace simile::cli {
 namespace {
 
 constexpr double kFieldsTimeoutSeconds = 10;
-// How many values of one field are shown without --values.
+// How many values of one field are printed without --values.
 constexpr std::uint32_t kValuesOfOneField = 100;
 
 struct FieldsFlags {

@@ -16,8 +16,8 @@ namespace simile::cli {
 // One row of the table: a field and the flag that sets it. The row also covers the field's
 // subfields that have no row.
 struct FlagName {
-  // The field's path without indices, such as "cold_start.field". A field of `options.` or
-  // `queries[].` that other requests have too stands without this prefix.
+  // The field's path without indices, such as "cold_start.field". If other requests have a field of
+  // `options.` or `queries[].` too, the row leaves out this prefix.
   std::string_view field;
   std::string_view flag;     // "--fields", or the name of an argument: "FOLDER"
   std::string_view command;  // the only command with this flag for the field; empty: every command

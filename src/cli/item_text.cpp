@@ -47,7 +47,7 @@ void EraseLong(const std::vector<ItemView>& items, std::set<std::string>& presen
 
 using Json = nlohmann::ordered_json;
 
-// How many numbers of a vector are shown; --json prints all.
+// How many numbers of a vector are printed; --json prints all.
 constexpr int kVectorNumbersShown = 4;
 
 std::string VectorText(const v1::FloatVector& vector) {

@@ -76,7 +76,7 @@ absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
   if (const auto* item = std::get_if<TitleFound>(&choice)) {
     const std::string& id = item->item.id();
     const std::string label = RowLabel(item->item.payload(), id);
-    // Shows the id too, because the next command needs it.
+    // Shows the id, too: the next command needs it.
     return Start{id, label == id ? id : fmt::format("{}, {}", label, id)};
   }
   if (std::holds_alternative<TitleUnknown>(choice)) {
