@@ -115,8 +115,8 @@ bool HidesAllCards(std::string_view value, std::span<const std::string> uuids) {
   return !uuids.empty() && number >= uuids.size();
 }
 
-std::optional<std::size_t> CardOfDevice(std::string_view value, std::size_t device,
-                                        std::span<const std::string> uuids) {
+std::optional<std::size_t> FindVisibleCard(std::string_view value, std::size_t device,
+                                           std::span<const std::string> uuids) {
   const std::string entry = EntryAt(value, device);
   unsigned number = 0;
   if (absl::SimpleAtoi(entry, &number)) return number;

@@ -36,8 +36,8 @@ std::string CudaText(int version);
 bool HidesAllCards(std::string_view value, std::span<const std::string> uuids);
 
 // The number of the card that CUDA then counts as `device`; nullopt if it is unknown.
-std::optional<std::size_t> CardOfDevice(std::string_view value, std::size_t device,
-                                        std::span<const std::string> uuids);
+std::optional<std::size_t> FindVisibleCard(std::string_view value, std::size_t device,
+                                           std::span<const std::string> uuids);
 
 // Whether this value of NVIDIA_VISIBLE_DEVICES gives a container no card. Pure.
 bool GivesNoCard(std::string_view value);

@@ -242,7 +242,7 @@ std::optional<std::size_t> GpuExamination::CardInUse() const {
   }
   const auto device = static_cast<std::size_t>(options_.backend.gpu.device);
   const std::optional<std::string> visible = machine_.variable(kCudaDevices);
-  return visible ? CardOfDevice(*visible, device, uuids_) : device;
+  return visible ? FindVisibleCard(*visible, device, uuids_) : device;
 }
 
 Finding GpuExamination::ExamineCard() {

@@ -198,8 +198,8 @@ CardReader MakeCardReader(const BenchFlags& flags, const std::vector<pid_t>& pro
   ReadStats stats = [shared = std::make_shared<StatsReader>(flags.client)] {
     return shared->Read();
   };
-  return ChooseReader(ReaderOfProcesses(processes, backend::kNvmlLibrary),
-                      ReaderOfMetrics(std::move(stats)));
+  return ChooseReader(MakeProcessReader(processes, backend::kNvmlLibrary),
+                      MakeMetricsReader(std::move(stats)));
 }
 
 // The most calls of each test of a report.

@@ -95,12 +95,12 @@ struct CardTally {
 
 }  // namespace
 
-CardReader ReaderOfProcesses(std::vector<pid_t> processes, std::string nvml) {
+CardReader MakeProcessReader(std::vector<pid_t> processes, std::string nvml) {
   auto reader = std::make_shared<ProcessesReader>(std::move(processes), std::move(nvml));
   return [reader] { return reader->Read(); };
 }
 
-CardReader ReaderOfMetrics(ReadStats stats) {
+CardReader MakeMetricsReader(ReadStats stats) {
   return [stats = std::move(stats)]() -> absl::StatusOr<CardReading> {
     const absl::StatusOr<v1::GetStatsResponse> answer = stats();
     if (!answer.ok()) return answer.status();

@@ -35,11 +35,11 @@ using ReadStats = std::function<absl::StatusOr<v1::GetStatsResponse>()>;
 //   processes  the server's processes on this machine; empty: it runs elsewhere or as another user
 //   nvml       the management library, by its name or path
 // Errors: kNotFound if no card is known to be the server's; the library's errors.
-CardReader ReaderOfProcesses(std::vector<pid_t> processes, std::string nvml);
+CardReader MakeProcessReader(std::vector<pid_t> processes, std::string nvml);
 
 // Reads the card that the server's metrics describe. Errors: kNotFound if they describe no card;
 // the call's errors, for example kPermissionDenied if this client may not read the metrics.
-CardReader ReaderOfMetrics(ReadStats stats);
+CardReader MakeMetricsReader(ReadStats stats);
 
 // Tries `first`, then `second`, until one answers; from then on uses that reader alone. Errors:
 // both readers' messages in one sentence.

@@ -81,7 +81,7 @@ double BestLow(const Expectation& expected, std::span<const Row> rows) {
 }
 
 // The expectation for the rows of one keyword.
-Expectation OfRows(const Expectation& expected, std::span<const Row> rows, std::size_t k) {
+Expectation RestrictToRows(const Expectation& expected, std::span<const Row> rows, std::size_t k) {
   Expectation part{.scores = expected.scores,
                    .allowed = std::vector<bool>(expected.scores.size()),
                    .k = k,
@@ -148,7 +148,7 @@ std::optional<std::string> CheckGroups(const Expectation& expected, std::size_t 
       return place + "returned twice";
     }
     returned.push_back(group.keyword);
-    const Expectation part = OfRows(expected, known->second->rows, group_size);
+    const Expectation part = RestrictToRows(expected, known->second->rows, group_size);
     if (auto wrong = CheckHits(part, group.hits)) return place + *wrong;
     if (i > 0 && groups[i - 1].hits.front().score < group.hits.front().score) {
       return place + "ranks below a group whose best row is worse";
