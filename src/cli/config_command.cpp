@@ -271,7 +271,8 @@ void AddConfigCommand(CommandLine& line) {
           "server.port is SIMILE_SERVER_PORT, and {{\"server\": {{\"port\": 50051}}}} in a file.\n"
           "Names from other servers also work: {}. --print names the variables that are set and "
           "have no effect.\n"
-          "Of a collection's folder the headers are read; `simile inspect FOLDER` reads all.\n"
+          "Reads only the headers of a collection's folder; `simile inspect FOLDER` reads "
+          "everything.\n"
           "Exit codes: 0 valid, 1 a folder is missing or no collection, 64 a wrong setting, or "
           "nothing to serve.",
           fmt::join(familiar, ", ")))

@@ -23,8 +23,8 @@ namespace {
 // loaded files do not count.
 bool IsWrongUsage(const absl::Status& status) {
   if (!absl::IsInvalidArgument(status)) return false;
-  const std::string reason =
-      ParseDetails(status).reason;  // the server's reason; empty for this program's own errors
+  // The server's reason; empty for this program's own errors.
+  const std::string reason = ParseDetails(status).reason;
   const auto& files = base::InfoOf(base::ErrorReason::kInvalidFiles);
   return reason.empty() ? base::ReasonOf(status) != files.reason : reason != files.name;
 }

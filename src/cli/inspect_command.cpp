@@ -290,7 +290,7 @@ void AddInspectCommand(CommandLine& line) {
             "A .npy, .safetensors, .jsonl or .json file, or a collection's folder")
       .Required()
       .File("--config", flags->config, "FILE",
-            "The server's settings, whose limits it is read by (or SIMILE_CONFIG)")
+            "The server's settings, whose limits apply to the files (or SIMILE_CONFIG)")
       .Switch("--quick", flags->quick,
               "Read headers, sizes, names and a part of the payload, and say what was not checked")
       .Switch("--json", flags->json, "Print JSON for programs");

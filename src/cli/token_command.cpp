@@ -114,9 +114,8 @@ int PrintToken(const TokenFlags& flags) {
     return kSucceeded;
   }
   fmt::print(
-      "Add this to the list \"principals\" of the file that server.access_file names. A server "
-      "that\n"
-      "runs takes it within a second:\n\n{}\n",
+      "Add this to the list \"principals\" of the file that server.access_file names. A running "
+      "server\nreads it within a second:\n\n{}\n",
       entry);
   return kSucceeded;
 }
@@ -126,7 +125,7 @@ int PrintToken(const TokenFlags& flags) {
 void AddTokenCommand(CommandLine& line) {
   const auto flags = std::make_shared<TokenFlags>();
   line.Add("token", "Make a token for a caller of a server")
-      .Text("--name", flags->name, "NAME", "Whose it is; logs and messages name the caller so")
+      .Text("--name", flags->name, "NAME", "The caller's name, as logs and messages print it")
       .Required()
       .Text(
           "--role", flags->role, "ROLE",

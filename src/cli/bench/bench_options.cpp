@@ -270,7 +270,7 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
             "The collection's own files: items, users, and a complete --verify")
       .Paths(PathKind::kFolder)
       .File("--config", flags.config, "FILE",
-            "The server's settings, whose limits the files are read by (or SIMILE_CONFIG)")
+            "The server's settings, whose limits apply to the files (or SIMILE_CONFIG)")
       .Number(
           "--requests", flags.requests, "N",
           "Different requests of each kind (default 4,096, or as many as 64 MiB hold). A report "

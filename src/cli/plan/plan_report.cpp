@@ -94,7 +94,7 @@ std::string HostFitText(const PlanReport& report) {
         "  what the GPU's driver takes on the host is not planned\n";
   }
   if (report.host.held_bytes > report.host.reload_bytes) {
-    fmt::format_to(out, "  {} where callers still page through what a reload replaces\n",
+    fmt::format_to(out, "  {} while callers still page through the replaced generation\n",
                    BytesText(report.host.held_bytes));
   }
   for (const PlannedCollection& each : report.collections) {
@@ -103,8 +103,7 @@ std::string HostFitText(const PlanReport& report) {
                      Printable(each.name));
     }
     if (each.is_loaded) {
-      fmt::format_to(out,
-                     "  {}: without what a load takes for a moment; give its folder for that\n",
+      fmt::format_to(out, "  {}: the temporary memory of a load is not known; give its folder\n",
                      Printable(each.name));
     }
   }

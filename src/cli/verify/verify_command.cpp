@@ -143,7 +143,7 @@ void AddVerifyCommand(CommandLine& line) {
       .Paths(PathKind::kFolder)
       .Required()
       .File("--config", flags->config, "FILE",
-            "The server's settings, whose limits the files are read by (or SIMILE_CONFIG)");
+            "The server's settings, whose limits apply to the files (or SIMILE_CONFIG)");
   const VerifyOptions defaults;
   command.Collection(flags->collection,
                      "The collection to compare (default: the server's only one)");
