@@ -26,18 +26,18 @@ namespace {
 
 constexpr std::uint32_t kDefaultK = 10;
 
-// The offset of the hits after these; nothing where a server refuses as many more, and on the last
-// page.
+// The offset of the next hits. Nothing on the last page, or if a server would refuse that many
+// hits.
 std::optional<std::uint32_t> NextOffset(const QueryFlags& flags) {
   if (flags.paged || flags.page_token) return std::nullopt;
-  if (flags.diversity) return std::nullopt;  // it chooses from its candidates alone
+  if (flags.diversity) return std::nullopt;  // a diverse answer is chosen from its candidates alone
   const std::uint32_t k = flags.k.value_or(kDefaultK);
   const std::uint64_t next = std::uint64_t{flags.offset.value_or(0)} + k;
   if ((next + k) * flags.group_size.value_or(1) > kHitsMax) return std::nullopt;
   return static_cast<std::uint32_t>(next);
 }
 
-// Notes and errors name the fields of requests; who uses the program knows its flags.
+// Notes and errors name fields of requests; users know flags, so replaces the names.
 void TellInFlags(std::string_view command, Answer& answer) {
   for (std::string& note : answer.notes) note = NoteInFlags(note, command);
   for (AnsweredQuery& query : answer.results) {
@@ -46,13 +46,13 @@ void TellInFlags(std::string_view command, Answer& answer) {
   }
 }
 
-// One choice for the whole answer, so that the tables of its queries look alike.
-ItemColumns ColumnsOf(const Answer& answer, const QueryFlags& flags) {
+// Chooses the columns once for the whole answer, so that all its tables look alike.
+ItemColumns ChooseAnswerColumns(const Answer& answer, const QueryFlags& flags) {
   std::vector<ItemView> items;
   for (const AnsweredQuery& result : answer.results) {
-    for (const v1::Hit& hit : result.hits) items.push_back(ViewOf(hit));
+    for (const v1::Hit& hit : result.hits) items.push_back(MakeItemView(hit));
     for (const v1::HitGroup& group : result.groups) {
-      for (const v1::Hit& hit : group.hits()) items.push_back(ViewOf(hit));
+      for (const v1::Hit& hit : group.hits()) items.push_back(MakeItemView(hit));
     }
   }
   return ChooseItemColumns(items, flags.fields);
@@ -91,7 +91,7 @@ class ResultTable {
     std::vector<std::string> cells{rank};
     if (!result_.groups.empty()) cells.push_back(keyword);
     if (!result_.cold_start) cells.push_back(fmt::format("{:.4f}", hit.score()));
-    AddItemCells(columns_, ViewOf(hit), cells);
+    AddItemCells(columns_, MakeItemView(hit), cells);
     table_.AddRow(std::move(cells));
   }
 
@@ -115,7 +115,7 @@ std::string NoHitsText(const AnsweredQuery& result, const QueryFlags& flags) {
   return text;
 }
 
-// Says what the scores are where they are not the metric's; empty where they are.
+// Says how the scores were computed; empty if they are the metric's own.
 std::string ScoresText(v1::ScoreKind kind) {
   switch (kind) {
     case v1::SCORE_KIND_BEST_SCORE:
@@ -127,7 +127,7 @@ std::string ScoresText(v1::ScoreKind kind) {
   }
 }
 
-// How many rows pass the filter, if that is the same for all queries.
+// How many rows pass the filter, if the number is the same for all queries.
 std::optional<std::uint64_t> CommonRowsPassing(const Answer& answer) {
   if (answer.results.empty()) return std::nullopt;
   const auto first = answer.results.front().rows_passing;
@@ -188,7 +188,7 @@ void MoveResult(v1::SearchResult& from, AnsweredQuery& query) {
   query.score_kind = from.score_kind();
   if (from.has_cold_start()) query.cold_start = from.cold_start();
   query.notes = {from.notes().begin(), from.notes().end()};
-  if (from.has_error()) query.error = StatusOf(from.error());
+  if (from.has_error()) query.error = ToCallStatus(from.error());
 }
 
 std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags) {
@@ -227,7 +227,7 @@ int ShowAnswer(Answer answer, const QueryFlags& flags) {
 }
 
 std::string AnswerTable(const Answer& answer, const QueryFlags& flags, const Terminal& terminal) {
-  const ItemColumns columns = ColumnsOf(answer, flags);
+  const ItemColumns columns = ChooseAnswerColumns(answer, flags);
   std::string text;
   for (const AnsweredQuery& result : answer.results) {
     text += Bold(Printable(result.heading), terminal) + ScoresText(result.score_kind) + '\n';

@@ -17,7 +17,7 @@ namespace simile::cli {
 // The hits of one query, its heading for people and its target for programs.
 struct AnsweredQuery {
   std::string heading;  // "in films, like Toy Story (1995)"
-  // The target; the JSON holds those that are set.
+  // The query's target. The JSON holds the fields that are set.
   std::optional<std::string> id;
   std::optional<std::string> user_id;
   std::optional<std::string> vector_source;  // "query.npy", "standard input"
@@ -25,17 +25,17 @@ struct AnsweredQuery {
   std::optional<std::string> items_of;       // the collection of id, like and unlike
   std::vector<std::string> like;             // ids
   std::vector<std::string> unlike;
-  std::optional<std::uint32_t> seen_count;    // items the user has seen, from Recommend
-  std::optional<std::uint64_t> rows_passing;  // the filter; unset without one
+  std::optional<std::uint32_t> seen_count;    // how many items the user has seen; set by Recommend
+  std::optional<std::uint64_t> rows_passing;  // rows that pass the filter; unset without a filter
   google::protobuf::RepeatedPtrField<v1::Hit> hits;
   google::protobuf::RepeatedPtrField<v1::HitGroup> groups;  // with --group-by, instead of hits
   v1::ScoreKind score_kind = v1::SCORE_KIND_UNSPECIFIED;
   std::optional<v1::ColdStart> cold_start;  // set when the user has no profile
-  std::vector<std::string> notes;           // what had no effect, and what was cut
-  absl::Status error;                       // with --partial: why there is no answer
+  std::vector<std::string> notes;  // options without effect, and results that were cut short
+  absl::Status error;              // with --partial: why there is no answer
 };
 
-// Moves what the results of all queries have in common.
+// Moves hits, groups and counts of a result into the query: what Search and Recommend share.
 void MoveResult(v1::SearchResult& from, AnsweredQuery& query);
 
 // What `search`, `similar` and `recommend` print.
@@ -44,13 +44,13 @@ struct Answer {
   std::string backend_reason;  // why the collection has its backend
   std::vector<AnsweredQuery> results;
   v1::Receipt receipt;
-  std::string next_page_token;     // empty: no further page
-  std::vector<std::string> notes;  // what of the whole call had no effect
+  std::string next_page_token;     // empty: this is the last page
+  std::vector<std::string> notes;  // options of the call that had no effect
 };
 
-// Starts an answer with what the responses of all calls have in common.
+// Starts an answer with the fields that every kind of response has: receipt, page token, notes.
 template <class Response>
-Answer AnswerOf(const v1::Collection& collection, const Response& response) {
+Answer StartAnswer(const v1::Collection& collection, const Response& response) {
   Answer answer;
   answer.collection = collection.name();
   answer.backend_reason = collection.backend().reason();
@@ -60,28 +60,29 @@ Answer AnswerOf(const v1::Collection& collection, const Response& response) {
   return answer;
 }
 
-// What to type after this answer: the flag for more hits when the first query has as many as it
-// asked for, else the command that shows its best hit in full; where no rows pass the filter, the
-// command that shows what a filter can test. Empty for nothing.
+// What the user may type next. If the first query has all the hits it asked for: the flag for the
+// next hits. Otherwise the command that shows its best hit in full. If no row passes the filter:
+// the command that lists the fields a filter can test. Empty: no suggestion.
 std::string SuggestionAfter(const Answer& answer, const QueryFlags& flags);
 
 // Prints the answer: JSON with --json, else tables. Returns kSucceeded, or kFailed when no query
 // was answered.
 int ShowAnswer(Answer answer, const QueryFlags& flags);
 
-// The answer for people: for every query a heading and a ranked table in the columns of
-// ChooseItemColumns, or why it has no hits; then the receipt in a line, and whole with --receipt.
+// The answer for people. For each query: a heading, then a ranked table in the columns of
+// ChooseItemColumns, or the reason why there are no hits. The receipt follows in one line, and in
+// full with --receipt.
 std::string AnswerTable(const Answer& answer, const QueryFlags& flags, const Terminal& terminal);
 
 // The answer as one JSON object on one line, ended by '\n':
 //   {"collection", "results": [{"query", "rows_passing", "cold_start", "score_kind",
 //   "hits": [{"rank", "id", "score", "row", "payload"}]}], "receipt": {...}}
 // rows_passing is present with a filter, cold_start ({"order", "field"}) for a user without a
-// profile, row with --with-rows. notes, a list of sentences, is present in a result and beside the
-// results where there are some. A query without an answer has {"query", "error"}, with the error of
-// errors.h, and failed_count beside the results counts those. query is {"id"}, {"user_id",
-// "seen_count"} or {"vector", "row"}. Scores are the shortest decimals that read back as the same
-// float; payload fields are sorted by name.
+// profile, row with --with-rows. notes is a list of sentences; a result and the whole answer have
+// it only if there are notes. A query without an answer has {"query", "error"}, with the error of
+// errors.h. failed_count, beside the results, counts the queries without an answer. query is
+// {"id"}, {"user_id", "seen_count"} or {"vector", "row"}. Scores are the shortest decimals that
+// read back as the same float; payload fields are sorted by name.
 std::string AnswerJson(const Answer& answer);
 
 // The items that an ambiguous title may mean:

@@ -19,11 +19,11 @@
 namespace simile::cli {
 namespace {
 
-// The files that hold vectors.
+// Endings of files that hold vectors.
 constexpr std::string_view kVectorFileEndings[] = {".npy", ".json", ".safetensors"};
 
-// The flag that ends in the same word: "--score-threshold" for "--threshold", "-k" for "--top-k".
-// Empty for none.
+// The known flag that ends in the same word: "--score-threshold" for "--threshold", "-k" for
+// "--top-k". Empty if there is none.
 std::string EndsInSameWord(std::string_view name, std::span<const std::string> known) {
   const auto last_word = [](std::string_view flag) { return flag.substr(flag.rfind('-') + 1); };
   const auto found = std::ranges::find(known, last_word(name), last_word);
@@ -37,10 +37,10 @@ bool NamesVectorFile(const std::string& text) {
                              [&](std::string_view ending) { return text.ends_with(ending); });
 }
 
-// A text that begins with a dash, taken apart.
+// A text that begins with a dash, split into flag and value.
 struct FlagToken {
   std::string name;                  // "--id", "-k"
-  std::optional<std::string> value;  // what follows it in the same text: `--id=a`, `-k5`
+  std::optional<std::string> value;  // the value in the same text: `--id=a`, `-k5`
 };
 
 FlagToken TakeApart(const CommandSpec& command, const std::string& text) {
@@ -53,18 +53,19 @@ FlagToken TakeApart(const CommandSpec& command, const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-// A text without a flag.
+// A text that is neither a flag nor a flag's value.
 struct Positional {
   std::string text;
-  std::string meant;  // `--title "Toy Story"`, where it follows the value of a flag; else empty
+  // If it follows a flag's value: what was probably meant, `--title "Toy Story"`. Else empty.
+  std::string meant;
 };
 
 bool IsHelp(const std::string& name) { return name == kHelpFlag || name == "-h"; }
 
-// `search has no flag "--colection". Did you mean "--collection"?` Where no name of a flag is near,
-// a flag that ends in the same word is offered.
+// `search has no flag "--colection". Did you mean "--collection"?` If no flag has a near name,
+// offers a flag that ends in the same word.
 absl::Status UnknownFlag(const CommandSpec& command, const std::string& name) {
-  const std::vector<std::string> known = FlagNamesOf(command);
+  const std::vector<std::string> known = ListFlagNames(command);
   std::string nearest = base::NearestName(name, known);
   if (nearest.empty()) nearest = EndsInSameWord(name, known);
   const std::string offer = base::DidYouMean(nearest);
@@ -72,8 +73,7 @@ absl::Status UnknownFlag(const CommandSpec& command, const std::string& name) {
       "{} has no flag {}{}{}", command.name, base::Quoted(name), offer.empty() ? "" : ".", offer));
 }
 
-// What was probably meant by a text without its flag: `Did you mean
-// --title "Toy Story"?`
+// Advice for a text that probably lacks its flag: `Did you mean --title "Toy Story"?`
 std::string AwaitedAdvice(const Argument& flag, const std::string& text) {
   if (flag.name == "--vector" && !NamesVectorFile(text)) {
     return fmt::format("This takes vectors; `simile lookup {}` finds items by words.",
@@ -126,7 +126,7 @@ class LineParser {
         return absl::InvalidArgumentError(
             fmt::format("{} needs a value: {}", flag->name, FlagText(*flag)));
       }
-      // A number or a path is whole; a text or a list may go on.
+      // A number or a path is complete; a text or a list may continue in the next text.
       const bool may_go_on = flag->values == Values::kList || flag->kind == "TEXT";
       value_of_ = may_go_on ? flag : nullptr;
       value_ = *value;
@@ -140,13 +140,13 @@ class LineParser {
     return Store(*flag, "");
   }
 
-  // `--title "Toy Story"`: the flag before a text, with the text as a part of its value.
+  // The flag before a text, with the text joined to its value: `--title "Toy Story"`.
   std::string MeantWithValue(const std::string& text) {
     value_ += (value_of_->values == Values::kList ? "," : " ") + text;
     return fmt::format("{} {}", value_of_->name, ShellWord(value_));
   }
 
-  // The text after a flag, unless that is a flag of this command itself.
+  // The text after a flag, unless this text is itself a flag of the command.
   std::optional<std::string> NextValue() {
     if (next_ == texts_.size()) return std::nullopt;
     const std::string& text = texts_[next_];
@@ -177,7 +177,7 @@ class LineParser {
     return given_.contains(FindArgument(command_, kCollectionFlag));
   }
 
-  // Whether the first text belongs to the argument after the collection.
+  // Whether the line leaves out the collection, so that its first text is the argument after it.
   bool LeavesOutCollection() const {
     if (places_.empty() || places_.front()->name != kCollectionArgument) return false;
     const auto needed = static_cast<std::size_t>(std::count_if(
@@ -186,7 +186,7 @@ class LineParser {
       return !places_.front()->required && positionals_.size() <= needed;
     }
     if (positionals_.size() <= needed) return true;
-    // An optional argument, unless the collection is only named twice.
+    // The first text is an optional argument, unless it only repeats --collection.
     return positionals_.size() < places_.size() && positionals_.front().text != collection_;
   }
 
@@ -213,14 +213,15 @@ class LineParser {
                                                   AdviceFor(text)));
   }
 
-  // What was probably meant by an argument too many.
+  // Advice for an argument too many.
   std::string AdviceFor(const std::string& text) const {
     for (const Argument& argument : command_.arguments) {
       if (argument.values != Values::kList || !given_.contains(&argument)) continue;
       return fmt::format("Join several values by commas: {} A,B", argument.name);
     }
     for (const Argument& argument : command_.arguments) {
-      // Where items are compared, a stray text is most often a title; of a reload, a folder.
+      // A stray text is most often a title for commands that compare items, and a folder for a
+      // reload.
       const bool awaited = argument.is_flag() && (argument.required || argument.name == "--title" ||
                                                   argument.name == "--folder");
       if (!awaited || given_.contains(&argument)) continue;
@@ -236,7 +237,8 @@ class LineParser {
     return absl::OkStatus();
   }
 
-  // `recommend user_00042` names a collection where a user was meant.
+  // The error of a missing argument. Explains, too, that a single text names the collection, as in
+  // `recommend user_00042`.
   absl::Status Missing(const Argument& argument) const {
     std::string message = fmt::format("{} is required", FlagText(argument));
     const Argument* collection = FindArgument(command_, kCollectionArgument);
@@ -253,10 +255,10 @@ class LineParser {
   std::size_t next_ = 0;
   std::vector<const Argument*> places_;  // of positional arguments
   std::vector<Positional> positionals_;
-  const Argument* value_of_ = nullptr;  // the flag whose value precedes; null where none does
-  std::string value_;                   // that value, with the positionals after it
+  const Argument* value_of_ = nullptr;  // the flag whose value comes just before; null if none does
+  std::string value_;                   // this value, joined with the positionals after it
   std::set<const Argument*> given_;
-  std::string collection_;  // by its flag
+  std::string collection_;  // given by --collection
 };
 
 }  // namespace

@@ -25,21 +25,23 @@ namespace simile::cli {
 namespace {
 
 constexpr const char* kDefaultServer = "127.0.0.1:50051";
-// Longer timeouts mean no limit: they would overflow the clock.
+// A longer timeout means no limit, because it would overflow the clock.
 constexpr double kTimeoutSecondsMax = 1e6;
 constexpr int kNamesListed = 10;
 constexpr std::string_view kDefaultHost = "127.0.0.1";
 constexpr std::string_view kDefaultPort = "50051";
 constexpr const char* kWanted = "give HOST:PORT, such as 127.0.0.1:50051";
 
-// The bytes of the host at the text's start, with the brackets of an IPv6 address; 0 for none.
+// The length of the host at the start of the text, including the brackets of an IPv6 address; 0 if
+// there is no host.
 std::size_t HostLength(std::string_view text) {
   if (!text.starts_with('[')) return std::min(text.find(':'), text.size());
   const std::size_t end = text.find(']');
   return end == std::string_view::npos ? 0 : end + 1;
 }
 
-// A number alone is a port, or an IPv4 address that nobody means.
+// Whether a text is a host. Refuses a number alone: it is a port, or an unusual form of an IPv4
+// address.
 bool IsHost(std::string_view text) {
   return !text.empty() && text != "[]" &&
          text.find_first_not_of("0123456789") != std::string_view::npos &&
@@ -60,12 +62,12 @@ absl::Status RefuseExtra(std::string_view extra) {
 constexpr std::array kVariables = {"SIMILE_CONFIG", "SIMILE_SERVER_LISTEN", "SIMILE_SERVER_PORT",
                                    "SIMILE_SERVER_PORT_FILE"};
 
-std::string HostOf(const std::string& listen) {
+std::string ToConnectHost(const std::string& listen) {
   if (listen == "::" || listen == "0.0.0.0") return "127.0.0.1";
   return listen.find(':') == std::string::npos ? listen : fmt::format("[{}]", listen);
 }
 
-// The port that a server on any free one has written.
+// The port that a server on a free port has written to its port file.
 absl::StatusOr<std::uint16_t> WrittenPort(const std::string& file) {
   constexpr std::string_view kAdvice =
       "give --server HOST:PORT, or set server.port_file for the server and for this command";
@@ -85,13 +87,12 @@ absl::StatusOr<std::uint16_t> WrittenPort(const std::string& file) {
 }
 
 // HOST:PORT of the server that this environment's settings describe (SIMILE_CONFIG,
-// SIMILE_SERVER_LISTEN, _PORT and _PORT_FILE), as a client on the same machine reaches it: at
-// 127.0.0.1 where it listens on every address, and at the port of server.port_file where
-// server.port is 0. Nothing where none of the four is set.
-// Errors: those of app::ReadConfig; kUnavailable for port 0 without a port file, or with one that
-// holds no port.
+// SIMILE_SERVER_LISTEN, _PORT and _PORT_FILE), as a client on the same machine reaches it. The host
+// is 127.0.0.1 if the server listens on every address. The port is read from server.port_file if
+// server.port is 0. Nothing if none of the four variables is set. Errors: app::ReadConfig's;
+// kUnavailable for port 0 if there is no port file, or if it holds no port.
 absl::StatusOr<std::optional<std::string>> ConfiguredServer() {
-  const auto is_set = [](const char* name) { return VariableOf(name).has_value(); };
+  const auto is_set = [](const char* name) { return ReadVariable(name).has_value(); };
   if (std::ranges::none_of(kVariables, is_set)) return std::optional<std::string>();
   const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(std::nullopt, {}, std::nullopt);
   if (!reading.ok()) return reading.status();
@@ -99,22 +100,24 @@ absl::StatusOr<std::optional<std::string>> ConfiguredServer() {
   absl::StatusOr<std::uint16_t> port = config.port;
   if (config.port == 0) port = WrittenPort(config.port_file.native());
   if (!port.ok()) return port.status();
-  return std::optional(fmt::format("{}:{}", HostOf(config.listen), *port));
+  return std::optional(fmt::format("{}:{}", ToConnectHost(config.listen), *port));
 }
 
-// Where the address of the server comes from, for messages, and what it is.
+// The server's address, and where it comes from, for messages.
 struct NamedServer {
   std::string origin;  // "--server ", "SIMILE_SERVER="
   std::string address;
 };
 
-// The flag, else SIMILE_SERVER, else the server that this environment's settings describe, else the
-// default.
-//   only_if_named  the command calls a server only where the flag names one
+// Takes the flag, or else SIMILE_SERVER, or else the server of this environment's settings, or else
+// the default.
+//   only_if_named  the command calls a server only if --server names one; then does not read the
+//                  settings
 // Errors: ConfiguredServer's.
-absl::StatusOr<NamedServer> ServerOf(const ClientFlags& flags, bool only_if_named) {
+absl::StatusOr<NamedServer> ChooseServer(const ClientFlags& flags, bool only_if_named) {
   if (flags.server) return NamedServer{"--server ", *flags.server};
-  if (const auto named = VariableOf("SIMILE_SERVER")) return NamedServer{"SIMILE_SERVER=", *named};
+  if (const auto named = ReadVariable("SIMILE_SERVER"))
+    return NamedServer{"SIMILE_SERVER=", *named};
   if (only_if_named) return NamedServer{"", kDefaultServer};
   const absl::StatusOr<std::optional<std::string>> configured = ConfiguredServer();
   if (!configured.ok()) return configured.status();
@@ -122,7 +125,7 @@ absl::StatusOr<NamedServer> ServerOf(const ClientFlags& flags, bool only_if_name
 }
 
 absl::Status CheckClientFlags(ClientFlags& flags, bool only_if_named) {
-  const absl::StatusOr<NamedServer> server = ServerOf(flags, only_if_named);
+  const absl::StatusOr<NamedServer> server = ChooseServer(flags, only_if_named);
   if (!server.ok()) return server.status();
   absl::StatusOr<std::string> address = ParseServerAddress(server->address);
   if (!address.ok()) {
@@ -131,7 +134,7 @@ absl::Status CheckClientFlags(ClientFlags& flags, bool only_if_named) {
                                                   std::string(address.status().message())));
   }
   flags.address = *std::move(address);
-  if (flags.timeout_s && !(*flags.timeout_s > 0)) {  // NaN fails this too
+  if (flags.timeout_s && !(*flags.timeout_s > 0)) {  // NaN is refused, too
     return absl::InvalidArgumentError(
         fmt::format("--timeout {}: give more than 0 seconds, or inf to wait without a limit",
                     *flags.timeout_s));
@@ -142,7 +145,7 @@ absl::Status CheckClientFlags(ClientFlags& flags, bool only_if_named) {
   return absl::OkStatus();
 }
 
-// `books, films`; of many collections the first ones.
+// `books, films`; only the first kNamesListed of many collections.
 std::string FirstNames(const v1::ListCollectionsResponse& listed) {
   std::string names;
   const int count = std::min(listed.collections_size(), kNamesListed);
@@ -198,7 +201,7 @@ void AddClientFlags(Command& command, ClientFlags& flags, const std::string& tim
       .File("--ca", flags.security_flags.ca, "FILE",
             "Trust the authorities in this PEM file (default SIMILE_CA, else the machine's)")
       .File("--cert", flags.security_flags.certificate, "FILE", "Show this PEM certificate")
-      .File("--key", flags.security_flags.key, "FILE", "Its private key")
+      .File("--key", flags.security_flags.key, "FILE", "The private key of --cert")
       .Text("--server-name", flags.security_flags.server_name, "NAME",
             "The name in the server's certificate, if not the address's")
       .File("--token-file", flags.security_flags.token_file, "FILE",

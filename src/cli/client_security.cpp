@@ -26,8 +26,8 @@ using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::Interceptor;
 using grpc::experimental::InterceptorBatchMethods;
 
-// Adds the token to every call of a channel. gRPC's own credentials of calls would refuse a
-// connection to this machine that is not encrypted.
+// Adds the token to every call of a channel. gRPC's own call credentials cannot be used: they
+// refuse an unencrypted connection, even to this machine.
 class AddToken final : public Interceptor {
  public:
   explicit AddToken(const std::string& token) : token_(token) {}
@@ -40,7 +40,7 @@ class AddToken final : public Interceptor {
   }
 
  private:
-  const std::string& token_;  // of the factory, which outlives the channel's calls
+  const std::string& token_;  // belongs to the factory, which outlives the channel's calls
 };
 
 class AddTokenFactory final : public ClientInterceptorFactoryInterface {
@@ -67,12 +67,12 @@ struct Source {
   std::string file;
 };
 
-// The flag, else the variable.
-std::optional<Source> SourceOf(const std::optional<std::string>& flag, std::string_view flag_name,
-                               const char* variable = nullptr) {
+// The file that the flag names, or else the file that the variable names.
+std::optional<Source> FindSource(const std::optional<std::string>& flag, std::string_view flag_name,
+                                 const char* variable = nullptr) {
   if (flag) return Source{fmt::format("{} ", flag_name), *flag};
   if (variable == nullptr) return std::nullopt;
-  const auto value = VariableOf(variable);
+  const auto value = ReadVariable(variable);
   if (!value) return std::nullopt;
   return Source{fmt::format("{}=", variable), *value};
 }
@@ -85,12 +85,12 @@ absl::StatusOr<std::string> Read(const Source& source) {
       text.ok() ? "no such file, or an empty one" : std::string(text.status().message())));
 }
 
-// The end of the BEGIN line, which names the kind of a PEM part.
+// Ends of the BEGIN line of a PEM part; they name the kind of the part.
 constexpr std::string_view kCertificate = " CERTIFICATE-----";
 constexpr std::string_view kPrivateKey = " PRIVATE KEY-----";
 
-// The kinds of the parts of a PEM file, `PRIVATE KEY, CERTIFICATE`.
-std::string KindsOf(std::string_view text) {
+// The kinds of all parts of a PEM file: `PRIVATE KEY, CERTIFICATE`.
+std::string ParsePemKinds(std::string_view text) {
   constexpr std::string_view kBegin = "-----BEGIN ";
   std::string kinds;
   for (std::size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, at)) {
@@ -101,8 +101,8 @@ std::string KindsOf(std::string_view text) {
   return kinds;
 }
 
-// Reads a PEM file into `text` if there is one.
-//   wanted  the kind of part that the file must hold: kCertificate or kPrivateKey
+// Reads the PEM file into `text`, if a file is named.
+//   wanted  the kind of part that the file must contain: kCertificate or kPrivateKey
 absl::Status ReadPem(const std::optional<Source>& source, std::string_view wanted,
                      std::string& text) {
   if (!source) return absl::OkStatus();
@@ -110,7 +110,7 @@ absl::Status ReadPem(const std::optional<Source>& source, std::string_view wante
   if (!read.ok()) return read.status();
   // `-----BEGIN PRIVATE KEY-----`, `-----BEGIN EC PRIVATE KEY-----`
   if (read->find(wanted) == std::string::npos) {
-    const std::string kinds = KindsOf(*read);
+    const std::string kinds = ParsePemKinds(*read);
     return absl::InvalidArgumentError(fmt::format(
         "{}{}: {}; a PEM file of {} has a line -----BEGIN{}", source->origin, source->file,
         kinds.empty() ? "not a PEM file" : "it holds " + base::Quoted(kinds),
@@ -120,7 +120,7 @@ absl::Status ReadPem(const std::optional<Source>& source, std::string_view wante
   return absl::OkStatus();
 }
 
-// Without the line end that editors add.
+// The text without trailing white space, such as the line end that editors add.
 std::string Trimmed(std::string text) {
   const auto is_space = [](unsigned char character) { return std::isspace(character) != 0; };
   while (!text.empty() && is_space(static_cast<unsigned char>(text.back()))) text.pop_back();
@@ -128,14 +128,14 @@ std::string Trimmed(std::string text) {
 }
 
 absl::StatusOr<std::string> ReadToken(const SecurityFlags& flags) {
-  const auto source = SourceOf(flags.token_file, "--token-file", "SIMILE_TOKEN_FILE");
+  const auto source = FindSource(flags.token_file, "--token-file", "SIMILE_TOKEN_FILE");
   std::string token;
   if (source) {
     auto text = Read(*source);
     if (!text.ok()) return text.status();
     token = Trimmed(*std::move(text));
   } else {
-    token = Trimmed(VariableOf("SIMILE_TOKEN").value_or(""));
+    token = Trimmed(ReadVariable("SIMILE_TOKEN").value_or(""));
   }
   const bool is_sendable = std::ranges::all_of(
       token, [](unsigned char character) { return character > ' ' && character < 0x7F; });
@@ -156,11 +156,11 @@ bool IsThisMachine(const std::string& address) {
 absl::StatusOr<ClientSecurity> ReadClientSecurity(const SecurityFlags& flags,
                                                   const std::string& address) {
   ClientSecurity security;
-  const auto ca = SourceOf(flags.ca, "--ca", "SIMILE_CA");
+  const auto ca = FindSource(flags.ca, "--ca", "SIMILE_CA");
   absl::Status status = ReadPem(ca, kCertificate, security.ca);
   if (status.ok())
-    status = ReadPem(SourceOf(flags.certificate, "--cert"), kCertificate, security.certificate);
-  if (status.ok()) status = ReadPem(SourceOf(flags.key, "--key"), kPrivateKey, security.key);
+    status = ReadPem(FindSource(flags.certificate, "--cert"), kCertificate, security.certificate);
+  if (status.ok()) status = ReadPem(FindSource(flags.key, "--key"), kPrivateKey, security.key);
   if (!status.ok()) return status;
   if (flags.certificate.has_value() != flags.key.has_value()) {
     return absl::InvalidArgumentError("--cert and --key go together: give both, or neither");

@@ -39,8 +39,8 @@ struct ServedChange {
   bool changed = true;  // false: this content was served already
 };
 
-// What one of the three commands does with the connection.
-//   before    what is served under the name; empty for nothing
+// The call that load, reload or rollback makes.
+//   before    the collection that is served under this name; empty if there is none
 using ChangeCall = std::function<absl::StatusOr<v1::Collection>(
     const Connection& connection, const v1::Collection& before,
     const Connection::OnProgress& on_progress)>;
@@ -116,7 +116,7 @@ int RunLoad(const ChangeFlags& flags) {
                    });
 }
 
-// What reload and rollback ask for alike.
+// Starts a request with the fields that reload and rollback share.
 template <class Request>
 absl::StatusOr<Request> ReplacingRequest(const ChangeFlags& flags, const v1::Collection& before) {
   absl::StatusOr<std::string> expected = ExpectedSnapshotId(flags.expected_snapshot, before);

@@ -13,14 +13,15 @@
 
 namespace simile::cli {
 
-// The help of --fields FIELD,FIELD where whole items are printed, and where tables are.
+// The help of --fields FIELD,FIELD: for commands that print whole items, and for commands that
+// print tables.
 inline constexpr const char* kFieldsHelp =
     "Payload fields to return (default: all); id is always there";
 inline constexpr const char* kTableFieldsHelp =
     "Payload fields to return (default: title, year and a list; --json: all); id is always there";
 
-// Asks for the fields of --fields, or for all without the flag. `id` may be named where the payload
-// has no such field: items have their ids in every answer.
+// Asks for the fields of --fields, or for all fields without the flag. Leaves out `id` if the
+// payload has no such field, because every answer has the items' ids.
 void SelectFields(const std::vector<std::string>& fields, const v1::Collection& collection,
                   v1::PayloadSelector& selector);
 
@@ -28,10 +29,10 @@ void SelectFields(const std::vector<std::string>& fields, const v1::Collection& 
 inline constexpr const char* kExpectSnapshotHelp =
     "Fail unless this content is served: the id, or its first 8 digits or more";
 
-// The snapshot id to send for --expect-snapshot: empty without the flag. The flag may be the id's
-// first 8 digits or more, as answers and listings print it; they are completed from the content
-// that the collection serves, or would return to.
-// Errors: kFailedPrecondition when they begin neither.
+// The snapshot id to send for --expect-snapshot; empty without the flag. The flag may give the
+// first 8 or more digits, as answers print them. They are completed to the id of the served
+// content, or of the content that a rollback returns to. Errors: kFailedPrecondition if neither id
+// starts with the digits.
 absl::StatusOr<std::string> ExpectedSnapshotId(const std::optional<std::string>& flag,
                                                const v1::Collection& collection);
 
@@ -47,11 +48,10 @@ struct ItemFlags {
 //   fields_help  of --fields
 void AddItemFlags(Command& command, ItemFlags& flags, const char* fields_help);
 
-// The default timeout of these two.
+// The default timeout of `fetch` and `lookup`, in seconds.
 inline constexpr double kItemTimeoutSeconds = 10;
 
-// Starts a request with what the flags say.
-// Errors: those of ExpectedSnapshotId.
+// Starts a request with the values of the flags. Errors: ExpectedSnapshotId's.
 template <class Request>
 absl::StatusOr<Request> ItemRequest(const ItemFlags& flags, const v1::Collection& collection) {
   absl::StatusOr<std::string> expected = ExpectedSnapshotId(flags.expected_snapshot, collection);

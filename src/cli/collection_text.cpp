@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Empty once the index is built.
+// The progress of the index or its problem; empty once the index is built.
 std::string IndexText(const v1::Collection& collection) {
   if (!collection.index_problem().empty()) return ", no index";
   if (collection.index_built() >= 1) return "";
@@ -110,7 +110,7 @@ std::string UnreadText(const v1::CollectionFile& file) {
   return fmt::format("not read: {}", file.unread_reason());
 }
 
-// The folder's files, a blank line before them; empty when none is known.
+// The folder's files, after a blank line; empty if no file is known.
 std::string FilesTable(const v1::Collection& collection, const Terminal& terminal) {
   if (collection.files().empty()) return "";
   Table table({{"file"}, {"size", Align::kRight}, {"read as"}});
@@ -128,8 +128,8 @@ std::string FilesTable(const v1::Collection& collection, const Terminal& termina
   return text;
 }
 
-// The backend of the server. It has no reason for callers that are limited to some collections: the
-// first collection has it then.
+// The backend of the server. A caller that is limited to some collections gets it without a reason;
+// then returns the first collection's backend.
 const v1::BackendStatus& ServerBackend(const v1::ListCollectionsResponse& listed) {
   const v1::BackendStatus& server = listed.backend();
   if (!server.reason().empty() || listed.collections().empty()) return server;
@@ -137,13 +137,13 @@ const v1::BackendStatus& ServerBackend(const v1::ListCollectionsResponse& listed
   return first.kind() == server.kind() ? first : server;
 }
 
-// The reason too where it is not the server's.
+// The backend, with its reason if that differs from the server's.
 std::string BackendCell(const v1::Collection& collection, const v1::BackendStatus& server) {
   const v1::BackendStatus& backend = collection.backend();
   return backend.reason() == server.reason() ? BackendName(backend.kind()) : BackendText(backend);
 }
 
-// "4.9 ms for 1 query, 11 ms for 8, 55 ms for 64": of what was measured a few.
+// "4.9 ms for 1 query, 11 ms for 8, 55 ms for 64": a selection of the measured sizes.
 std::string SearchTimesText(const v1::Collection& collection) {
   constexpr std::array<std::uint32_t, 4> kPrintedSizes = {1, 8, 64, 256};
   std::string text;
@@ -190,7 +190,7 @@ void AddFacts(const v1::Collection& collection, Table& facts) {
   }
 }
 
-// Of a common value among others.
+// The widest common value in a list of values, in columns.
 constexpr std::size_t kValueWidthMax = 40;
 
 std::string ValuesText(const v1::FieldDescription& field) {
@@ -205,9 +205,9 @@ std::string ValuesText(const v1::FieldDescription& field) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-// Narrower terminals show the values instead of their memory.
+// Narrower terminals leave out the memory, so that values have space.
 constexpr std::size_t kWidthWithMemory = 80;
-// Of a value in the filter that is suggested.
+// The widest value in a suggested filter, in columns.
 constexpr std::size_t kExampleWidthMax = 40;
 
 }  // namespace
@@ -237,7 +237,7 @@ std::string CollectionTable(const v1::ListCollectionsResponse& listed, const Ter
   const v1::BackendStatus& server = ServerBackend(listed);
   for (const v1::Collection& collection : listed.collections()) {
     std::vector<std::string> cells{collection.name(), StateText(collection)};
-    // Nothing is known of a collection before its first load.
+    // Before its first load nothing is known of a collection.
     const auto add = [&](const std::string& text) {
       cells.push_back(IsLoaded(collection) ? text : "");
     };

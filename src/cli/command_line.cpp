@@ -31,7 +31,7 @@ std::string NotUtf8(const std::string& text) {
   return "";
 }
 
-// The whole text as a number; errc() only if it is one.
+// Parses the whole text as a number; errc() only on success.
 template <typename Number>
 std::errc ReadNumber(const std::string& text, Number& number) {
   const char* end = text.data() + text.size();
@@ -91,7 +91,7 @@ std::string StoreList(const std::string& text, std::vector<std::string>& values)
   return "";
 }
 
-// One value as a list flag takes it, quoted for a shell where that is necessary.
+// One value as a list flag takes it, quoted for a shell if necessary.
 std::string ListWord(const std::string& value) {
   std::string escaped;
   for (const char letter : value) {
@@ -116,7 +116,7 @@ int FailUsage(const absl::Status& status, const std::vector<std::string>& texts)
 
 Argument& Command::Add(const std::string& name, const std::string& kind, const std::string& help,
                        Values values, Store store) {
-  // The collection comes before every other argument. A deque's elements stay where they are.
+  // Puts the collection before every other argument. Pointers to a deque's elements stay valid.
   Argument& argument = name == kCollectionArgument ? spec_->arguments.emplace_front()
                                                    : spec_->arguments.emplace_back();
   last_ = &argument;

@@ -22,7 +22,7 @@ std::vector<std::string> CommandNames(const ProgramSpec& program) {
   return names;
 }
 
-std::vector<std::string> FlagNamesOf(const CommandSpec& command) {
+std::vector<std::string> ListFlagNames(const CommandSpec& command) {
   std::vector<std::string> names{kHelpFlag};
   for (const Argument& argument : command.arguments) {
     if (argument.is_flag()) names.push_back(argument.name);
@@ -45,7 +45,7 @@ std::string FlagText(const Argument& flag) {
   return flag.name;
 }
 
-std::string HelpOf(const Argument& argument) {
+std::string ArgumentHelp(const Argument& argument) {
   return argument.required ? fmt::format("{} (required)", argument.help) : argument.help;
 }
 

@@ -4,8 +4,9 @@
 
 namespace simile::cli {
 
-// Each adds one command to the command line. One file per command, except that `load`, `reload`,
-// `rollback` and `unload` share one, and `help`, `completion` and `man`.
+// Each function adds one command to the command line; AddProgramCommands adds `help`, `completion`
+// and `man`. Every command has its own file, except that these three share one, and so do `load`,
+// `reload`, `rollback` and `unload`.
 void AddServeCommand(CommandLine& line);
 void AddHealthCommand(CommandLine& line);
 void AddSearchCommand(CommandLine& line);

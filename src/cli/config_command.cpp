@@ -41,7 +41,8 @@ std::string WithUnit(const std::string& value, const std::string& unit) {
   return unit.empty() || value == "never" ? value : fmt::format("{} {}", value, unit);
 }
 
-// An origin without its kind, which its form shows: "--port", "SIMILE_SERVER_PORT", "simile.json".
+// An origin without its kind, which is visible in the name's form: "--port", "SIMILE_SERVER_PORT",
+// "simile.json".
 std::string SourceName(const std::string& origin) {
   for (const std::string_view kind : {"flag ", "environment ", "file "}) {
     if (origin.starts_with(kind)) return origin.substr(kind.size());
@@ -108,7 +109,7 @@ Json ForeignJson(const app::ForeignVariable& row, std::string_view name, Json va
           {"help", row.effect}};
 }
 
-// Each row, and after a family its variables that are set.
+// All known variables. A family is followed by those of its variables that are set.
 Json ForeignJson(const app::ConfigReading& reading) {
   Json list = Json::array();
   for (const app::ForeignVariable& row : app::ForeignVariables()) {
@@ -142,7 +143,7 @@ void PrintValid(const app::ConfigReading& reading) {
   SuggestNext("simile config --print");
 }
 
-// kFailed if there are problems. They were printed as JSON already, if that is wanted.
+// Prints the problems to standard error. Returns kFailed if there are any.
 int FailOn(const std::vector<app::ConfigProblem>& problems) {
   for (const app::ConfigProblem& problem : problems) {
     Fail(absl::FailedPreconditionError(app::ProblemText(problem)));
@@ -270,7 +271,8 @@ void AddConfigCommand(CommandLine& line) {
           "server.port is SIMILE_SERVER_PORT, and {{\"server\": {{\"port\": 50051}}}} in a file.\n"
           "Names from other servers also work: {}. --print names the variables that are set and "
           "have no effect.\n"
-          "Of a collection's folder the headers are read; `simile inspect FOLDER` reads all.\n"
+          "Reads only the headers of a collection's folder; `simile inspect FOLDER` reads "
+          "everything.\n"
           "Exit codes: 0 valid, 1 a folder is missing or no collection, 64 a wrong setting, or "
           "nothing to serve.",
           fmt::join(familiar, ", ")))

@@ -50,16 +50,16 @@ base::FileDescriptor ConnectTo(const std::string& host, const std::string& port)
   return {};
 }
 
-// What arrives first.
+// The first bytes that arrive, as text.
 std::string Greeting(const base::FileDescriptor& fd) {
   std::array<char, 1024> bytes{};
   const ssize_t received = recv(fd.get(), bytes.data(), bytes.size(), 0);
   return received > 0 ? std::string(bytes.data(), static_cast<std::size_t>(received)) : "";
 }
 
-// What a server that takes no further connection says to one more: it answers HTTP/1.1, unasked and
-// unencrypted, whatever it speaks otherwise. Empty where nothing is said within half a second, or
-// something else. Connects once more: for use after a connection that failed.
+// The reason that a full server gives when it refuses a connection. It sends this reason as
+// HTTP/1.1, unasked and unencrypted, even if it otherwise speaks TLS. Makes a new connection, so
+// use this only after a connection failed. Empty if no such reason arrives within half a second.
 //   address  HOST:PORT
 std::string RefusalText(const std::string& address) {
   const std::size_t colon = address.rfind(':');
@@ -77,19 +77,20 @@ constexpr std::string_view kNoReason = "no connection";
 constexpr std::string_view kNoGrpcServer = "no gRPC server";
 constexpr std::string_view kDoesNotEncrypt = "it does not encrypt: leave out --tls and --ca";
 constexpr int kConnectsMax = 3;
-// Allowance for what surrounds a reply of kReplyBytesMax.
+// Allowance for the bytes around a reply of kReplyBytesMax.
 constexpr int kReplyFrameBytes = 1 << 16;
 constexpr std::uint32_t kCollectionsPerPage = 1'000;  // the most that a server returns
 
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kReplyBytesMax + kReplyFrameBytes);
-  // http_proxy and its like are for the web, not for this server.
+  // Ignores http_proxy and similar variables, which are meant for the web.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return arguments;
 }
 
-// What OpenSSL's messages, and a server that hangs up, mean to who connects: a server listens.
+// Explanations for OpenSSL's messages, and for a server that closes the connection. All mean that a
+// server listens.
 constexpr std::string_view kHangsUp =
     "it closes the connection; it may want TLS (--tls) or a client certificate (--cert)";
 constexpr std::pair<std::string_view, std::string_view> kTlsReasons[] = {
@@ -108,7 +109,7 @@ constexpr std::pair<std::string_view, std::string_view> kTlsReasons[] = {
     {"reset by peer", kHangsUp},
 };
 
-// Why a server that listens was not reached; empty where none is known to listen.
+// Why a listening server was not reached; empty if no server is known to listen.
 std::string_view RefusalReason(std::string_view message) {
   for (const auto& [text, reason] : kTlsReasons) {
     if (message.find(text) != std::string_view::npos) return reason;
@@ -116,7 +117,7 @@ std::string_view RefusalReason(std::string_view message) {
   return {};
 }
 
-// gRPC's message for an unreachable server lists its internal steps; this is the reason in it.
+// The reason inside gRPC's message for an unreachable server, which lists gRPC's internal steps.
 std::string_view UnreachedReason(std::string_view message) {
   if (const std::string_view refusal = RefusalReason(message); !refusal.empty()) return refusal;
   if (message.find("Connection refused") != std::string_view::npos) return "connection refused";
@@ -131,7 +132,7 @@ std::string_view UnreachedReason(std::string_view message) {
   return kNoReason;
 }
 
-// Whether a server that is full may be the reason: it answers in another protocol and closes.
+// Whether the reason may be a full server, which answers in another protocol and closes.
 bool MayBeRefused(std::string_view reason) {
   return reason == kNoGrpcServer || reason == kDoesNotEncrypt || reason == kHangsUp;
 }
@@ -167,7 +168,7 @@ struct Connection::Channel {
     return response;
   }
 
-  // Makes a change, whose answer is a stream.
+  // Makes a change. Its answer is a stream of progress and the result.
   template <typename Request, typename Response>
   absl::StatusOr<v1::Collection> Change(
       std::unique_ptr<grpc::ClientReader<Response>> (v1::CollectionService::Stub::*method)(
@@ -191,7 +192,8 @@ struct Connection::Channel {
     return *std::move(served);
   }
 
-  // Makes one call, again when the connection failed without a reason, and converts its status.
+  // Makes one call and converts its status. Makes it again if the connection failed without a
+  // reason.
   absl::Status Connected(const std::function<grpc::Status(grpc::ClientContext&)>& call) const {
     const auto started_at = std::chrono::system_clock::now();
     for (int connects_left = kConnectsMax;; --connects_left) {
@@ -204,19 +206,20 @@ struct Connection::Channel {
     }
   }
 
-  // On a ready channel the server itself sent UNAVAILABLE, for example while it drains.
+  // Whether no server was reached. On a ready channel UNAVAILABLE comes from the server, for
+  // example while it drains.
   bool Unreached(const grpc::Status& status) const {
     return status.error_code() == grpc::StatusCode::UNAVAILABLE &&
            channel->GetState(false) != GRPC_CHANNEL_READY;
   }
 
-  // gRPC 1.51 reads the errno of connect() after other calls that may change it, and may then give
-  // up a connection in progress without a reason. Nothing was sent yet, so a retry is safe.
+  // Whether gRPC gave up a connection without a reason. gRPC 1.51 reads connect()'s errno after
+  // other calls that may change it. Nothing was sent yet, so a retry is safe.
   bool GaveUpWithoutReason(const grpc::Status& status) const {
     return Unreached(status) && UnreachedReason(status.error_message()) == kNoReason;
   }
 
-  // An error of a call that did not reach a server.
+  // The error of a call that did not reach a server.
   absl::Status UnreachedStatus(std::string_view message) const {
     const std::string_view reason = UnreachedReason(message);
     if (MayBeRefused(reason)) {
@@ -241,7 +244,7 @@ struct Connection::Channel {
         address, reason));
   }
 
-  // An error of a call that was not answered in time.
+  // The message for a call that was not answered in time.
   std::string TimeoutText() const {
     const std::string limit =
         fmt::format("{:.4g} s{}", std::chrono::duration<double>(*timeout).count(),
@@ -258,7 +261,7 @@ struct Connection::Channel {
   absl::Status ToStatus(const grpc::Status& status) const {
     const std::string& message = status.error_message();
     if (Unreached(status)) return UnreachedStatus(message);
-    // A limit of the server, which more time would not change, is named in its own error.
+    // The server's own error names a limit of the server, which a longer timeout would not change.
     const bool is_servers = message.find("limits.search_deadline_") != std::string::npos;
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && timeout && !is_servers) {
       return WithDetails(absl::DeadlineExceededError(TimeoutText()), status.error_details());
@@ -282,11 +285,11 @@ struct Connection::Channel {
     return WithMeant(InFlags(error, command->name, command->collection_given_as));
   }
 
-  // Adds what was meant to the error of an unknown collection: its name may be the rest of a value
-  // without quotes.
+  // Adds advice to the error of an unknown collection, because its name may be the rest of an
+  // unquoted value.
   absl::Status WithMeant(const absl::Status& error) const {
     const bool unknown =
-        DetailsOf(error).reason == base::InfoOf(base::ErrorReason::kCollectionNotFound).name;
+        ParseDetails(error).reason == base::InfoOf(base::ErrorReason::kCollectionNotFound).name;
     const bool is_the_text =
         error.message().find("no collection " + base::Quoted(command->collection_text)) !=
         std::string::npos;

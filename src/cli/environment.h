@@ -6,8 +6,8 @@
 
 namespace simile::cli {
 
-// The value of an environment variable; nothing when the variable is unset or empty.
-inline std::optional<std::string> VariableOf(const char* name) {
+// The value of an environment variable; nothing if the variable is unset or empty.
+inline std::optional<std::string> ReadVariable(const char* name) {
   const char* const value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;

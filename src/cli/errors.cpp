@@ -19,11 +19,12 @@
 namespace simile::cli {
 namespace {
 
-// A mistake in the arguments, whether this program or the server found it; not one in the files
-// that are loaded.
+// Whether the error is a mistake in the arguments, found by this program or the server. Mistakes in
+// loaded files do not count.
 bool IsWrongUsage(const absl::Status& status) {
   if (!absl::IsInvalidArgument(status)) return false;
-  const std::string reason = DetailsOf(status).reason;  // of the server; empty for this program's
+  // The server's reason; empty for this program's own errors.
+  const std::string reason = ParseDetails(status).reason;
   const auto& files = base::InfoOf(base::ErrorReason::kInvalidFiles);
   return reason.empty() ? base::ReasonOf(status) != files.reason : reason != files.name;
 }
@@ -34,7 +35,7 @@ nlohmann::ordered_json TextOrNull(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
-// 40 ms, 1.3 s: rounded up, because a call that comes too early is refused again.
+// `40 ms`, `1.3 s`. Rounds up, because a call that comes too early is refused again.
 std::string WaitText(std::int64_t wait_ms) {
   if (wait_ms < 1'000) return fmt::format("{} ms", wait_ms);
   const std::int64_t tenths = (wait_ms + 99) / 100;
@@ -49,7 +50,7 @@ int Fail(const absl::Status& status, bool json) {
     std::fflush(stdout);  // so that the message follows it
   }
   const Terminal terminal = StandardError();
-  // An error that nobody can read is no second error.
+  // Ignores a failed write: there is no place to report it.
   base::WriteAll(STDERR_FILENO, fmt::format("{} {}\n", Bold("error:", terminal),
                                             Printable(ErrorText(status), LineBreaks::kKept)));
   return IsWrongUsage(status) ? kWrongUsage : kFailed;
@@ -81,14 +82,14 @@ absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
   return base::WithMessage(status, fmt::format("{}{} {}", message, end, advice));
 }
 
-ErrorDetails DetailsOf(const absl::Status& status) {
+ErrorDetails ParseDetails(const absl::Status& status) {
   const auto payload = status.GetPayload(kRpcStatusKey);
   google::rpc::Status rpc_status;
   if (!payload || !rpc_status.ParseFromString(std::string(*payload))) return {};
-  return DetailsOf(rpc_status);
+  return ParseDetails(rpc_status);
 }
 
-ErrorDetails DetailsOf(const google::rpc::Status& status) {
+ErrorDetails ParseDetails(const google::rpc::Status& status) {
   ErrorDetails details;
   google::rpc::ErrorInfo info;
   google::rpc::BadRequest bad_request;
@@ -106,20 +107,20 @@ ErrorDetails DetailsOf(const google::rpc::Status& status) {
   return details;
 }
 
-absl::Status StatusOf(const google::rpc::Status& status) {
+absl::Status ToCallStatus(const google::rpc::Status& status) {
   return WithDetails(absl::Status(static_cast<absl::StatusCode>(status.code()), status.message()),
                      status.SerializeAsString());
 }
 
 std::string ErrorText(const absl::Status& status) {
   std::string text(status.message());
-  const std::optional<std::int64_t> wait_ms = DetailsOf(status).retry_after_ms;
+  const std::optional<std::int64_t> wait_ms = ParseDetails(status).retry_after_ms;
   if (wait_ms) text += "; try again in " + WaitText(*wait_ms);
   return text;
 }
 
 nlohmann::ordered_json ErrorObject(const absl::Status& status) {
-  const ErrorDetails details = DetailsOf(status);
+  const ErrorDetails details = ParseDetails(status);
   nlohmann::ordered_json error = {{"code", absl::StatusCodeToString(status.code())},
                                   {"reason", TextOrNull(details.reason)},
                                   {"field", TextOrNull(details.field)},

@@ -24,7 +24,7 @@
 namespace simile::cli {
 namespace {
 
-// An Explain and its answer, as `explain` prints them.
+// The answer to an Explain, with its heading, as `explain` prints it.
 struct ExplainedAnswer {
   std::string collection;
   std::string heading;         // "in films, like heat-1995"
@@ -74,7 +74,7 @@ Json ExplainedItemJson(const v1::Explanation& item) {
   return json;
 }
 
-// One row for each item: its rank and score among all rows, and why it is a hit or is none.
+// One row per item: its rank and score among all rows, and why it is a hit or not.
 std::string ExplanationTable(const ExplainedAnswer& answer, bool whole_receipt,
                              const Terminal& terminal) {
   Table table({{"item", Align::kLeft, true, true},
@@ -93,7 +93,7 @@ std::string ExplanationTable(const ExplainedAnswer& answer, bool whole_receipt,
   return text;
 }
 
-// The response in one line, its fields under their names in simile.v1.ExplainResponse.
+// The response as one line of JSON, with the field names of simile.v1.ExplainResponse.
 std::string ExplanationJson(const ExplainedAnswer& answer) {
   Json explanations = Json::array();
   for (const v1::Explanation& item : answer.response.explanations()) {
@@ -121,7 +121,7 @@ struct ExplainFlags {
   std::optional<std::string> vector;
 };
 
-// The item that a user's profile is blended with; null for none.
+// The item to blend the user's profile with; null if there is none.
 const std::string* BlendedItem(const ExplainFlags& flags) {
   return flags.user && !flags.examples.like.empty() ? &flags.examples.like.front() : nullptr;
 }
@@ -150,7 +150,7 @@ absl::Status CheckQuery(const ExplainFlags& flags) {
   return SetUserOptions(of_user, BlendedItem(flags) != nullptr, options);
 }
 
-// Sets the query of a search. REQUIRES: not of a user without --like.
+// Sets the query of a search. REQUIRES: not --user without --like, which is a Recommend.
 absl::Status SetQuery(const ExplainFlags& flags, v1::Query& query) {
   if (const std::string* const item = BlendedItem(flags)) {
     SetBlend(flags.user_options, flags.query.items_of, *flags.user, *item, query);
@@ -172,7 +172,7 @@ absl::Status SetQuery(const ExplainFlags& flags, v1::Query& query) {
                                 : absl::OkStatus();
 }
 
-std::string HeadingOf(const std::string& collection, const ExplainFlags& flags) {
+std::string FormatHeading(const std::string& collection, const ExplainFlags& flags) {
   std::string heading = fmt::format("in {}", collection);
   if (flags.user) heading += fmt::format(", for {}", *flags.user);
   if (flags.vector) heading += fmt::format(", nearest to {}", *flags.vector);
@@ -185,9 +185,9 @@ std::string HeadingOf(const std::string& collection, const ExplainFlags& flags) 
   return heading + OfCollection(flags.query.items_of);
 }
 
-absl::StatusOr<v1::ExplainRequest> RequestOf(const ExplainFlags& flags,
-                                             const v1::Collection& collection) {
-  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+absl::StatusOr<v1::ExplainRequest> MakeExplainRequest(const ExplainFlags& flags,
+                                                      const v1::Collection& collection) {
+  absl::StatusOr<v1::SearchOptions> options = MakeSearchOptions(flags.query);
   if (!options.ok()) return options.status();
   absl::Status status = SetUserOptions(flags.user_options, BlendedItem(flags) != nullptr, *options);
   if (status.ok()) status = SetCollectionOptions(flags.query, collection, *options);
@@ -215,11 +215,11 @@ int RunExplain(const ExplainFlags& flags) {
   const absl::StatusOr<v1::Collection> collection =
       ChooseCollection(connection, flags.query.collection);
   if (!collection.ok()) return Fail(collection.status(), json);
-  const absl::StatusOr<v1::ExplainRequest> request = RequestOf(flags, *collection);
+  const absl::StatusOr<v1::ExplainRequest> request = MakeExplainRequest(flags, *collection);
   if (!request.ok()) return Fail(request.status(), json);
   absl::StatusOr<v1::ExplainResponse> response = connection.Explain(*request);
   if (!response.ok()) return Fail(response.status(), json);
-  const ExplainedAnswer answer{collection->name(), HeadingOf(collection->name(), flags),
+  const ExplainedAnswer answer{collection->name(), FormatHeading(collection->name(), flags),
                                collection->backend().reason(), *std::move(response)};
   fmt::print("{}", json ? ExplanationJson(answer)
                         : ExplanationTable(answer, flags.query.whole_receipt, StandardOutput()));

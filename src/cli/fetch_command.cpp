@@ -33,14 +33,14 @@ std::string FetchedJson(const std::string& collection, const v1::FetchResponse& 
   return JsonLine(json);
 }
 
-// The first item that there is, to name in another command; null for none.
+// The first item that was found, to be named in the suggested command; null if none was.
 const v1::Item* FirstItem(const v1::FetchResponse& fetched) {
   const auto found =
       std::ranges::find_if(fetched.items(), [](const v1::Item& item) { return !item.has_error(); });
   return found == fetched.items().end() ? nullptr : &*found;
 }
 
-// An unknown id with no known one near: says how ids are found.
+// Adds how to find ids to the error of an unknown id, unless the error offers a similar id.
 absl::Status WithWayToIds(const absl::Status& error, const v1::Collection& collection) {
   const bool offers_one = error.message().find("Did you mean") != std::string_view::npos;
   if (!absl::IsNotFound(error) || offers_one || collection.lookup_fields().empty()) return error;

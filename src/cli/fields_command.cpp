@@ -16,7 +16,7 @@ namespace simile::cli {
 namespace {
 
 constexpr double kFieldsTimeoutSeconds = 10;
-// Of one field, without --values.
+// How many values of one field are printed without --values.
 constexpr std::uint32_t kValuesOfOneField = 100;
 
 struct FieldsFlags {
@@ -27,7 +27,7 @@ struct FieldsFlags {
   std::optional<std::string> expected_snapshot;
 };
 
-// The id of an item that passes the filter; empty where none is found.
+// The id of an item that passes the filter; empty if none is found.
 std::string IdThatPasses(const Connection& connection, const v1::Collection& collection,
                          const std::string& filter) {
   v1::SearchRequest request;
@@ -42,7 +42,7 @@ std::string IdThatPasses(const Connection& connection, const v1::Collection& col
   return found->results(0).hits(0).id();
 }
 
-//   filter  empty: none to suggest
+//   filter  empty: suggests nothing
 void SuggestFilter(const Connection& connection, const v1::Collection& collection,
                    const std::string& filter, const FieldsFlags& flags) {
   if (filter.empty() || !StandardError().is_terminal) return;
@@ -53,7 +53,7 @@ void SuggestFilter(const Connection& connection, const v1::Collection& collectio
                   flags.client, flags.name));
 }
 
-// The error of a field that was named alone, and is neither a collection nor a field.
+// The error of a single argument that is neither a collection nor a field.
 absl::Status NeitherNor(const Connection& connection, const std::string& name,
                         const absl::Status& no_field) {
   const absl::Status no_collection = connection.Get(name).status();

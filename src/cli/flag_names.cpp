@@ -76,7 +76,7 @@ constexpr std::array kFlagNames{
     FlagName{"with_vectors", "--with-vectors", "fetch"},
 };
 
-// What makes a command's answer smaller, in place of the server's advice, which names fields.
+// How to make a command's answer smaller. Replaces the server's advice, which names fields.
 struct SmallerAnswer {
   std::string_view command;
   std::string_view advice;
@@ -95,7 +95,7 @@ constexpr std::array kSmallerAnswers{
     SmallerAnswer{"fields", "lower --values"},
 };
 
-// The fields of these that other requests have too are in the table without them.
+// Prefixes that the table leaves out for fields that other requests have too.
 constexpr std::array<std::string_view, 2> kShared{"options.", "queries[]."};
 
 // "queries[].id" for "queries[3].id".
@@ -110,9 +110,9 @@ std::string WithoutIndices(std::string_view field) {
   return path;
 }
 
-// The field that a field belongs to: "queries[]" for "queries[].id", "ids" for "ids[]". Empty for a
+// The field that contains a field: "queries[]" for "queries[].id", "ids" for "ids[]". Empty for a
 // field of the request itself.
-std::string_view ParentOf(std::string_view path) {
+std::string_view FindParent(std::string_view path) {
   if (path.ends_with("[]")) return path.substr(0, path.size() - 2);
   const std::size_t dot = path.rfind('.');
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
@@ -129,14 +129,14 @@ const FlagName* FindFlag(std::string_view command, std::string_view path) {
     const FlagName* const of_shared = FindFlag(command, path.substr(shared.size()));
     if (of_shared != nullptr) return of_shared;
   }
-  return FindFlag(command, ParentOf(path));
+  return FindFlag(command, FindParent(path));
 }
 
-// What paths of fields are written with.
+// The characters of field paths.
 constexpr std::string_view kInPath = "abcdefghijklmnopqrstuvwxyz0123456789_.[]";
 
-// The message's start that names the field, or parts of it one after the other:
-// "queries[3]: filter, " for "queries[3].filter".
+// The length of the message's start that names the field, as a whole or part by part: "queries[3]:
+// filter, " for "queries[3].filter".
 std::size_t NamedLength(std::string_view message, std::string_view field) {
   std::size_t begin = 0;
   while (begin < message.size()) {
@@ -155,7 +155,8 @@ std::size_t NamedLength(std::string_view message, std::string_view field) {
   return begin;
 }
 
-// The number that a text begins with when it is the refused value itself: "0; ask for 1 to 10,000".
+// The refused number at the start of a text such as "0; ask for 1 to 10,000"; empty if it starts
+// otherwise.
 std::string_view RefusedNumber(std::string_view text) {
   const std::string_view value = text.substr(0, text.find("; "));
   if (value.size() == text.size()) return {};
@@ -165,10 +166,10 @@ std::string_view RefusedNumber(std::string_view text) {
   return is_number ? value : std::string_view();
 }
 
-// The index that tells which of a repeated flag's values is wrong: 3 for "queries[3].id" and
-// "ids[3]". Nothing for the first one, which is mostly the only one.
-std::optional<std::uint32_t> IndexOf(std::string_view field) {
-  // Among a query's positive examples are what two flags name, so only the query's index tells.
+// The index of the wrong value of a repeated flag: 3 for "queries[3].id" and "ids[3]". Nothing for
+// index 0, because the first value is mostly the only one.
+std::optional<std::uint32_t> ParseIndex(std::string_view field) {
+  // Two flags give a query's positive examples, so only the query's index identifies the value.
   field = field.substr(0, field.find(".examples.positive"));
   const std::size_t open = field.rfind('[');
   if (open == std::string_view::npos) return std::nullopt;
@@ -190,7 +191,7 @@ std::string Ordinal(std::uint32_t number) {
   return fmt::format("{}{}", number, ending);
 }
 
-// Whether the flag is given once for each query or id, so that the field's index says which.
+// Whether the flag is given once per query or id, so that the field's index identifies the flag.
 bool IsRepeated(std::string_view flag) {
   constexpr std::array<std::string_view, 4> kRepeated{"--exclude", "--id", "--unlike", "--user"};
   return std::ranges::find(kRepeated, flag) != kRepeated.end();
@@ -198,7 +199,7 @@ bool IsRepeated(std::string_view flag) {
 
 // "-k", "4th --id", "--vector, row 3"
 std::string NamedFlag(std::string_view flag, std::string_view field) {
-  const std::optional<std::uint32_t> index = IndexOf(field);
+  const std::optional<std::uint32_t> index = ParseIndex(field);
   if (index && IsRepeated(flag)) return fmt::format("{} {}", Ordinal(*index + 1), flag);
   if (index && flag == "--vector") return fmt::format("{}, row {}", flag, *index);
   return std::string(flag);
@@ -212,7 +213,7 @@ std::string WithSmallerAnswer(std::string_view message, std::string_view command
   return fmt::format("{}; {}", message.substr(0, end), found->advice);
 }
 
-// The server's advice on a page token, with where this program prints one.
+// Replaces the server's advice on a page token by the flag that prints one.
 std::string WithPagedTokens(std::string message) {
   constexpr std::string_view kOfWire = "send an answer's next_page_token unchanged";
   constexpr std::string_view kOfFlags = "give the token that --paged printed, unchanged";
@@ -233,7 +234,7 @@ std::string_view FlagOf(std::string_view command, std::string_view field) {
 absl::Status InFlags(const absl::Status& error, std::string_view command,
                      std::string_view collection_given_as) {
   const std::string_view message(error.message().data(), error.message().size());
-  const ErrorDetails details = DetailsOf(error);
+  const ErrorDetails details = ParseDetails(error);
   if (details.reason == base::InfoOf(base::ErrorReason::kReplyTooLarge).name) {
     return base::WithMessage(error, WithSmallerAnswer(message, command));
   }
@@ -243,7 +244,7 @@ absl::Status InFlags(const absl::Status& error, std::string_view command,
   if (flag == kCollectionFlag) flag = collection_given_as;
   const std::size_t named = NamedLength(message, field);
   if (named == 0) return error;
-  // ": ", or ", " before a column.
+  // The mark is ": ", or ", " before a column.
   const std::string_view mark = message.substr(named - 2, 2);
   std::string_view text = message.substr(named);
   std::string told = NamedFlag(flag, field);

@@ -15,12 +15,12 @@
 namespace simile::cli {
 namespace {
 
-// The exit codes besides kSucceeded.
+// The exit codes of `health`, besides kSucceeded and kWrongUsage.
 constexpr int kExitNotServing = 1;
 constexpr int kExitUnreachable = 2;
 
 constexpr double kHealthTimeoutSeconds = 2;
-constexpr const char* kLiveness = "liveness";  // the name under which the server reports it
+constexpr const char* kLiveness = "liveness";  // the health service's name for the process
 
 struct HealthFlags {
   ClientFlags client;
@@ -47,7 +47,8 @@ absl::Status CheckNames(const HealthFlags& flags) {
   return absl::InvalidArgumentError("--liveness and --collection cannot be combined; give one");
 }
 
-// What a collection is called that the health service does not know, and which are served.
+// The error of a name that the health service does not know. For a collection it is the server's
+// own error, which lists the served ones.
 absl::Status UnknownName(const HealthFlags& flags, const Connection& connection) {
   if (flags.liveness || !flags.collection) {
     return absl::NotFoundError(
@@ -58,15 +59,15 @@ absl::Status UnknownName(const HealthFlags& flags, const Connection& connection)
   return absl::NotFoundError(fmt::format("{} was not served a moment ago", *flags.collection));
 }
 
-// One line of JSON: the status, and the error if the check failed.
+// The status, and the error if the check failed, as one line of JSON.
 std::string HealthJson(const HealthReport& report, const absl::Status& error) {
   nlohmann::ordered_json json = {{"status", report.status}};
   if (!error.ok()) json["error"] = ErrorObject(error);
   return JsonLine(json);
 }
 
-// Why a server that answers does not serve, as far as its collections tell: `: films is loading`.
-// Empty where they may not be listed.
+// Why a server that answers does not serve, from the states of its collections: `: films is
+// loading`. Empty if they may not be listed.
 std::string NotServingText(const Connection& connection) {
   const absl::StatusOr<v1::ListCollectionsResponse> listed = connection.List();
   if (!listed.ok()) return "";

@@ -15,17 +15,17 @@ namespace simile::cli {
 namespace {
 
 constexpr std::size_t kHelpWidth = 80;
-constexpr std::size_t kNameColumnsMax = 28;  // longer names have a line of their own
+constexpr std::size_t kNameColumnsMax = 28;  // a longer name gets its own line
 
-// A name and its explanation.
+// A name and its help text.
 using HelpRow = std::pair<std::string, std::string>;
 
-// Rows in two columns under a title; empty for no rows.
+// Rows in two columns under a title; empty if there are no rows.
 std::string Section(const std::string& title, const std::vector<HelpRow>& rows) {
   if (rows.empty()) return "";
   std::size_t column = 0;
   for (const HelpRow& row : rows) {
-    const std::size_t width = row.first.size() + 4;  // indent, and a gap of two
+    const std::size_t width = row.first.size() + 4;  // two columns of indent and two of gap
     if (width <= kNameColumnsMax) column = std::max(column, width);
   }
   if (column == 0) column = kNameColumnsMax;
@@ -53,9 +53,11 @@ std::string Paragraphs(const std::string& text) {
   return wrapped;
 }
 
-HelpRow HelpRowOf(const Argument& argument) { return {FlagText(argument), HelpOf(argument)}; }
+HelpRow MakeHelpRow(const Argument& argument) {
+  return {FlagText(argument), ArgumentHelp(argument)};
+}
 
-// Text as roff prints it: dashes and quotes stay ASCII, so that commands can be copied.
+// Escapes text for roff. Dashes and quotes stay ASCII, so that commands can be copied.
 std::string Roff(const std::string& text) {
   std::string roff;
   for (const char letter : text) {
@@ -85,7 +87,8 @@ std::string Roff(const std::string& text) {
         roff += letter;
     }
   }
-  return roff.starts_with('.') ? fmt::format("\\&{}", roff) : roff;  // else a request
+  // A line that begins with a dot would be a request.
+  return roff.starts_with('.') ? fmt::format("\\&{}", roff) : roff;
 }
 
 std::string Upper(std::string text) {
@@ -95,12 +98,12 @@ std::string Upper(std::string text) {
   return text;
 }
 
-// A paragraph with its name in bold before it.
+// A paragraph with a bold name before it.
 std::string Tagged(const std::string& name, const std::string& text) {
   return fmt::format(".TP\n\\fB{}\\fR\n{}\n", Roff(name), Roff(text));
 }
 
-// Each line by itself.
+// The lines of a text, without joining them into a paragraph.
 std::string Lines(const std::string& text) {
   std::string roff;
   std::istringstream lines(text);
@@ -115,14 +118,14 @@ std::string CommandSection(const ProgramSpec& program, const CommandSpec& comman
                                  Roff(command.help), Roff(UsageText(program, command)));
   for (const bool flags : {false, true}) {
     for (const Argument& argument : command.arguments) {
-      if (argument.is_flag() == flags) text += Tagged(FlagText(argument), HelpOf(argument));
+      if (argument.is_flag() == flags) text += Tagged(FlagText(argument), ArgumentHelp(argument));
     }
   }
   if (!command.footer.empty()) text += fmt::format(".PP\n{}", Lines(command.footer));
   return text;
 }
 
-// What to know of all commands: the list rule, from the first command that has one.
+// The list rule, which holds for all commands, from the first command that has one.
 std::string ListParagraph(const ProgramSpec& program) {
   for (const CommandSpec& command : program.commands) {
     const std::string rule = ListRule(command);
@@ -176,7 +179,7 @@ std::string CommandHelp(const ProgramSpec& program, const CommandSpec& command) 
   std::vector<HelpRow> arguments;
   std::vector<HelpRow> flags{{"-h, --help", "Print this help and exit"}};
   for (const Argument& argument : command.arguments) {
-    (argument.is_flag() ? flags : arguments).push_back(HelpRowOf(argument));
+    (argument.is_flag() ? flags : arguments).push_back(MakeHelpRow(argument));
   }
   std::string text = fmt::format("{}\nUsage: {}\n{}{}", command.help, UsageText(program, command),
                                  Section("Arguments", arguments), Section("Options", flags));

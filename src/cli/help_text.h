@@ -6,17 +6,17 @@
 
 namespace simile::cli {
 
-// Texts of --help, at most 80 columns wide.
+// The texts of --help, at most 80 columns wide.
 std::string ProgramHelp(const ProgramSpec& program);
 std::string CommandHelp(const ProgramSpec& program, const CommandSpec& command);
 
-// What a list flag takes; empty for a command without one.
+// How to write the values of a list flag; empty if the command has no list flag.
 std::string ListRule(const CommandSpec& command);
 
 // `simile recommend --user ID,... [OPTIONS] [COLLECTION]`
 std::string UsageText(const ProgramSpec& program, const CommandSpec& command);
 
-// The manual page, section 1, as roff: every command with what its help says.
+// The manual page, section 1, as roff: the help of every command.
 std::string ManPage(const ProgramSpec& program);
 
 }  // namespace simile::cli

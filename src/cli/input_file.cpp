@@ -24,7 +24,7 @@
 namespace simile::cli {
 namespace {
 
-// Reads to the end, or one byte beyond `bytes_max`.
+// Reads to the end, or at most bytes_max + 1 bytes.
 std::string ReadSome(std::istream& stream, std::size_t bytes_max) {
   std::string bytes;
   std::vector<char> buffer(1U << 16);
@@ -76,7 +76,7 @@ Ids FromLines(std::string_view text) {
 }
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-// A JSON number takes up to about 25 characters, the widest .npy element 8 bytes.
+// Bytes per number: a JSON number takes up to about 25 characters, the widest .npy element 8 bytes.
 constexpr std::size_t kBytesPerNumberMax = 32;
 
 // The dictionary of a .npy header, and the offset at which the header ends.
@@ -100,8 +100,8 @@ std::optional<NpyStart> ReadNpyStart(std::string_view bytes) {
   return NpyStart{*std::move(dict), begin + length};
 }
 
-// np.save writes a single vector with one axis; ReadNpyHeader requires two. Replaces such a header
-// by one with both axes; returns any other bytes unchanged.
+// Gives a .npy file of one axis two axes, and returns other bytes unchanged. np.save writes a
+// single vector with one axis, but ReadNpyHeader requires two.
 std::string WithTwoAxes(std::string bytes) {
   const std::optional<NpyStart> start = ReadNpyStart(bytes);
   if (!start || start->dict.shape.size() != 1) return bytes;
@@ -203,8 +203,8 @@ absl::StatusOr<QueryVectors> FromJson(const std::string& text, const std::string
   return vectors;
 }
 
-// Numbers separated by commas, with or without the brackets of a list, as JSON; nothing for another
-// text.
+// Turns numbers separated by commas, with or without brackets, into a JSON list. Nothing for any
+// other text.
 std::optional<std::string> NumbersAsJson(std::string_view text) {
   const bool has_brackets = text.starts_with('[') && text.ends_with(']');
   std::string list = has_brackets ? std::string(text) : fmt::format("[{}]", text);
@@ -241,7 +241,7 @@ absl::StatusOr<InputFile> ReadInputFile(const std::string& file, std::size_t byt
 }
 
 absl::StatusOr<Ids> ReadIdFile(const std::string& file, const Limits& limits) {
-  // Ids, quotes, commas and blanks.
+  // Each id may have quotes, a comma and blanks around it.
   const std::size_t bytes_max = std::size_t{limits.allowed_ids_max} * (limits.id_bytes_max + 8);
   const absl::StatusOr<InputFile> input = ReadInputFile(file, bytes_max);
   if (!input.ok()) return input.status();

@@ -39,7 +39,7 @@ struct InspectFlags {
   bool json = false;
 };
 
-// A bar on a terminal while a folder is read.
+// A progress bar on a terminal while a folder is read.
 class InspectProgress {
  public:
   InspectProgress() : bar_([this] { return Line(); }) {}
@@ -62,29 +62,30 @@ class InspectProgress {
                        file_.empty() ? "" : ", ", file_);
   }
 
-  std::mutex mutex_;  // guards what follows, which the bar's thread reads
+  std::mutex mutex_;  // guards the members below, which the bar's thread reads
   std::string file_;
   std::uint64_t bytes_read_ = 0;
   std::uint64_t bytes_total_ = 0;
   ProgressBar bar_;  // destroyed first
 };
 
-// `first_id` as people read it.
-std::string LabelOf(std::string key) {
+// `first_id` as `first id`.
+std::string ToLabel(std::string key) {
   for (char& letter : key) {
     if (letter == '_') letter = ' ';
   }
   return key;
 }
 
-// What a file is read as: nothing, if it is why the folder would not load.
+// The role that a file was read as, why it was not read, or `refused` if the folder does not load
+// because of it.
 std::string ReadAs(const data::FolderFile& file, const absl::Status& status) {
   if (!file.role) return fmt::format("not read: {}", file.unread_reason);
   const bool is_refused = absl::StartsWith(status.message(), fmt::format("{}:", file.display_name));
   return is_refused ? "refused" : std::string(data::NameOf(*file.role));
 }
 
-// The folder's files, after a blank line; empty when there are none.
+// The folder's files, after a blank line; empty if there are none.
 std::string FilesText(const data::Inspection& inspection, const Terminal& terminal) {
   const data::FolderListing& listing = inspection.listing;
   if (listing.files.empty()) return "";
@@ -102,24 +103,25 @@ std::string FilesText(const data::Inspection& inspection, const Terminal& termin
   return text;
 }
 
-// `would load`, and without what.
+// `would load`, and what is left out.
 std::string LoadsText(const data::Inspection& inspection) {
   if (inspection.left_out.empty()) return "would load\n";
   return fmt::format("would load, without {}\n",
                      Printable(fmt::format("{}", fmt::join(inspection.left_out, "; without "))));
 }
 
-// One fact per line, the files, then `would load` if it would. RunInspect prints the error.
+// One fact per line, then the files, then `would load` if there is no error. RunInspect prints an
+// error.
 std::string InspectionText(const std::string& path, const data::Inspection& inspection,
                            const Terminal& terminal) {
-  // The notes first: what was passed over is lost behind the rest.
+  // Prints the notes first, because they would be overlooked at the end.
   std::string notes;
   for (const std::string& note : inspection.notes) {
     fmt::format_to(std::back_inserter(notes), "  note: {}\n", Printable(note));
   }
   Table facts({{}, {}});
   for (const data::InspectedFact& fact : inspection.facts) {
-    facts.AddRow({LabelOf(fact.key), fact.text});
+    facts.AddRow({ToLabel(fact.key), fact.text});
   }
   for (const data::FieldInfo& field : inspection.fields) {
     facts.AddRow(
@@ -175,8 +177,8 @@ Json FilesJson(const data::FolderListing& listing) {
   return files;
 }
 
-// On one line, ended by '\n'. `loads` is null if --quick left something unchecked; `error` is null
-// unless it would not load.
+// The inspection as one line of JSON. `loads` is null if --quick left something unchecked. `error`
+// is null unless the folder would not load.
 std::string InspectionJson(const std::string& path, const data::Inspection& inspection) {
   Json facts = Json::object();
   for (const data::InspectedFact& fact : inspection.facts) {
@@ -220,7 +222,7 @@ absl::StatusOr<data::Inspection> ReadAndCheck(const InspectFlags& flags, const L
        .progress = [&progress](const data::ReadProgress& read) { progress.Set(read); }});
 }
 
-// The memory of a collection on the CPU, as a fact.
+// The memory that the collection takes on the CPU, as a fact.
 data::InspectedFact MemoryFact(const engine::MemoryPlan& memory) {
   const auto whole = [](std::uint64_t number) {
     return PayloadValue{static_cast<std::int64_t>(number)};
@@ -240,8 +242,8 @@ data::InspectedFact MemoryFact(const engine::MemoryPlan& memory) {
                       base::BytesText(bytes.index), base::BytesText(memory.peak_bytes()))};
 }
 
-// With the memory after the counts, for a folder that could be planned.
-// Errors: app::ReadConfig's; data::InspectFile's.
+// Inspects the path. Adds the memory to a folder's facts, after its counts, if the memory can be
+// planned. Errors: app::ReadConfig's; data::InspectFile's.
 absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
   const absl::StatusOr<app::ConfigReading> reading = ReadConfigFor(flags.config, {}, std::nullopt);
   if (!reading.ok()) return reading.status();
@@ -249,7 +251,7 @@ absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
   absl::StatusOr<data::Inspection> inspection = ReadAndCheck(flags, limits);
   if (!inspection.ok() || !inspection->plan) return inspection;
   const absl::StatusOr<engine::DataBytes> data = engine::PlanData(*inspection->plan, limits);
-  if (!data.ok()) return inspection;  // a file has gone meanwhile: its status says which
+  if (!data.ok()) return inspection;  // a file disappeared meanwhile; its status says which
   backend::cpu::Int8Options options = backend::cpu::OptionsFor("");
   options.threads = base::UsableCpuCount();
   const ResidentPlan index = backend::cpu::PlanInt8(
@@ -261,7 +263,8 @@ absl::StatusOr<data::Inspection> Inspect(const InspectFlags& flags) {
   return inspection;
 }
 
-// Prints the facts to standard output, and to standard error why the file would not load.
+// Prints the facts to standard output, and the reason why the file would not load to standard
+// error.
 int RunInspect(const InspectFlags& flags) {
   const absl::StatusOr<data::Inspection> inspection = Inspect(flags);
   if (!inspection.ok()) return Fail(inspection.status(), flags.json);
@@ -287,7 +290,7 @@ void AddInspectCommand(CommandLine& line) {
             "A .npy, .safetensors, .jsonl or .json file, or a collection's folder")
       .Required()
       .File("--config", flags->config, "FILE",
-            "The server's settings, whose limits it is read by (or SIMILE_CONFIG)")
+            "The server's settings, whose limits apply to the files (or SIMILE_CONFIG)")
       .Switch("--quick", flags->quick,
               "Read headers, sizes, names and a part of the payload, and say what was not checked")
       .Switch("--json", flags->json, "Print JSON for programs");

@@ -22,7 +22,8 @@ sigset_t OnlyInterrupt() {
   return signals;
 }
 
-// True for a program that a script started in the background: the terminal's Ctrl-C is not for it.
+// Whether SIGINT is ignored, as in a program that a script started in the background. The
+// terminal's Ctrl-C is not meant for it.
 bool IgnoresInterrupt() {
   struct sigaction present {};
   return sigaction(SIGINT, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;

@@ -7,9 +7,9 @@
 
 namespace simile::cli {
 
-// While it exists, Ctrl-C prints a message to standard error and ends the program with
-// kInterrupted. Make it before the program's other threads: they inherit that the signal is left to
-// it.
+// While an InterruptMessage exists, Ctrl-C prints its message to standard error and ends the
+// program with kInterrupted. Create it before any other thread, because threads inherit the signal
+// mask.
 class InterruptMessage {
  public:
   InterruptMessage();
@@ -17,7 +17,7 @@ class InterruptMessage {
   InterruptMessage(const InterruptMessage&) = delete;
   InterruptMessage& operator=(const InterruptMessage&) = delete;
 
-  // From now on; none until this is called.
+  // Sets the message. Until the first call Ctrl-C prints none.
   void Set(std::string message);
 
  private:

@@ -18,7 +18,7 @@
 namespace simile::cli {
 namespace {
 
-// The fields that hold the ids unless collection.json names another.
+// Whether the field holds the ids if collection.json names no other field.
 bool IsUsualIdField(const std::string& field) {
   return field == kIdField || field == "media_id" || field == "item_id";
 }
@@ -28,12 +28,12 @@ bool IsListOfTexts(const v1::PayloadValue& value) {
   return value.list_value().values(0).has_string_value();
 }
 
-// Whether its values explain themselves, without a heading.
+// Whether the field's values need no heading.
 bool IsKnownField(const std::string& field) {
   return field == "title" || field == "year" || field == "genres";
 }
 
-// Takes away the fields whose cells are too wide for a column that nobody asked for, but for those
+// Removes fields with cells too wide for a column that --fields did not ask for. Keeps the fields
 // that name an item.
 void EraseLong(const std::vector<ItemView>& items, std::set<std::string>& present) {
   constexpr std::size_t kWidthMax = 80;
@@ -47,7 +47,7 @@ void EraseLong(const std::vector<ItemView>& items, std::set<std::string>& presen
 
 using Json = nlohmann::ordered_json;
 
-// The numbers of a vector that people see; --json prints all.
+// How many numbers of a vector are printed; --json prints all.
 constexpr int kVectorNumbersShown = 4;
 
 std::string VectorText(const v1::FloatVector& vector) {
@@ -127,9 +127,9 @@ std::string ItemDetails(const v1::Item& item, const Terminal& terminal) {
   const std::map<std::string, v1::PayloadValue> payload(item.payload().begin(),
                                                         item.payload().end());
   for (const auto& [field, value] : payload) {
-    if (!RepeatsIds({ViewOf(item)}, field)) facts.AddRow({field, ValueText(value)});
+    if (!RepeatsIds({MakeItemView(item)}, field)) facts.AddRow({field, ValueText(value)});
   }
-  if (item.has_error()) facts.AddRow({"error:", ErrorText(StatusOf(item.error()))});
+  if (item.has_error()) facts.AddRow({"error:", ErrorText(ToCallStatus(item.error()))});
   if (item.has_vector()) facts.AddRow({"(vector)", VectorText(item.vector())});
   return Bold(Printable(item.id()), terminal) + '\n' + facts.Render(terminal, 2);
 }
@@ -137,7 +137,7 @@ std::string ItemDetails(const v1::Item& item, const Terminal& terminal) {
 std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::string>& fields,
                        const Terminal& terminal) {
   std::vector<ItemView> items;
-  for (const v1::LookupMatch& match : found.matches()) items.push_back(ViewOf(match.item()));
+  for (const v1::LookupMatch& match : found.matches()) items.push_back(MakeItemView(match.item()));
   const ItemColumns columns = ChooseItemColumns(items, fields);
   std::vector<Table::Column> layout;
   AddItemColumns(columns, layout);
@@ -153,7 +153,7 @@ std::string MatchTable(const v1::LookupResponse& found, const std::vector<std::s
 Json ItemJson(const v1::Item& item) {
   Json json = {{"id", item.id()}};
   if (item.has_error()) {
-    json["error"] = ErrorObject(StatusOf(item.error()));
+    json["error"] = ErrorObject(ToCallStatus(item.error()));
     return json;
   }
   if (item.has_row()) json["row"] = item.row();

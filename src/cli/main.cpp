@@ -46,7 +46,7 @@ int Main(int argument_count, char** arguments) {
   AddVersionCommand(line);
   AddProgramCommands(line);
   const int exit_code = line.Run(argument_count, arguments);
-  // Losing output, for example to a full disk, is a failure.
+  // Lost output is a failure, for example on a full disk.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return Fail(absl::DataLossError("standard output cannot be written to"));
   }
@@ -56,12 +56,13 @@ int Main(int argument_count, char** arguments) {
 }  // namespace
 }  // namespace simile::cli
 
-// Libraries throw when memory runs out or standard output cannot be written.
+// Libraries throw if memory runs out or standard output cannot be written.
 int main(int argument_count, char** arguments) {
   simile::base::OpenClosedStandardStreams();
-  // Debian's abseil looks for a deadlock at each lock of a mutex, and gRPC takes dozens a call.
+  // Debian's abseil checks for a deadlock at each lock of a mutex, and gRPC takes dozens of locks
+  // per call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Commands say themselves why a connection failed; `serve` has its log.
+  // Silences gRPC's log: commands print why a connection failed, and `serve` has its own log.
   gpr_set_log_function([](gpr_log_func_args* /*line*/) {});
   try {
     return simile::cli::Main(argument_count, arguments);

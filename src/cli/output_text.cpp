@@ -16,13 +16,13 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";     // U+2026
 
-// The character at the front of `text` and its length; an invalid byte has code -1 and length 1.
+// The first character of a text and its length. An invalid byte has code -1 and length 1.
 struct Character {
   utf8proc_int32_t code = -1;
   std::size_t bytes = 1;
 };
 
-Character FrontOf(std::string_view text) {
+Character ReadCharacter(std::string_view text) {
   Character character;
   const utf8proc_ssize_t bytes =
       utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
@@ -39,7 +39,7 @@ bool IsHarmless(utf8proc_int32_t code, LineBreaks line_breaks) {
   return !overrides_direction && utf8proc_category(code) != UTF8PROC_CATEGORY_CC;
 }
 
-std::size_t WidthOf(utf8proc_int32_t code) {
+std::size_t CharacterWidth(utf8proc_int32_t code) {
   return code < 0 ? 1 : static_cast<std::size_t>(std::max(0, utf8proc_charwidth(code)));
 }
 
@@ -49,7 +49,7 @@ std::string Printable(std::string_view text, LineBreaks line_breaks) {
   std::string printable;
   printable.reserve(text.size());
   while (!text.empty()) {
-    const Character character = FrontOf(text);
+    const Character character = ReadCharacter(text);
     printable +=
         IsHarmless(character.code, line_breaks) ? text.substr(0, character.bytes) : kReplacement;
     text.remove_prefix(character.bytes);
@@ -60,20 +60,20 @@ std::string Printable(std::string_view text, LineBreaks line_breaks) {
 std::size_t DisplayWidth(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
-    const Character character = FrontOf(text);
-    width += WidthOf(character.code);
+    const Character character = ReadCharacter(text);
+    width += CharacterWidth(character.code);
     text.remove_prefix(character.bytes);
   }
   return width;
 }
 
-std::string_view BeginningOf(std::string_view text, std::size_t width) {
+std::string_view CutToWidth(std::string_view text, std::size_t width) {
   std::size_t taken_bytes = 0;
   std::size_t taken_width = 0;
   while (taken_bytes < text.size()) {
-    const Character character = FrontOf(text.substr(taken_bytes));
-    if (taken_width + WidthOf(character.code) > width) break;
-    taken_width += WidthOf(character.code);
+    const Character character = ReadCharacter(text.substr(taken_bytes));
+    if (taken_width + CharacterWidth(character.code) > width) break;
+    taken_width += CharacterWidth(character.code);
     taken_bytes += character.bytes;
   }
   return text.substr(0, taken_bytes);
@@ -82,7 +82,7 @@ std::string_view BeginningOf(std::string_view text, std::size_t width) {
 std::string Shortened(std::string_view text, std::size_t width) {
   if (DisplayWidth(text) <= width) return std::string(text);
   if (width == 0) return "";
-  std::string shortened(BeginningOf(text, width - 1));
+  std::string shortened(CutToWidth(text, width - 1));
   while (shortened.ends_with(' ')) shortened.pop_back();
   return shortened += kEllipsis;
 }
@@ -106,7 +106,7 @@ std::string ShellWord(const std::string& text) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,/:=+@%";
   if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  // Double quotes where they need no escapes, because titles hold apostrophes.
+  // Prefers double quotes if they need no escapes, because titles contain apostrophes.
   if (text.find_first_of("\"\\$`!") == std::string::npos) return fmt::format("\"{}\"", text);
   std::string word = "'";
   for (const char letter : text) {

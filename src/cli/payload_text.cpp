@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kTableFieldsMax = 3;
-// Of a list.
+// The widest list in a cell, in columns.
 constexpr std::size_t kCellWidthMax = 60;
 
 std::string ListText(const v1::PayloadList& list) {

@@ -1,4 +1,4 @@
-// `help`, `completion` and `man` tell about the program itself.
+// `help`, `completion` and `man` describe the program itself.
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@
 namespace simile::cli {
 namespace {
 
-// Puts a backslash before each of these characters.
+// Puts a backslash before each of `characters` in the text.
 std::string Escaped(const std::string& text, std::string_view characters) {
   std::string escaped;
   for (const char letter : text) {
@@ -29,7 +29,7 @@ std::string Escaped(const std::string& text, std::string_view characters) {
   return escaped;
 }
 
-// Text inside the single quotes of bash and zsh.
+// Escapes text for single quotes in bash and zsh.
 std::string InQuotes(const std::string& text) {
   std::string quoted;
   for (const char letter : text) {
@@ -42,8 +42,8 @@ std::string InQuotes(const std::string& text) {
   return quoted;
 }
 
-// What makes bash offer paths; empty where none are meant. A flag's NAME=FOLDER is offered as an
-// argument's is: bash splits it at the equals sign.
+// The command that makes bash offer paths; empty if the value is no path. NAME=FOLDER of a flag
+// needs no special case, because bash splits it at the equals sign.
 std::string BashPaths(PathKind paths) {
   switch (paths) {
     case PathKind::kFile:
@@ -58,7 +58,7 @@ std::string BashPaths(PathKind paths) {
   return "";
 }
 
-// The lines of a bash `case` about one command: what may follow each flag that takes a value.
+// The lines of a bash `case` for one command: what may follow each flag that takes a value.
 std::string BashValues(const CommandSpec& command) {
   std::string lines;
   for (const Argument& argument : command.arguments) {
@@ -74,7 +74,7 @@ std::string BashValues(const CommandSpec& command) {
   return lines;
 }
 
-// A bash pattern's line for what a command's arguments may be.
+// The line of a bash `case` for the positional arguments of a command.
 std::string BashArguments(const CommandSpec& command) {
   for (const Argument& argument : command.arguments) {
     if (argument.is_flag()) continue;
@@ -88,7 +88,8 @@ std::string BashArguments(const CommandSpec& command) {
   return "";
 }
 
-// `:FILE:_files`, `:NAME:(a b)`; what zsh's _arguments completes a value or an argument with.
+// `:FILE:_files`, `:NAME:(a b)`; the action with which zsh's _arguments completes a value or an
+// argument.
 std::string ZshAction(const Argument& argument) {
   const std::string& kind = argument.is_flag() ? argument.kind : argument.name;
   std::string action = " ";
@@ -104,7 +105,7 @@ std::string ZshAction(const Argument& argument) {
   return fmt::format(":{}:{}", Escaped(kind, ":\\"), action);
 }
 
-// One word for zsh's _arguments.
+// The word of zsh's _arguments for a flag or argument.
 std::string ZshArgument(const Argument& argument) {
   if (!argument.is_flag()) return fmt::format("'{}'", InQuotes(ZshAction(argument)));
   const bool again = argument.values == Values::kRepeated || argument.values == Values::kList;
@@ -116,10 +117,10 @@ std::string ZshArgument(const Argument& argument) {
   return fmt::format("'{}'", InQuotes(word));
 }
 
-// Text inside the single quotes of fish, which knows the escapes \\ and \'.
+// Escapes text for single quotes in fish, which knows the escapes \\ and \'.
 std::string InFishQuotes(const std::string& text) { return Escaped(text, "\\'"); }
 
-// The line of fish about a flag or argument; empty where fish has nothing to offer.
+// The line of fish for a flag or argument; empty if fish has nothing to offer.
 std::string FishArgument(const ProgramSpec& program, const CommandSpec& command,
                          const Argument& argument) {
   std::string line =
@@ -143,15 +144,15 @@ std::string FishArgument(const ProgramSpec& program, const CommandSpec& command,
   return fmt::format("{}\n", line);
 }
 
-// Scripts that complete the program's command line: commands, flags, the values of flags that have
-// choices, and file names where a file is meant.
+// The scripts complete commands, flags, values of flags with choices, and the names of files and
+// folders.
 std::string BashCompletion(const ProgramSpec& program) {
   std::string flags;
   std::string values;
   std::string arguments;
   for (const CommandSpec& command : program.commands) {
-    flags +=
-        fmt::format("    {}) words='{}' ;;\n", command.name, fmt::join(FlagNamesOf(command), " "));
+    flags += fmt::format("    {}) words='{}' ;;\n", command.name,
+                         fmt::join(ListFlagNames(command), " "));
     values += BashValues(command);
     arguments += BashArguments(command);
   }
@@ -277,7 +278,7 @@ int RunHelp(const ProgramSpec& program, const OptionalName& name) {
   return kSucceeded;
 }
 
-// The shells, and what prints the completion for each.
+// The shells, and the function that makes each one's script.
 struct ShellCompletion {
   const char* shell;
   std::string (*script)(const ProgramSpec& program);

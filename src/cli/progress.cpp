@@ -69,7 +69,7 @@ std::string ProgressText(const v1::ChangeProgress& progress) {
     text += fmt::format(" {} of {}", base::BytesText(progress.bytes_read()),
                         base::BytesText(progress.bytes_total()));
   }
-  // Last, because a line that is too long is cut at its end.
+  // The file comes last, because a line that is too long is cut at its end.
   if (!progress.file().empty()) text += (known ? ", " : " ") + progress.file();
   return text;
 }

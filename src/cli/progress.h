@@ -20,8 +20,8 @@ namespace simile::cli {
 // The bar alone: `|############--------| 60 %`.
 std::string BarText(double fraction, std::size_t width);
 
-// A line on standard error that shows how far something has come, redrawn five times a second by
-// its own thread and erased by the destructor. Draws nothing if standard error is no terminal.
+// A progress line on standard error. Its own thread redraws it five times a second; the destructor
+// erases it. Draws nothing if standard error is not a terminal.
 class ProgressBar {
  public:
   //   line  returns the text to draw; called on the bar's thread
@@ -41,23 +41,23 @@ class ProgressBar {
   std::thread thread_;
 };
 
-// What a change does now: `reading 1.20 GiB of 3.00 GiB, content_vectors.npy`; empty when the
+// The current step of a change: `reading 1.20 GiB of 3.00 GiB, content_vectors.npy`; empty if the
 // server does not say.
 std::string ProgressText(const v1::ChangeProgress& progress);
 
-// The same with its share, as a line of a log: `loading films: 40 %, reading 1.20 GiB of 3.00 GiB,
-// content_vectors.npy`.
+// The label, the share that is done and the current step, as a log line: `loading films: 40 %,
+// reading 1.20 GiB of 3.00 GiB, content_vectors.npy`.
 std::string ProgressLine(const std::string& label, const v1::ChangeProgress& progress);
 
 // {"stage", "file", "share", "bytes_read", "bytes_total"}
 nlohmann::ordered_json ProgressJson(const v1::ChangeProgress& progress);
 
-// Shows on standard error how far a change has come: as a bar on a terminal, else as a line every
-// few seconds, so that a log of a long load shows that it goes on. With --json the lines are JSON
-// and there is no bar. Set is called by one thread.
+// Shows the progress of a change on standard error: a bar on a terminal, otherwise a line every few
+// seconds, so that a log shows that a long load goes on. With --json there is no bar and the lines
+// are JSON. Set is called by one thread.
 class ChangeProgressDisplay {
  public:
-  //   label  what is done, to what: "loading films"
+  //   label  what happens to which collection: "loading films"
   ChangeProgressDisplay(std::string label, bool json);
 
   void Set(const v1::ChangeProgress& progress);

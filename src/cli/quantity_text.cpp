@@ -26,7 +26,8 @@ constexpr std::array<ByteUnit, 8> kByteUnits = {{{"MiB", 0x1p20},
                                                  {"TB", 1e12},
                                                  {"B", 1}}};
 
-// As of collections.memory_bytes_max; of a second, no machine reads more either.
+// The largest collections.memory_bytes_max. Also bounds bandwidths, because no machine reads more
+// per second.
 constexpr double kBytesMax = 0x1p50;
 
 absl::StatusOr<double> ParseQuantity(std::string_view text, std::string_view ending,

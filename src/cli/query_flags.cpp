@@ -11,7 +11,8 @@
 namespace simile::cli {
 namespace {
 
-absl::StatusOr<v1::Examples::Strategy> StrategyOf(const ExampleFlags& flags, bool has_positive) {
+absl::StatusOr<v1::Examples::Strategy> ChooseStrategy(const ExampleFlags& flags,
+                                                      bool has_positive) {
   if (!flags.strategy) {
     return has_positive ? v1::Examples::STRATEGY_AVERAGE_VECTOR : v1::Examples::STRATEGY_BEST_SCORE;
   }
@@ -20,7 +21,7 @@ absl::StatusOr<v1::Examples::Strategy> StrategyOf(const ExampleFlags& flags, boo
       fmt::format("--strategy {}: give average-vector, best-score or sum-scores", *flags.strategy));
 }
 
-// Refuses a flag that needs another, and flags that exclude each other.
+// Refuses a flag without the flag that it needs, and flags that exclude each other.
 absl::Status CheckCombinations(const QueryFlags& flags) {
   if (flags.group_size && !flags.group_by) {
     return absl::InvalidArgumentError("--group-size needs --group-by FIELD");
@@ -34,7 +35,7 @@ absl::Status CheckCombinations(const QueryFlags& flags) {
   return absl::OkStatus();
 }
 
-// Which items are hits.
+// Adds the flags that decide which items are hits.
 void AddHitFlags(Command& command, QueryFlags& flags) {
   command.Collection(flags.collection, "The collection to search (default: the server's only one)")
       .Text("--items-of", flags.items_of, "COLLECTION",
@@ -66,7 +67,7 @@ void AddPageFlags(Command& command, QueryFlags& flags) {
       .Text("--expect-snapshot", flags.expected_snapshot, "ID", kExpectSnapshotHelp);
 }
 
-// How the call is made.
+// Adds the flags that decide how the call is made.
 void AddCallFlags(Command& command, QueryFlags& flags) {
   command
       .Switch("--bulk", flags.bulk, "Let online callers go first: for work that nobody waits for")
@@ -98,7 +99,7 @@ void AddExplainedQueryFlags(Command& command, QueryFlags& flags) {
   AddCallFlags(command, flags);
 }
 
-absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags) {
+absl::StatusOr<v1::SearchOptions> MakeSearchOptions(const QueryFlags& flags) {
   v1::SearchOptions options;
   if (flags.k) options.set_k(*flags.k);
   if (flags.whole_receipt) options.set_receipt_detail(v1::RECEIPT_DETAIL_TIMED);
@@ -209,7 +210,7 @@ absl::Status TurnIntoExamples(const ExampleFlags& flags, const std::optional<std
   if (query.has_vector()) *examples.add_positive()->mutable_vector() = query.vector();
   for (const std::string& id : flags.like) SetItem(items_of, id, *examples.add_positive());
   for (const std::string& id : flags.unlike) SetItem(items_of, id, *examples.add_negative());
-  const auto strategy = StrategyOf(flags, !examples.positive().empty());
+  const auto strategy = ChooseStrategy(flags, !examples.positive().empty());
   if (!strategy.ok()) return strategy.status();
   examples.set_strategy(*strategy);
   *query.mutable_examples() = std::move(examples);

@@ -17,7 +17,8 @@ namespace simile::cli {
 struct QueryFlags {
   ClientFlags client;
   std::optional<std::string> collection;
-  std::optional<std::string> items_of;  // the collection that items are of; unset: `collection`
+  // The collection of the items to compare with; unset: `collection`.
+  std::optional<std::string> items_of;
   std::optional<std::uint32_t> k;
   std::optional<std::uint32_t> offset;
   std::optional<double> score_threshold;
@@ -38,15 +39,15 @@ struct QueryFlags {
   std::optional<std::string> page_token;
   std::optional<std::string> expected_snapshot;
 };
-// All of them.
+// Adds all of these flags.
 void AddQueryFlags(Command& command, QueryFlags& flags);
-// The flags of a query to explain: all but --paged, --partial, --fields and --with-rows.
+// Adds the flags of a query to explain: all but --paged, --partial, --fields and --with-rows.
 void AddExplainedQueryFlags(Command& command, QueryFlags& flags);
-// Errors: those of ReadIdFile.
-// REQUIRES: the check of AddQueryFlags was made.
-absl::StatusOr<v1::SearchOptions> OptionsOf(const QueryFlags& flags);
+// Makes the options that do not depend on the collection; reads the file of --allow. Errors:
+// ReadIdFile's. REQUIRES: the check of AddQueryFlags was made.
+absl::StatusOr<v1::SearchOptions> MakeSearchOptions(const QueryFlags& flags);
 
-// Names the item that a query, an example or a blend is about.
+// Sets the item of a query, an example or a blend.
 //   items_of  QueryFlags::items_of
 template <class Target>
 void SetItem(const std::optional<std::string>& items_of, const std::string& id, Target& target) {
@@ -55,18 +56,18 @@ void SetItem(const std::optional<std::string>& items_of, const std::string& id, 
   target.mutable_item()->set_id(id);
 }
 
-// " of cvs"; empty where items are of the collection that is searched.
+// " of cvs" for headings; empty if the items belong to the searched collection.
 std::string OfCollection(const std::optional<std::string>& items_of);
 
-// Sets what depends on the collection: what --expect-snapshot and --fields ask for.
-// Errors: those of ExpectedSnapshotId.
+// Sets the options that depend on the collection: --expect-snapshot and --fields. Errors:
+// ExpectedSnapshotId's.
 absl::Status SetCollectionOptions(const QueryFlags& flags, const v1::Collection& collection,
                                   v1::SearchOptions& options);
 
-// The default timeout of these four.
+// The default timeout of `search`, `similar`, `recommend` and `explain`, in seconds.
 inline constexpr double kQueryTimeoutSeconds = 10;
 
-// The flags of users that `recommend` and `explain` share.
+// The flags for users that `recommend` and `explain` share.
 struct UserFlags {
   bool exclude_seen = false;
   std::optional<double> user_weight;
@@ -74,10 +75,11 @@ struct UserFlags {
   std::optional<std::string> cold_start_field;
 };
 void AddUserFlags(Command& command, UserFlags& flags);
-// Errors: kInvalidArgument for flags that need --like, or exclude it.
+// Sets the options of these flags. Errors: kInvalidArgument for a flag that needs --like, or that
+// excludes it.
 //   has_like  --like was given
 absl::Status SetUserOptions(const UserFlags& flags, bool has_like, v1::SearchOptions& options);
-// A query by a blend of a user's profile and an item.
+// Sets the query to a blend of a user's profile and an item.
 void SetBlend(const UserFlags& flags, const std::optional<std::string>& items_of,
               const std::string& user, const std::string& item, v1::Query& query);
 
@@ -87,12 +89,12 @@ struct ExampleFlags {
   std::vector<std::string> unlike;
   std::optional<std::string> strategy;
 
-  // True for a strategy alone too, so that TurnIntoExamples can refuse it.
+  // True also for --strategy alone, so that TurnIntoExamples can refuse it.
   bool given() const { return !like.empty() || !unlike.empty() || strategy.has_value(); }
 };
 void AddExampleFlags(Command& command, ExampleFlags& flags);
 
-// Replaces the query's target by examples: the target itself, --like and --unlike.
+// Replaces the query's target by examples: the target, and the items of --like and --unlike.
 //   items_of  QueryFlags::items_of
 //   query     its target is a vector, an item or unset
 // Errors: kInvalidArgument for an unknown strategy, or one without --like and --unlike.

@@ -26,7 +26,7 @@ absl::StatusOr<v1::SearchOptions> AllOptions(const RecommendFlags& flags) {
   if (flags.query.items_of && !flags.like) {
     return absl::InvalidArgumentError("--items-of needs --like ID");
   }
-  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+  absl::StatusOr<v1::SearchOptions> options = MakeSearchOptions(flags.query);
   if (!options.ok()) return options;
   absl::Status status = SetUserOptions(flags.user, flags.like.has_value(), *options);
   if (!status.ok()) return status;
@@ -58,10 +58,10 @@ std::string Heading(const std::string& user, const v1::SearchResult& recommended
                      exclude_seen ? ", left out" : "");
 }
 
-// An unknown user's error with the flag that answers such users.
+// Adds the flag that answers users without a profile to the error of an unknown user.
 absl::Status WithColdStartAdvice(const absl::Status& status, const RecommendFlags& flags) {
   const std::string_view reason = base::InfoOf(base::ErrorReason::kUserNotFound).name;
-  if (flags.user.cold_start || DetailsOf(status).reason != reason) return status;
+  if (flags.user.cold_start || ParseDetails(status).reason != reason) return status;
   return WithAdvice(status,
                     "--cold-start newest, or most-popular, answers users without a profile.");
 }
@@ -77,7 +77,7 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
     return Fail(WithColdStartAdvice(response.status(), flags), flags.query.client.json);
   }
 
-  Answer answer = AnswerOf(collection, *response);
+  Answer answer = StartAnswer(collection, *response);
   for (v1::SearchResult& recommended : *response->mutable_results()) {
     AnsweredQuery& result = answer.results.emplace_back();
     result.heading = Heading(recommended.user_id(), recommended, flags.user.exclude_seen);
@@ -88,7 +88,7 @@ int RecommendToUsers(const Connection& connection, const v1::Collection& collect
   return ShowAnswer(std::move(answer), flags.query);
 }
 
-// Searches around a blend of each user's profile and the item of --like.
+// Searches, for each user, near a blend of the user's profile and the item of --like.
 int SearchBlends(const Connection& connection, const v1::Collection& collection,
                  const v1::SearchOptions& options, const RecommendFlags& flags) {
   v1::SearchRequest request;
@@ -100,7 +100,7 @@ int SearchBlends(const Connection& connection, const v1::Collection& collection,
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
-  Answer answer = AnswerOf(collection, *response);
+  Answer answer = StartAnswer(collection, *response);
   for (int i = 0; i < response->results_size(); ++i) {
     const std::string& user = flags.users[static_cast<std::size_t>(i)];
     AnsweredQuery& result = answer.results.emplace_back();

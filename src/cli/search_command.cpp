@@ -34,7 +34,8 @@ absl::Status CheckDim(const QueryVectors& vectors, const v1::Collection& collect
       base::Grouped(collection.dim())));
 }
 
-// The server's error would not say which row of the file it is about.
+// Refuses zero vectors before the call, because the server's error would not name the row of the
+// file.
 absl::Status CheckDirections(const QueryVectors& vectors, const v1::Collection& collection) {
   if (collection.metric() != v1::Collection::METRIC_COSINE) return absl::OkStatus();
   const auto zero = std::ranges::find_if(
@@ -51,7 +52,7 @@ int RunSearch(const SearchFlags& flags) {
     return Fail(absl::InvalidArgumentError("--vector and --allow cannot both read standard input"),
                 json);
   }
-  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+  absl::StatusOr<v1::SearchOptions> options = MakeSearchOptions(flags.query);
   if (!options.ok()) return Fail(options.status(), json);
   absl::StatusOr<QueryVectors> vectors = ReadQueryVectors(*flags.vector, Limits{});
   if (!vectors.ok()) return Fail(vectors.status(), json);
@@ -81,7 +82,7 @@ int RunSearch(const SearchFlags& flags) {
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), json);
 
-  Answer answer = AnswerOf(*collection, *response);
+  Answer answer = StartAnswer(*collection, *response);
   const bool several = vectors->rows.size() > 1;
   for (int i = 0; i < response->results_size(); ++i) {
     AnsweredQuery& result = answer.results.emplace_back();

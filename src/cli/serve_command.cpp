@@ -12,7 +12,7 @@
 namespace simile::cli {
 namespace {
 
-// Reports a mistake in the settings, in the log if that is JSON. Returns kWrongUsage.
+// Reports a mistake in the settings, as a log line if the log is JSON. Returns kWrongUsage.
 int RefuseSettings(const SettingsFlags& flags, const absl::Status& status) {
   if (flags.ReadLogFormat() == app::LogFormat::kJson) {
     const observe::Logger log({app::LogFormat::kJson, app::LogLevel::kError, nullptr});

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kAbilitiesWidth = 68;  // with the labels, within 80 columns
+constexpr std::size_t kAbilitiesWidth = 68;  // together with the labels at most 80 columns
 constexpr std::size_t kShortCommitDigits = 12;
 
 std::map<std::string, std::uint64_t> LimitsByName(const v1::GetServerInfoResponse& info) {
@@ -29,7 +29,7 @@ std::map<std::string, std::uint64_t> LimitsByName(const v1::GetServerInfoRespons
 
 std::string ShortCommit(const std::string& commit) { return commit.substr(0, kShortCommitDigits); }
 
-// The words, separated by commas, as lines of at most `width` columns, or of one word.
+// Joins the words by commas into lines of at most `width` columns; a longer word gets its own line.
 std::vector<std::string> WrappedList(const google::protobuf::RepeatedPtrField<std::string>& words,
                                      std::size_t width) {
   std::vector<std::string> lines(1);
@@ -42,7 +42,7 @@ std::vector<std::string> WrappedList(const google::protobuf::RepeatedPtrField<st
   return lines;
 }
 
-// The unit is part of the name: times end in `_ms`, sizes contain `_bytes`.
+// Formats a limit. Its name contains the unit: times end in `_ms`, sizes contain `_bytes`.
 std::string LimitText(const std::string& name, std::uint64_t value) {
   if (name.ends_with("_ms")) {
     return value % 1'000 == 0 ? base::Grouped(value / 1'000) + " s" : base::Grouped(value) + " ms";

@@ -11,16 +11,16 @@
 
 namespace simile::cli {
 
-// `cpu: no NVIDIA driver on this machine`; `gpu` when there is nothing to say about it.
+// `cpu: no NVIDIA driver on this machine`; `gpu` if no reason is given.
 std::string BackendText(const v1::BackendStatus& backend);
 
-// What computed an answer: `cpu: scan-avx2 + gather-avx2`
+// The backend and engines that computed an answer: `cpu: scan-avx2 + gather-avx2`
 std::string BackendText(const v1::Receipt& receipt);
 
 // `int8-amx on AMD EPYC 9B14, 2 threads`
 std::string EngineText(const v1::BackendStatus& backend);
 
-// One line per purpose of GPU memory, with its bytes now and at peak; empty without a GPU.
+// One line per use of GPU memory, with its bytes now and at peak; empty without a GPU.
 std::string DeviceMemoryTable(const v1::BackendStatus& backend, const Terminal& terminal);
 
 // {"kind", "device", "engine", "reason"}
@@ -29,12 +29,13 @@ nlohmann::ordered_json BackendJson(const v1::BackendStatus& backend);
 // [{"kind", "bytes", "peak_bytes"}]
 nlohmann::ordered_json DeviceMemoryJson(const v1::BackendStatus& backend);
 
-// What a server is and can do, one fact per line.
-//   names_caller  whether the call said who made it, so that what is refused may be its role's
+// Version, backend, settings and capabilities of a server, one fact per line.
+//   names_caller  whether the call was made with credentials; a refusal may then depend on the
+//                 caller's role
 std::string InfoText(const v1::GetServerInfoResponse& info, const std::string& address,
                      bool names_caller, const Terminal& terminal);
 
-// One bound per line, by name, with its unit: `reply_bytes_max  64.0 MiB`.
+// One limit per line, sorted by name, with its unit: `reply_bytes_max  64.0 MiB`.
 std::string LimitsTable(const v1::GetServerInfoResponse& info, const Terminal& terminal);
 
 // {"version", "commit", "compiler", "build_type", "started_at", "backend", "changes_allowed",

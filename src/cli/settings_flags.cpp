@@ -15,7 +15,7 @@ namespace {
 using app::Setting;
 using app::SettingKind;
 
-// The help sentence without its full stop, like the help of other flags.
+// The setting's help sentence without its full stop, like the help of other flags.
 std::string Phrase(const Setting& setting) {
   return setting.help.substr(0, setting.help.find_last_not_of('.') + 1);
 }
@@ -55,8 +55,8 @@ std::string ValueName(const Setting& setting) {
   }
 }
 
-// `auto, cpu or gpu` as a list; empty for a setting that is no choice.
-std::vector<std::string> ChoicesOf(const Setting& setting) {
+// The choices in a range such as `auto, cpu or gpu`; empty for a setting of another kind.
+std::vector<std::string> ParseChoices(const Setting& setting) {
   if (setting.kind != SettingKind::kChoice) return {};
   std::vector<std::string> choices;
   std::istringstream words(setting.range);
@@ -105,7 +105,7 @@ void SettingsFlags::AddTo(Command& command, std::span<const std::string_view> ke
       command.File(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting));
     } else {
       command.Text(setting.flag, values_[setting.key], ValueName(setting), HelpFor(setting))
-          .Choices(ChoicesOf(setting));
+          .Choices(ParseChoices(setting));
     }
   }
 }

@@ -14,40 +14,40 @@
 
 namespace simile::cli {
 
-// FOLDER as NAME=FOLDER, named as the folder is; NAME=FOLDER as it is.
+// Turns FOLDER into NAME=FOLDER, with the folder's own name; returns NAME=FOLDER unchanged.
 std::string NamedFolder(const std::string& collection);
 
-// The configuration of a command that takes FOLDERs in place of the configured collections.
-//   file         of --config
-//   collections  each FOLDER or NAME=FOLDER; empty: the configured ones
+// Reads the configuration of a command whose FOLDER arguments replace the configured collections.
+//   file         the file of --config
+//   collections  each FOLDER or NAME=FOLDER; empty: the configured collections
 //   threads      of --threads
 // Errors: those of app::ReadConfig.
 absl::StatusOr<app::ConfigReading> ReadConfigFor(const std::optional<std::string>& file,
                                                  const std::vector<std::string>& collections,
                                                  const std::optional<std::string>& threads);
 
-// The flags of `serve`, `config` and others: --config, and one for each setting of app/settings.cpp
-// that has a flag.
+// The flags of `serve`, `config` and others: --config, and the flag of each setting of
+// app/settings.cpp that has one.
 class SettingsFlags {
  public:
-  //   keys  of the settings to add; empty: all
+  //   keys  the settings whose flags are added; empty: all settings
   void AddTo(Command& command, std::span<const std::string_view> keys = {});
 
-  // Whether any of them is on the command line, --config among them.
+  // Whether any of these flags is given, --config included.
   bool any_given() const { return file_ || !Sources().flags.empty(); }
 
-  // Reads file, environment and the flags given. Errors: those of app::ReadConfig.
+  // Reads the file, the environment and the given flags. Errors: app::ReadConfig's.
   absl::StatusOr<app::ConfigReading> Read() const;
 
-  // How the log is to be written, as far as it can be told when Read fails, whose error belongs
-  // into a log of JSON too.
+  // The log format, as far as it can be read. For the error of a Read that failed, which a JSON log
+  // must contain too.
   app::LogFormat ReadLogFormat() const;
 
  private:
   app::ConfigSources Sources() const;
 
   std::optional<std::string> file_;
-  // By key of the setting. Maps, because the parser keeps references to their elements.
+  // By key of the setting. Maps, because the parser keeps references to the elements.
   std::map<std::string, bool> switches_;
   std::map<std::string, std::optional<std::string>> values_;
   std::map<std::string, std::vector<std::string>> lists_;

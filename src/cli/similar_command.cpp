@@ -33,7 +33,7 @@ struct SimilarFlags {
   std::optional<std::string> field;
 };
 
-// An item to search around.
+// An item whose neighbours are searched.
 struct Start {
   std::string id;
   std::string label;  // its name in the heading
@@ -56,7 +56,8 @@ void PrintCandidates(const std::string& collection, const std::string& title,
                           flags.query.client, flags.query.collection));
 }
 
-// Finds the item with this title. When it is ambiguous, prints the candidates and returns nullopt.
+// Finds the item with this title. If the title is ambiguous, prints the candidates and returns
+// nullopt.
 absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
                                                   const v1::Collection& collection,
                                                   const v1::SearchOptions& options,
@@ -75,7 +76,7 @@ absl::StatusOr<std::optional<Start>> StartByTitle(const Connection& connection,
   if (const auto* item = std::get_if<TitleFound>(&choice)) {
     const std::string& id = item->item.id();
     const std::string label = RowLabel(item->item.payload(), id);
-    // The title's id, which the next command needs.
+    // Shows the id, too: the next command needs it.
     return Start{id, label == id ? id : fmt::format("{}, {}", label, id)};
   }
   if (std::holds_alternative<TitleUnknown>(choice)) {
@@ -97,7 +98,7 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   request.set_required_filter(options.required_filter());
   request.set_expected_snapshot_id(options.expected_snapshot_id());
   request.set_reply_bytes_max(kReplyBytesMax);
-  request.set_partial(options.partial());  // the search says what is wrong with an id
+  request.set_partial(options.partial());  // the search reports what is wrong with an id
   for (const std::string& id : ids) request.add_ids(id);
   const absl::StatusOr<v1::FetchResponse> fetched = connection.Fetch(request);
   if (absl::IsNotFound(fetched.status()) && !collection.lookup_fields().empty()) {
@@ -112,7 +113,7 @@ absl::StatusOr<std::vector<Start>> StartsById(const Connection& connection,
   return starts;
 }
 
-// Finds the item that an argument names: by its id, else by its title.
+// Finds the item that an argument names, by its id or else by its title.
 absl::StatusOr<std::optional<Start>> StartByItem(const Connection& connection,
                                                  const v1::Collection& collection,
                                                  v1::SearchOptions options,
@@ -133,8 +134,8 @@ std::string ExamplesText(const std::vector<std::string>& ids) {
 }
 
 // "in films, like Toy Story (1995) and heat-1995, unlike 2 items"; "in jobs, like anna-7 of cvs"
-std::string HeadingOf(const std::string& collection, const Start* start,
-                      const SimilarFlags& flags) {
+std::string FormatHeading(const std::string& collection, const Start* start,
+                          const SimilarFlags& flags) {
   const ExampleFlags& examples = flags.examples;
   std::string heading = fmt::format("in {}", collection);
   if (start != nullptr) heading += fmt::format(", like {}", start->label);
@@ -147,7 +148,7 @@ std::string HeadingOf(const std::string& collection, const Start* start,
   return heading + OfCollection(flags.query.items_of);
 }
 
-//   starts  one query each; empty: one query for the examples alone
+//   starts  one query per start; empty: one query for the examples alone
 int SearchAround(const Connection& connection, const v1::Collection& collection,
                  const v1::SearchOptions& options, const std::vector<Start>& starts,
                  const SimilarFlags& flags) {
@@ -167,11 +168,11 @@ int SearchAround(const Connection& connection, const v1::Collection& collection,
   absl::StatusOr<v1::SearchResponse> response = connection.Search(request);
   if (!response.ok()) return Fail(response.status(), flags.query.client.json);
 
-  Answer answer = AnswerOf(collection, *response);
+  Answer answer = StartAnswer(collection, *response);
   for (int i = 0; i < response->results_size(); ++i) {
     const Start* const start = starts.empty() ? nullptr : &starts[static_cast<std::size_t>(i)];
     AnsweredQuery& result = answer.results.emplace_back();
-    result.heading = HeadingOf(collection.name(), start, flags);
+    result.heading = FormatHeading(collection.name(), start, flags);
     if (start != nullptr) result.id = start->id;
     result.items_of = flags.query.items_of;
     result.like = flags.examples.like;
@@ -197,7 +198,7 @@ absl::Status CheckTarget(const SimilarFlags& flags) {
     return absl::InvalidArgumentError("--field says where to look for --title; give both");
   }
   if (by_id || by_title || flags.item || flags.examples.given()) return absl::OkStatus();
-  // Of one argument RunSimilar finds out what it names.
+  // RunSimilar finds out whether a single argument names the collection or the item.
   if (flags.query.collection &&
       flags.query.client.command->collection_given_as == kCollectionArgument) {
     return absl::OkStatus();
@@ -205,8 +206,9 @@ absl::Status CheckTarget(const SimilarFlags& flags) {
   return absl::InvalidArgumentError(kNoTarget);
 }
 
-// Chooses the collection; a single argument may name it or the item.
-absl::StatusOr<v1::Collection> CollectionOf(const Connection& connection, SimilarFlags& flags) {
+// Chooses the collection. A single argument may name the collection or the item.
+absl::StatusOr<v1::Collection> ChooseTargetCollection(const Connection& connection,
+                                                      SimilarFlags& flags) {
   const bool has_target = flags.item || flags.title || !flags.ids.empty() || flags.examples.given();
   if (has_target) return ChooseCollection(connection, flags.query.collection);
   auto chosen = ChooseCollection(connection, flags.query.collection, flags.item);
@@ -217,10 +219,10 @@ absl::StatusOr<v1::Collection> CollectionOf(const Connection& connection, Simila
 
 int RunSimilar(SimilarFlags& flags) {
   const bool json = flags.query.client.json;
-  absl::StatusOr<v1::SearchOptions> options = OptionsOf(flags.query);
+  absl::StatusOr<v1::SearchOptions> options = MakeSearchOptions(flags.query);
   if (!options.ok()) return Fail(options.status(), json);
   const Connection connection = Connect(flags.query.client, kQueryTimeoutSeconds);
-  const absl::StatusOr<v1::Collection> collection = CollectionOf(connection, flags);
+  const absl::StatusOr<v1::Collection> collection = ChooseTargetCollection(connection, flags);
   if (!collection.ok()) return Fail(collection.status(), json);
   if (absl::Status set = SetCollectionOptions(flags.query, *collection, *options); !set.ok()) {
     return Fail(set, json);

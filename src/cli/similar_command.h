@@ -6,7 +6,7 @@
 
 namespace simile::cli {
 
-// The row that a title means.
+// The item that a title means.
 struct TitleFound {
   v1::Item item;
 };
@@ -14,8 +14,9 @@ struct TitleAmbiguous {};
 struct TitleUnknown {};
 using TitleChoice = std::variant<TitleFound, TitleAmbiguous, TitleUnknown>;
 
-// The only row whose whole value is the title, else the only row that contains it. Ambiguous when
-// several match whole, or several contain it and none matches whole.
+// Chooses the only item whose whole value is the title, otherwise the only item that contains the
+// title. Ambiguous if several items match as a whole, or if none does and several contain the
+// title.
 TitleChoice ChooseByTitle(const v1::LookupResponse& found);
 
 }  // namespace simile::cli

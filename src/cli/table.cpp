@@ -11,7 +11,7 @@ namespace simile::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
-// A column is not shortened below this: less would show nothing.
+// The least width of a shortened column; a narrower one would show nothing useful.
 constexpr std::size_t kShrunkWidthMin = 8;
 
 std::string Padded(const std::string& text, std::size_t width, Align align) {
@@ -20,13 +20,14 @@ std::string Padded(const std::string& text, std::size_t width, Align align) {
   return align == Align::kRight ? padding + text : text + padding;
 }
 
-// The text in lines of at most this width, broken at spaces, and within a word that is longer.
-std::vector<std::string> LinesOf(const std::string& text, std::size_t width) {
+// Breaks the text into lines of at most `width` columns, at spaces, and inside words that are
+// longer than a line.
+std::vector<std::string> BreakIntoLines(const std::string& text, std::size_t width) {
   if (DisplayWidth(text) <= width) return {text};
   std::vector<std::string> lines;
   for (std::string word : Wrapped(text, width)) {
     for (; DisplayWidth(word) > width; word.erase(0, lines.back().size())) {
-      lines.emplace_back(BeginningOf(word, width));
+      lines.emplace_back(CutToWidth(word, width));
     }
     lines.push_back(std::move(word));
   }
@@ -97,7 +98,7 @@ std::string Table::Render(const Terminal& terminal, std::size_t indent) const {
     std::vector<std::vector<std::string>> cells;
     std::size_t lines = 1;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      cells.push_back(columns_[i].wraps ? LinesOf(row[i], widths[i])
+      cells.push_back(columns_[i].wraps ? BreakIntoLines(row[i], widths[i])
                                         : std::vector{Shortened(row[i], widths[i])});
       lines = std::max(lines, cells.back().size());
     }

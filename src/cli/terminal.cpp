@@ -20,7 +20,8 @@ Terminal Describe(int descriptor) {
   if (!terminal.is_terminal) return terminal;
   const char* kind = std::getenv("TERM");
   // https://no-color.org: any non-empty value
-  terminal.colour = !VariableOf("NO_COLOR") && kind != nullptr && std::string_view(kind) != "dumb";
+  terminal.colour =
+      !ReadVariable("NO_COLOR") && kind != nullptr && std::string_view(kind) != "dumb";
   winsize size{};
   const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   terminal.width = known ? size.ws_col : kDefaultWidth;

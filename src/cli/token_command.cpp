@@ -24,7 +24,7 @@ namespace simile::cli {
 namespace {
 
 constexpr std::size_t kTokenBytes = 32;
-constexpr std::string_view kTokenPrefix = "simile_";  // so that scanners of repositories know one
+constexpr std::string_view kTokenPrefix = "simile_";  // secret scanners recognise tokens by it
 
 struct TokenFlags {
   std::optional<std::string> name;
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> NewToken() {
   return fmt::format("{}{}", kTokenPrefix, text);
 }
 
-// The error of a flag's value.
+// Adds the flag to the error of its value.
 absl::Status Wrong(std::string_view flag, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::InvalidArgumentError(fmt::format("{}: {}", flag, std::string(status.message())));
@@ -102,20 +102,20 @@ int PrintToken(const TokenFlags& flags) {
       *token, principal.name);
   if (flags.add_to) {
     fmt::print(
-        "{} holds its hash. A server whose server.access_file it is takes it within a second.\n",
+        "{} holds its hash. A running server whose server.access_file this is reads it within a "
+        "second.\n",
         Printable(*flags.add_to));
     if (principal.token_hashes.size() > 1) {
       fmt::print(
           "Earlier tokens of {} stay valid: take their hashes out once its callers have this one. "
-          "What it may do is as before:\n\n{}\n",
+          "The role and collections stay as before:\n\n{}\n",
           principal.name, entry);
     }
     return kSucceeded;
   }
   fmt::print(
-      "Add this to the list \"principals\" of the file that server.access_file names. A server "
-      "that\n"
-      "runs takes it within a second:\n\n{}\n",
+      "Add this to the list \"principals\" of the file that server.access_file names. A running "
+      "server\nreads it within a second:\n\n{}\n",
       entry);
   return kSucceeded;
 }
@@ -125,7 +125,7 @@ int PrintToken(const TokenFlags& flags) {
 void AddTokenCommand(CommandLine& line) {
   const auto flags = std::make_shared<TokenFlags>();
   line.Add("token", "Make a token for a caller of a server")
-      .Text("--name", flags->name, "NAME", "Whose it is; logs and messages name the caller so")
+      .Text("--name", flags->name, "NAME", "The caller's name, as logs and messages print it")
       .Required()
       .Text(
           "--role", flags->role, "ROLE",

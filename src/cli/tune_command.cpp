@@ -43,8 +43,9 @@ struct TuneFlags {
   bool json = false;
 };
 
-// What the flags and the configuration mean together.
-absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Config& config) {
+// Makes the options from the flags and the configuration. Errors: kInvalidArgument naming the flag.
+absl::StatusOr<app::TuneOptions> MakeTuneOptions(const TuneFlags& flags,
+                                                 const app::Config& config) {
   app::TuneOptions options;
   if (config.collections.empty()) {
     return absl::InvalidArgumentError(
@@ -82,7 +83,7 @@ absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags, const app::Co
   return options;
 }
 
-TuneSetting SettingOf(const app::ConfigReading& reading, const app::TuneOptions& options) {
+TuneSetting MakeTuneSetting(const app::ConfigReading& reading, const app::TuneOptions& options) {
   const app::Config& config = reading.config;
   TuneSetting setting{config.limits.batch_queries_max, config.backend.threads, options.output, ""};
   std::error_code error;
@@ -116,7 +117,7 @@ int RunTune(const TuneFlags& flags) {
     Fail(reading.status(), flags.json);
     return kWrongUsage;
   }
-  const absl::StatusOr<app::TuneOptions> options = OptionsOf(flags, reading->config);
+  const absl::StatusOr<app::TuneOptions> options = MakeTuneOptions(flags, reading->config);
   if (!options.ok()) {
     Fail(options.status(), flags.json);
     return kWrongUsage;
@@ -129,7 +130,7 @@ int RunTune(const TuneFlags& flags) {
       flags.json ? app::TuneCollections(reading->config, *options, RealClock(), {})
                  : TuneWithBar(reading->config, *options);
   if (!report.ok()) return Fail(report.status(), flags.json);
-  const TuneSetting setting = SettingOf(*reading, *options);
+  const TuneSetting setting = MakeTuneSetting(*reading, *options);
   fmt::print(
       "{}", flags.json ? TuneJson(*report, setting) : TuneText(*report, setting, StandardOutput()));
   std::fflush(stdout);  // so that the suggestion follows it

@@ -41,7 +41,7 @@ std::string PassText(const backend::GpuPassChoice& pass) {
 
 std::string MicrosecondsText(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
 
-// The passes that the card answers faster than by the rules.
+// The passes that are faster than the passes that the rules choose.
 std::string PassesTable(const app::GpuCollectionRates& rates, const Terminal& terminal) {
   Table table({{"queries up to", Align::kRight},
                {"hits up to", Align::kRight},
@@ -65,7 +65,7 @@ std::string PassesTable(const app::GpuCollectionRates& rates, const Terminal& te
                      rates.name, faster, measured, table.Render(terminal, 0));
 }
 
-// Of each collection the rates by batch, and the passes that its load chose. Empty where the
+// For each collection: its rates by batch, and the passes that its load chose. Empty if the
 // configuration asks for no GPU.
 std::string GpuRatesText(const app::GpuRates& gpu, const Terminal& terminal) {
   if (gpu.device.empty()) {
@@ -128,12 +128,12 @@ Json GpuRatesJson(const app::GpuRates& gpu) {
       {"device", gpu.device}, {"why_not", gpu.why_not}, {"collections", std::move(collections)}};
 }
 
-// A conclusion: its name in JSON, and why the number of threads stays.
+// The texts of a conclusion: its name in JSON, and why the number of threads stays.
 struct ConclusionWords {
   const char* name;
   const char* reason;
 };
-ConclusionWords WordsOf(ThreadsConclusion conclusion) {
+ConclusionWords ToWords(ThreadsConclusion conclusion) {
   switch (conclusion) {
     case ThreadsConclusion::kChanged:
       return {"changed", ""};
@@ -149,7 +149,7 @@ ConclusionWords WordsOf(ThreadsConclusion conclusion) {
   return {"", ""};
 }
 
-// How many threads search, and why.
+// Says how many threads search, and why.
 std::string ThreadsText(const TuneReport& report) {
   const app::BetterTuning& tuning = report.tuning;
   if (tuning.is_changed()) {
@@ -159,7 +159,7 @@ std::string ThreadsText(const TuneReport& report) {
         base::Grouped(report.answers_compared));
   }
   std::string text =
-      fmt::format("the number of threads stays: {}\n", WordsOf(tuning.conclusion).reason);
+      fmt::format("the number of threads stays: {}\n", ToWords(tuning.conclusion).reason);
   if (tuning.is_busy()) {
     fmt::format_to(
         std::back_inserter(text),
@@ -169,8 +169,8 @@ std::string ThreadsText(const TuneReport& report) {
   return text;
 }
 
-// The share by which the rate of queries rises.
-double GainOf(const TimedWorkload& each) { return each.before_s / each.after_s - 1; }
+// The rise in the rate of queries, as a share of the rate before.
+double RateGain(const TimedWorkload& each) { return each.before_s / each.after_s - 1; }
 
 std::string RateText(const TimedWorkload& each, double seconds) {
   if (seconds <= 0) return "-";
@@ -182,7 +182,7 @@ std::string MillisecondsText(double seconds) {
   return seconds > 0 ? fmt::format("{:.3f}", seconds * 1e3) : "-";
 }
 
-// Every kind of search, and what it gains where the number of threads changes.
+// Every kind of search, with its gain if the number of threads changes.
 std::string SearchesTable(const TuneReport& report, const Terminal& terminal) {
   const bool changed = report.tuning.is_changed();
   Table table({{"search", Align::kLeft, true},
@@ -194,14 +194,14 @@ std::string SearchesTable(const TuneReport& report, const Terminal& terminal) {
     table.AddRow({app::WorkloadText(each.workload, report.collections),
                   RateText(each, each.after_s), MillisecondsText(each.after_s),
                   changed ? RateText(each, each.before_s) : "",
-                  changed ? fmt::format("{:+.1f} %", 100 * GainOf(each)) : ""});
+                  changed ? fmt::format("{:+.1f} %", 100 * RateGain(each)) : ""});
   }
   return table.Render(terminal, 0);
 }
 
-// The batch that suffices for every collection. 0 on a busy machine: rates of different batches
-// cannot be compared there.
-std::size_t SufficientBatchOf(const TuneReport& report) {
+// The batch size that suffices for every collection. 0 on a busy machine, where rates of different
+// batches cannot be compared.
+std::size_t FindSufficientBatch(const TuneReport& report) {
   std::size_t sufficient = 0;
   if (report.tuning.is_busy()) return sufficient;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
@@ -211,7 +211,7 @@ std::size_t SufficientBatchOf(const TuneReport& report) {
 }
 
 std::string BatchText(const TuneReport& report, std::uint32_t batch_queries_max) {
-  const std::size_t sufficient = SufficientBatchOf(report);
+  const std::size_t sufficient = FindSufficientBatch(report);
   if (sufficient == 0) return "";
   return fmt::format(
       "limits.batch_queries_max is {}: batches of {} reach {:.0f} % of the best rate\n",
@@ -286,9 +286,9 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
                         {"before_s", SecondsJson(each.before_s)},
                         {"after_s", SecondsJson(each.after_s)},
                         {"gain", nullptr}});
-    if (report.tuning.is_changed()) searches.back()["gain"] = GainOf(each);
+    if (report.tuning.is_changed()) searches.back()["gain"] = RateGain(each);
   }
-  const std::size_t sufficient = SufficientBatchOf(report);
+  const std::size_t sufficient = FindSufficientBatch(report);
   Json json = {
       {"machine",
        {{"cpu", report.key.cpu}, {"threads", report.key.threads}, {"kernels", report.key.kernels}}},
@@ -296,7 +296,7 @@ std::string TuneJson(const TuneReport& report, const TuneSetting& setting) {
       {"threads",
        {{"before", report.tuning.threads_before},
         {"after", report.tuning.threads_after},
-        {"conclusion", WordsOf(report.tuning.conclusion).name}}},
+        {"conclusion", ToWords(report.tuning.conclusion).name}}},
       {"parameters", std::move(parameters)},
       {"searches", std::move(searches)},
       {"gpu", GpuRatesJson(report.gpu)},

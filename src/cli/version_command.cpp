@@ -26,7 +26,7 @@ struct VersionFlags {
   bool json = false;
 };
 
-// A GPU plug-in beside this program. None is opened on a device, and no driver is asked.
+// A GPU plug-in beside this program. Read without opening a device or asking a driver.
 struct PluginVersion {
   std::string file;        // "libsimile_cuda.so"
   std::string built_with;  // "CUDA 13.0"; empty when it was refused

@@ -182,7 +182,7 @@ std::optional<v1::ColdStart::Order> ColdStartOrderNamed(std::string_view name) {
 
 data::KeptTypes ServedTypes(const v1::Collection& collection) {
   data::KeptTypes served;
-  served.may_change = true;  // files that differ are for the caller to find
+  served.may_change = true;  // the caller finds out whether the files differ
   for (const v1::PayloadField& field : collection.fields()) {
     const std::optional<data::FieldType> type = data::ParseFieldType(FieldTypeName(field.type()));
     if (type) served.types.push_back({field.name(), *type, {}, false});

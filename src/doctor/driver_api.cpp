@@ -19,7 +19,7 @@
 namespace simile::doctor {
 namespace {
 
-// What this file uses of NVIDIA's cuda.h.
+// The function types of NVIDIA's cuda.h that this file uses.
 using InitFunction = int (*)(unsigned flags);
 using NumberFunction = int (*)(int* number);
 using TextFunction = int (*)(int code, const char** text);
@@ -31,7 +31,7 @@ Function FindIn(void* library, const char* symbol) {
   return reinterpret_cast<Function>(dlsym(library, symbol));
 }
 
-// The driver's text for a code: its name or its explanation; empty when it has none.
+// The driver's text for a code, which is its name or its explanation; empty if it has none.
 std::string TextFor(void* library, const char* symbol, int code) {
   const auto text_of = FindIn<TextFunction>(library, symbol);
   const char* text = nullptr;
@@ -46,7 +46,7 @@ std::string ErrorText(void* library, const char* call, int code) {
                      text.empty() ? "" : ": ", text);
 }
 
-std::string PathOf(void* library) {
+std::string FindLibraryPath(void* library) {
   link_map* map = nullptr;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
   std::error_code error;
@@ -63,7 +63,7 @@ std::string VersionIn(const std::string& path) {
   return version.find('.') == std::string::npos ? "" : version;
 }
 
-// The entry at a position; empty when there is none.
+// The entry at a position of a comma-separated list; empty if there is none.
 std::string EntryAt(std::string_view value, std::size_t position) {
   const std::vector<std::string> entries = absl::StrSplit(std::string(value), ',');
   if (position >= entries.size()) return {};
@@ -83,7 +83,7 @@ DriverAnswer AskDriver(const std::string& library_name) {
     return answer;
   }
   void* const library = *loaded;
-  answer.path = PathOf(library);
+  answer.path = FindLibraryPath(library);
   answer.library = VersionIn(answer.path);
   if (const auto version = FindIn<NumberFunction>(library, "cuDriverGetVersion")) {
     version(&answer.version);
@@ -104,7 +104,7 @@ std::string CudaText(int version) {
 
 bool HidesAllCards(std::string_view value, std::span<const std::string> uuids) {
   const std::string first = EntryAt(value, 0);
-  if (first.starts_with("MIG-")) return false;  // a part of a card, which has a UUID of its own
+  if (first.starts_with("MIG-")) return false;  // a part of a card, which has its own UUID
   if (IsUuid(first)) {
     return !uuids.empty() && std::ranges::none_of(uuids, [&first](const std::string& uuid) {
       return uuid.empty() || uuid.starts_with(first);
@@ -115,8 +115,8 @@ bool HidesAllCards(std::string_view value, std::span<const std::string> uuids) {
   return !uuids.empty() && number >= uuids.size();
 }
 
-std::optional<std::size_t> CardOfDevice(std::string_view value, std::size_t device,
-                                        std::span<const std::string> uuids) {
+std::optional<std::size_t> FindVisibleCard(std::string_view value, std::size_t device,
+                                           std::span<const std::string> uuids) {
   const std::string entry = EntryAt(value, device);
   unsigned number = 0;
   if (absl::SimpleAtoi(entry, &number)) return number;

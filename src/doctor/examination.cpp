@@ -18,7 +18,7 @@ namespace {
 
 struct Probe {
   std::string_view name;
-  bool uses_device;  // left out where a server's device is left alone
+  bool uses_device;  // skipped if a server's device must not be touched
   Finding (*examine)(GpuExamination& gpu);
 };
 constexpr Probe kGpuProbes[] = {
@@ -80,7 +80,8 @@ Finding ExamineConfiguration(const Options& options) {
   return OkFinding(kConfiguration, fmt::format("backend.preference = {}{}", wanted, from));
 }
 
-// On a host: whether Docker can give the card to containers. Nothing without a driver or Docker.
+// Checks on a host whether Docker can give the card to containers. Nothing inside a container, or
+// without a driver or Docker.
 std::optional<Finding> ExamineContainers(const Machine& machine) {
   if (FindPlace(machine) != Place::kHost || ModuleVersion(machine).empty()) return std::nullopt;
   const ContainerToolkit toolkit = ReadContainerToolkit(machine);
@@ -105,8 +106,8 @@ bool GpuAnswers(const std::vector<Finding>& findings) {
   });
 }
 
-// Later failures of the GPU's probes follow from the first; a management library that is missing
-// does, too.
+// Marks failures after the first as skipped, because they follow from it. A missing management
+// library counts as a consequence, too.
 void SkipWhatFollows(std::vector<Finding>& findings) {
   bool failed = false;
   for (Finding& finding : findings) {
@@ -197,7 +198,7 @@ Finding CrashBy(const std::string& how) { return Diagnose("", Symptom::kCrash, {
 
 namespace {
 
-// Whether the configuration asks for the CPU, so that no GPU is missed.
+// Whether the configuration asks for the CPU, so that an idle GPU is no fault.
 bool AsksForCpu(std::span<const Finding> findings) {
   const auto row =
       std::ranges::find(SymptomRows(), Symptom::kRoutedByConfiguration, &SymptomRow::symptom);
@@ -215,7 +216,7 @@ void Conclude(std::vector<Finding>& findings) {
   }
 }
 
-Outcome OutcomeOf(std::span<const Finding> findings, backend::Preference preference) {
+Outcome FindOutcome(std::span<const Finding> findings, backend::Preference preference) {
   bool failed = false;
   for (const Finding& finding : findings) {
     if (finding.state != State::kFailed) continue;

@@ -57,8 +57,8 @@ std::string BlasName(std::string_view toolkit) {
   return fmt::format("libcublas.so.{}", toolkit.substr(digits, toolkit.find('.', digits) - digits));
 }
 
-// "cuBLAS 13.1.0, cuBLASLt 13.1.0", which a loaded library and the one below it say without a
-// device; empty for a library that does not say it.
+// "cuBLAS 13.1.0, cuBLASLt 13.1.0", as the loaded library and the library it uses report without a
+// device; empty if they do not.
 std::string BlasVersions(void* library) {
   using PropertyFunction = int (*)(int property, int* value);  // of NVIDIA's library_types.h
   constexpr int kMajorMinorPatch[] = {0, 1, 2};
@@ -78,7 +78,7 @@ std::string BlasVersions(void* library) {
   return text;
 }
 
-// "hw_thermal_slowdown"; empty when it runs as fast as a working card does.
+// The reasons that slow the card down, "hw_thermal_slowdown"; empty if none does.
 std::string ThrottledBy(const backend::GpuReading& card) {
   std::vector<std::string> names;
   for (const backend::ThrottleReason& reason : backend::ThrottleReasons()) {
@@ -109,7 +109,8 @@ std::string GpuExamination::WhyLeftAlone() const {
   return {};
 }
 
-// No card can be reached: says what is missing, from the machine itself to its modules.
+// The finding if no card can be reached. Says what is missing, from the card itself to the driver's
+// modules.
 Finding GpuExamination::WithoutCardNodes(std::string_view missing) const {
   const std::vector<std::string> cards = FindCards(machine_);
   if (place_ == Place::kHost) {
@@ -205,7 +206,7 @@ Finding GpuExamination::ExamineManagement() {
                                             base::Counted(card_count_, "card")));
 }
 
-// What the management library says of a card that can be read.
+// The finding for a card that the management library can read.
 Finding GpuExamination::ForCard(unsigned index, const backend::GpuReading& card) const {
   const std::string subject = fmt::format("card {} ({})", index, card.name);
   if (card.compute_mode == kProhibitedMode) {
@@ -227,12 +228,13 @@ Finding GpuExamination::ForXid(const XidRecord& record) const {
   Finding finding = Diagnose(
       kCard, SymptomOfXid(record.xid),
       {.subject = record.where, .detail = fmt::format("Xid {} in the kernel's log", record.xid)});
-  finding.state = State::kWarning;  // it was; whether it still is, the other probes say
+  finding.state = State::kWarning;  // the error is past; the other probes say whether it persists
   return finding;
 }
 
-// The number of gpu.device's card in the management library; nullopt when it is not known. Without
-// the variable both count alike, unless the machine has cards of several kinds.
+// The management library's number of gpu.device's card; nullopt if it is unknown. Without
+// CUDA_VISIBLE_DEVICES the library and CUDA number cards equally, unless the machine has cards of
+// several kinds.
 std::optional<std::size_t> GpuExamination::CardInUse() const {
   if (options_.server && !options_.server->gpu_bus_id.empty()) {
     const absl::StatusOr<unsigned> card = nvml_->IndexAt(options_.server->gpu_bus_id);
@@ -240,7 +242,7 @@ std::optional<std::size_t> GpuExamination::CardInUse() const {
   }
   const auto device = static_cast<std::size_t>(options_.backend.gpu.device);
   const std::optional<std::string> visible = machine_.variable(kCudaDevices);
-  return visible ? CardOfDevice(*visible, device, uuids_) : device;
+  return visible ? FindVisibleCard(*visible, device, uuids_) : device;
 }
 
 Finding GpuExamination::ExamineCard() {
@@ -257,12 +259,12 @@ Finding GpuExamination::ExamineCard() {
   }
   const std::optional<std::size_t> in_use = CardInUse();
   for (std::size_t index = 0; index < findings.size(); ++index) {
-    // Another card than the one to use is no reason against that one.
+    // A failure of another card does not keep the card in use from working.
     const bool is_other = findings.size() > 1 && index != in_use;
     if (is_other && findings[index].state == State::kFailed)
       findings[index].state = State::kWarning;
   }
-  // Of equally grave findings the first is told.
+  // Puts the card in use first, because the first of equally grave findings is reported.
   if (in_use && *in_use < findings.size()) std::swap(findings[0], findings[*in_use]);
   for (const XidRecord& record : ReadKernelXids(machine_)) findings.push_back(ForXid(record));
   const auto gravest = std::ranges::min_element(findings, IsGraver);
@@ -270,8 +272,8 @@ Finding GpuExamination::ExamineCard() {
   return OkFinding(kCard, texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, "; ")));
 }
 
-// "; processes on it: 4242, 4711": on the card in use, or on all cards when that is not known;
-// empty when none can be seen.
+// "; processes on it: 4242, 4711": on the card in use, or on all cards if it is unknown. Empty if
+// no process is visible.
 std::string GpuExamination::Holders() const {
   if (nvml_ == nullptr) return {};
   std::vector<unsigned> pids;
@@ -284,7 +286,7 @@ std::string GpuExamination::Holders() const {
   return pids.empty() ? "" : fmt::format("; processes on it: {}", fmt::join(pids, ", "));
 }
 
-// The driver finds no card: a variable hides them, or there is none.
+// The finding if the driver reports no card: a variable hides all cards, or there is none.
 Finding GpuExamination::ForNoDevice(std::string_view probe, const std::string& detail) const {
   const std::optional<std::string> visible = machine_.variable(kCudaDevices);
   if (visible && HidesAllCards(*visible, uuids_)) {
@@ -337,7 +339,7 @@ Finding GpuExamination::ExamineDriver() {
                   base::Counted(static_cast<std::uint64_t>(driver_.devices), "device")));
 }
 
-// What the plug-ins' files say. They are not asked for devices: that calls the driver.
+// Reads the plug-ins' files without asking them for devices, because that calls the driver.
 Finding GpuExamination::ReadPlugins() {
   std::vector<std::string> found;
   for (const std::string& path : search_.plugin_paths) {
@@ -389,13 +391,13 @@ Finding GpuExamination::ExamineRuntime() {
                                base::BytesText(device_->device.memory_bytes), device_->driver));
 }
 
-// The libraries that the plug-in takes the first of.
+// The names of cuBLAS; the plug-in loads the first that it finds.
 std::vector<std::string> GpuExamination::BlasNames() const {
   const std::vector<std::string>& named = options_.backend.gpu.blas_libraries;
   return named.empty() ? std::vector{BlasName(toolkit_)} : named;
 }
 
-// The versions of the cuBLAS that the plug-in would load; empty for none.
+// The versions of the cuBLAS that the plug-in would load; empty if there is none.
 std::string GpuExamination::BlasText() const {
   for (const std::string& name : BlasNames()) {
     const absl::StatusOr<void*> library = base::LoadSharedLibrary(name);

@@ -29,18 +29,18 @@ inline constexpr std::string_view kRuntime = "runtime";
 inline constexpr std::string_view kBlas = "cuBLAS, memory";
 inline constexpr std::string_view kKernels = "kernel test";
 
-// How many queries the backends are compared by.
+// How many queries are used to compare the backends.
 inline constexpr std::size_t kComparedQueries = 64;
 
-// One examination from the device nodes up to a search. Its probes are made in the order of their
-// declarations, and each leaves what later ones need. Used by one thread. Calls into the driver:
-// see ExamineGpu.
+// One examination, from the device nodes up to a search. Call the probes in the order of their
+// declarations, because each stores results for later ones. Used by one thread. Calls into the
+// driver; see ExamineGpu.
 class GpuExamination {
  public:
-  // Borrows the options for its lifetime.
+  // Borrows the options.
   explicit GpuExamination(const Options& options);
 
-  // Why a server's device and driver must not be used; empty when they may.
+  // Why a server's device and driver must not be touched; empty if they may.
   std::string WhyLeftAlone() const;
 
   Finding ExamineNodes() const;
@@ -53,7 +53,7 @@ class GpuExamination {
   Finding ExamineKernels() const;
 
  private:
-  // The file's variable as it is set; empty when it is not.
+  // The environment variable's value; empty if it is not set.
   std::string Variable(const char* name) const { return machine_.variable(name).value_or(""); }
   Finding WithoutCardNodes(std::string_view missing) const;
   Finding ForManagementError(std::string_view probe, const std::string& subject,
@@ -73,13 +73,13 @@ class GpuExamination {
   const Place place_;
   const std::string module_;
   const backend::GpuSearch search_;
-  std::unique_ptr<backend::Nvml> nvml_;  // null: not usable
+  std::unique_ptr<backend::Nvml> nvml_;  // null: the library is not usable
   unsigned card_count_ = 0;
-  std::vector<std::string> uuids_;  // of the cards, by number; empty where one does not say
+  std::vector<std::string> uuids_;  // of the cards, by number; empty for a card that reports none
   DriverAnswer driver_;
   bool driver_works_ = false;
   std::optional<backend::FoundPlugin> plugin_;
-  std::string toolkit_;  // of the plug-in that is used, or would be: "CUDA 13.0"; empty for none
+  std::string toolkit_;  // of the plug-in that is or would be used: "CUDA 13.0"; empty: no plug-in
   std::optional<backend::FoundDevice> device_;
   std::unique_ptr<Backend> gpu_;
 };

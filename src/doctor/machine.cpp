@@ -39,8 +39,8 @@ bool Exists(const Machine& machine, std::string_view path) {
   return fs::exists(fs::symlink_status(Below(machine, path), error));
 }
 
-// Up to kFileBytesMax of a file's text; empty when it cannot be read.
-std::string TextOf(const Machine& machine, std::string_view path) {
+// The first kFileBytesMax bytes, or a little more, of a file; empty if it cannot be read.
+std::string ReadText(const Machine& machine, std::string_view path) {
   std::ifstream file(Below(machine, path), std::ios::binary);
   std::string text;
   std::array<char, 4'096> block;
@@ -49,10 +49,10 @@ std::string TextOf(const Machine& machine, std::string_view path) {
   return text;
 }
 
-// The entries' names of a folder, sorted; none when it cannot be read.
+// The names of a folder's entries, sorted; empty if the folder cannot be read.
 std::vector<std::string> NamesIn(const Machine& machine, std::string_view folder) {
   std::vector<std::string> names;
-  // Not by the library's iterator, which ends the process where memory runs out.
+  // Avoids std::filesystem's iterator, which ends the process if memory runs out.
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(Below(machine, folder).c_str()),
                                                    closedir);
   if (opened == nullptr && errno == ENOMEM) throw std::bad_alloc();
@@ -77,7 +77,7 @@ int OpenNode(const fs::path& node) {
   return opened.valid() ? 0 : errno;
 }
 
-// The number after a text in a line; nullopt when it is not there.
+// The number after a text in a line; nullopt if the line lacks it.
 std::optional<std::uint64_t> NumberAfter(std::string_view line, std::string_view text) {
   const std::size_t at = line.find(text);
   if (at == std::string_view::npos) return std::nullopt;
@@ -89,7 +89,7 @@ std::optional<std::uint64_t> NumberAfter(std::string_view line, std::string_view
 }
 
 // `NVRM: Xid (PCI:0000:3b:00): 79, pid=...`
-std::optional<XidRecord> XidOf(std::string_view line) {
+std::optional<XidRecord> ParseXid(std::string_view line) {
   constexpr std::string_view kXid = "NVRM: Xid (";
   const std::size_t at = line.find(kXid);
   if (at == std::string_view::npos) return std::nullopt;
@@ -99,8 +99,7 @@ std::optional<XidRecord> XidOf(std::string_view line) {
   return XidRecord{*xid, std::string(rest.substr(0, rest.find(')')))};
 }
 
-// The kernel's log as text; empty where it may not be read. Reading it does not block: it ends at
-// what has been logged so far.
+// The kernel's log so far, as text; empty if it may not be read. Does not block.
 std::string KernelLog(const Machine& machine) {
   const base::FileDescriptor log(
       open(Below(machine, "/dev/kmsg").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -108,15 +107,15 @@ std::string KernelLog(const Machine& machine) {
   std::array<char, 16'384> record;
   for (int records = 0; log.valid() && records < kKernelRecordsMax; ++records) {
     const ssize_t bytes = read(log.get(), record.data(), record.size());
-    if (bytes < 0 && errno == EPIPE) continue;  // overwritten meanwhile: the next one follows
+    if (bytes < 0 && errno == EPIPE) continue;  // overwritten meanwhile: read the next record
     if (bytes <= 0 || text.size() > kFileBytesMax) break;
     text.append(record.data(), static_cast<std::size_t>(bytes));
   }
   return text;
 }
 
-// The numbers of a version, up to its first character that is none: {1, 17, 4} of "1.17.4-1".
-std::vector<unsigned> NumbersOf(const std::string& version) {
+// The numbers at the start of a version: {1, 17, 4} for "1.17.4-1".
+std::vector<unsigned> ParseVersion(const std::string& version) {
   std::vector<unsigned> numbers;
   const char* at = version.data();
   const char* const end = at + version.size();
@@ -130,9 +129,9 @@ std::vector<unsigned> NumbersOf(const std::string& version) {
   return numbers;
 }
 
-// The version of an installed Debian package; empty when it is not installed.
+// The version of an installed Debian package; empty if it is not installed.
 std::string PackageVersion(const Machine& machine, std::string_view package) {
-  std::istringstream status(TextOf(machine, "/var/lib/dpkg/status"));
+  std::istringstream status(ReadText(machine, "/var/lib/dpkg/status"));
   const std::string name = fmt::format("Package: {}", package);
   constexpr std::string_view kVersion = "Version: ";
   bool is_it = false;
@@ -156,11 +155,11 @@ Machine ThisMachine(const fs::path& root) {
 }
 
 Place FindPlace(const Machine& machine) {
-  // Variables tell about this process, so not about another machine's root.
+  // Variables belong to this process, so they say nothing about another machine's root.
   const bool is_here = machine.root == "/";
   if (is_here && machine.variable("KUBERNETES_SERVICE_HOST")) return Place::kPod;
   if (Exists(machine, "/run/secrets/kubernetes.io")) return Place::kPod;
-  const std::string groups = TextOf(machine, "/proc/1/cgroup");
+  const std::string groups = ReadText(machine, "/proc/1/cgroup");
   if (groups.find("kubepods") != std::string::npos) return Place::kPod;
   if (Exists(machine, "/.dockerenv") || Exists(machine, "/run/.containerenv")) {
     return Place::kContainer;
@@ -177,9 +176,10 @@ std::vector<std::string> FindCards(const Machine& machine) {
   std::vector<std::string> cards;
   for (const std::string& place : NamesIn(machine, kBus)) {
     const bool is_nvidia =
-        TextOf(machine, fmt::format("{}/{}/vendor", kBus, place)).starts_with("0x10de");
-    // Display controllers: 03 is the class of screens and of cards that only compute.
-    if (is_nvidia && TextOf(machine, fmt::format("{}/{}/class", kBus, place)).starts_with("0x03")) {
+        ReadText(machine, fmt::format("{}/{}/vendor", kBus, place)).starts_with("0x10de");
+    // PCI class 03: display controllers, which include cards that only compute.
+    if (is_nvidia &&
+        ReadText(machine, fmt::format("{}/{}/class", kBus, place)).starts_with("0x03")) {
       cards.push_back(place);
     }
   }
@@ -188,7 +188,7 @@ std::vector<std::string> FindCards(const Machine& machine) {
 
 std::string ModuleVersion(const Machine& machine) {
   // `NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.86.15  Thu Jan ...`
-  std::istringstream words(TextOf(machine, "/proc/driver/nvidia/version"));
+  std::istringstream words(ReadText(machine, "/proc/driver/nvidia/version"));
   for (std::string word; words >> word;) {
     const bool is_version = std::isdigit(static_cast<unsigned char>(word.front())) != 0 &&
                             word.find('.') != std::string::npos;
@@ -217,7 +217,7 @@ std::vector<XidRecord> ReadKernelXids(const Machine& machine) {
   std::vector<XidRecord> records;
   std::istringstream log(KernelLog(machine));
   for (std::string line; std::getline(log, line);) {
-    const std::optional<XidRecord> record = XidOf(line);
+    const std::optional<XidRecord> record = ParseXid(line);
     if (!record) continue;
     const bool known = std::ranges::any_of(records, [&record](const XidRecord& seen) {
       return seen.xid == record->xid && seen.where == record->where;
@@ -237,13 +237,13 @@ ContainerToolkit ReadContainerToolkit(const Machine& machine) {
   }
   toolkit.version = PackageVersion(machine, "nvidia-container-toolkit");
   toolkit.registered =
-      TextOf(machine, "/etc/docker/daemon.json").find("nvidia") != std::string::npos ||
+      ReadText(machine, "/etc/docker/daemon.json").find("nvidia") != std::string::npos ||
       Exists(machine, "/etc/cdi/nvidia.yaml") || Exists(machine, "/var/run/cdi/nvidia.yaml");
   return toolkit;
 }
 
 bool IsOlder(const std::string& version, const std::string& than) {
-  return NumbersOf(version) < NumbersOf(than);
+  return ParseVersion(version) < ParseVersion(than);
 }
 
 }  // namespace simile::doctor

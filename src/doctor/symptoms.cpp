@@ -14,8 +14,8 @@ namespace {
 constexpr State kFail = State::kFailed;
 constexpr State kWarn = State::kWarning;
 
-// Sources of what is said here: CUDA's and NVML's lists of error codes; NVIDIA's tables of Xid
-// errors and of CUDA compatibility; the container toolkit's documentation and its issue 48.
+// Sources: CUDA's and NVML's lists of error codes; NVIDIA's tables of Xid errors and of CUDA
+// compatibility; the container toolkit's documentation and its issue 48.
 constexpr SymptomRow kRows[] = {
     {Symptom::kNoCard, "no_card", kFail, "this machine has no NVIDIA card",
      "nothing to repair; on a machine that has one, `lspci -d 10de:` lists it"},

@@ -13,16 +13,16 @@ enum class State : std::uint8_t {
   kOk,
   kWarning,  // the GPU can be used; the fix prevents trouble
   kFailed,   // the GPU cannot be used, for this reason
-  kSkipped,  // it follows from an earlier failure, or was not looked at
+  kSkipped,  // the probe was not made, or its failure follows from an earlier one
 };
 
-// What one probe found, in words for an operator.
+// The finding of one probe, in words for an operator.
 struct Finding {
   std::string probe;  // "driver"
   State state = State::kOk;
-  std::string text;     // what was seen
-  std::string fix;      // what to do, in lines; empty when there is nothing to do
-  std::string symptom;  // its name in the table of symptoms.h; empty when there is none
+  std::string text;     // what the probe saw
+  std::string fix;      // what to do, in lines; empty if there is nothing to do
+  std::string symptom;  // the symptom's name in SymptomRows; empty if there is none
 };
 
 inline Finding OkFinding(std::string_view probe, std::string text) {
@@ -35,8 +35,8 @@ inline Finding SkippedFinding(std::string_view probe, std::string text) {
 // The oldest nvidia-container-toolkit without the flaw CVE-2025-23266.
 inline constexpr const char* kSafeToolkit = "1.17.8";
 
-// All that is known to keep a GPU from answering, or to announce that it soon will. Those that a
-// card itself can have are in the order of their gravity.
+// Every known cause that keeps a GPU from answering, or will soon. Symptoms of a card itself are in
+// the order of their gravity.
 enum class Symptom : std::uint8_t {
   kNoCard,
   kNoDriver,
@@ -94,36 +94,36 @@ enum class Symptom : std::uint8_t {
   kCpuBroken,
 };
 
-// What was seen, for the places of a symptom's text and fix.
+// The values for the placeholders in a symptom's text and fix.
 struct Evidence {
-  std::string subject = {};  // what it is about: a path, a variable, a card
-  std::string detail = {};   // the error in the words of who reported it
-  std::string value = {};    // of the subject
+  std::string subject = {};  // a path, a variable or a card
+  std::string detail = {};   // the error in the words of its reporter
+  std::string value = {};    // the value of the subject
   std::string module = {};   // version of the kernel module
   std::string library = {};  // version of the driver's libraries
-  std::string needed = {};   // what would be right
+  std::string needed = {};   // what is required
 };
 
-// One row: the only place that says what a symptom means and what to do.
+// One row of the table, which is the only place that says what a symptom means and what to do.
 struct SymptomRow {
   Symptom symptom;
   const char* name;  // stable, for programs: "version_mismatch"
   State state;       // kFailed or kWarning
-  const char* text;  // with places such as {subject}, named as Evidence names them
-  const char* fix;   // the same
+  const char* text;  // with placeholders such as {subject}, named as the fields of Evidence
+  const char* fix;   // likewise
 };
 std::span<const SymptomRow> SymptomRows();
 
-// Fills the places of the symptom's row. Pure.
+// Makes a finding by filling in the placeholders of the symptom's row. Pure.
 Finding Diagnose(std::string_view probe, Symptom symptom, const Evidence& evidence);
 
-// Whether one finding of a card is graver than another: a failure than a warning, then by the order
-// of their symptoms; one without a symptom is the least. Pure.
+// Whether one finding of a card is graver than another. A failure is graver than a warning; then
+// the order of the symptoms decides. A finding without a symptom is the least grave. Pure.
 bool IsGraver(const Finding& finding, const Finding& than);
 
-// The symptom that an error code of CUDA stands for; its driver and its runtime share these codes.
+// The symptom for a CUDA error code, of the driver or of the runtime, which share their codes.
 Symptom SymptomOfDriverError(int code);
-// The symptom that an Xid error stands for: the driver's number for what went wrong with a card.
+// The symptom for an Xid error, which is the driver's number for a fault of a card.
 Symptom SymptomOfXid(std::uint64_t xid);
 
 }  // namespace simile::doctor

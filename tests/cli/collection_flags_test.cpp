@@ -64,7 +64,7 @@ TEST(SnapshotFlagTest, RefusesDigitsOfOtherContentAndTooFewOfThem) {
   const absl::Status other = ExpectedSnapshotId("00000000", ServedFilms()).status();
   EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(other.message(), "films serves snapshot 3f9a12c4, not 00000000");
-  EXPECT_EQ(DetailsOf(other).reason, "SNAPSHOT_MISMATCH");
+  EXPECT_EQ(ParseDetails(other).reason, "SNAPSHOT_MISMATCH");
   EXPECT_EQ(
       ExpectedSnapshotId("3f9a", ServedFilms()).status(),
       absl::InvalidArgumentError("--expect-snapshot 3f9a: give the id's first 8 digits or all 32"));

@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 
-app::ConfigReading ReadingOf(std::vector<std::pair<std::string, std::string>> environment) {
+app::ConfigReading ReadVariables(std::vector<std::pair<std::string, std::string>> environment) {
   app::ConfigSources sources;
   sources.environment = std::move(environment);
   absl::StatusOr<app::ConfigReading> reading = app::ReadConfig(sources);
@@ -67,7 +67,7 @@ std::size_t WidestLine(const std::string& text) {
 // What does not fit goes on in the next line: a path is worth nothing cut.
 TEST(ConfigCommandTest, FitsEightyColumnsOnATerminalAndAHundredWithout) {
   const app::ConfigReading reading =
-      ReadingOf({{"HOME", "/root"}, {"SIMILE_SERVER_PORT", "0"}, {"TF32_OVERRIDE", "0"}});
+      ReadVariables({{"HOME", "/root"}, {"SIMILE_SERVER_PORT", "0"}, {"TF32_OVERRIDE", "0"}});
   app::TuningInForce tuning = Measured();
   tuning.origins[0] = "measured 2026-11-22 on AMD EPYC, 2 threads, avx512vnni";
   for (const auto& [terminal, width] :
@@ -129,11 +129,11 @@ TEST(ConfigCommandTest, ShowsEverySettingOnceInJson) {
 }
 
 TEST(ConfigCommandTest, ShowsVariablesOfOtherProgramsAndWhatTheyDid) {
-  EXPECT_EQ(VariableTable(ReadingOf({{"PATH", "/bin"}}), Terminal{}), "");
-  const std::string table = VariableTable(ReadingOf({{"TF32_OVERRIDE", "0"},
-                                                     {"CUDA_MODULE_LOADING", "EAGER"},
-                                                     {"WORKER_API_KEY", "secret"},
-                                                     {"INFERENCE_BATCH_SIZE", "64"}}),
+  EXPECT_EQ(VariableTable(ReadVariables({{"PATH", "/bin"}}), Terminal{}), "");
+  const std::string table = VariableTable(ReadVariables({{"TF32_OVERRIDE", "0"},
+                                                         {"CUDA_MODULE_LOADING", "EAGER"},
+                                                         {"WORKER_API_KEY", "secret"},
+                                                         {"INFERENCE_BATCH_SIZE", "64"}}),
                                           Terminal{});
   EXPECT_THAT(table, ContainsRegex("INFERENCE_BATCH_SIZE +64 +this server +limits\\."
                                    "batch_queries_max stays 1024\n"));
@@ -143,8 +143,9 @@ TEST(ConfigCommandTest, ShowsVariablesOfOtherProgramsAndWhatTheyDid) {
 }
 
 TEST(ConfigCommandTest, ShowsForeignVariablesAndFamiliarNamesInJson) {
-  const json all = json::parse(SettingsJson(
-      ReadingOf({{"TF32_OVERRIDE", "0"}, {"WORKER_B", "2"}, {"WORKER_A", "1"}}), Measured(), {}));
+  const json all = json::parse(
+      SettingsJson(ReadVariables({{"TF32_OVERRIDE", "0"}, {"WORKER_B", "2"}, {"WORKER_A", "1"}}),
+                   Measured(), {}));
   std::vector<std::string> set;
   std::size_t row_count = 0;
   for (const json& variable : all["foreign_variables"]) {

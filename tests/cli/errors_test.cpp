@@ -30,7 +30,7 @@ std::string RpcStatus() {
 
 TEST(ErrorDetailsTest, ReadsReasonFieldAndRetryTime) {
   const ErrorDetails details =
-      DetailsOf(WithDetails(absl::ResourceExhaustedError("the queue is full"), RpcStatus()));
+      ParseDetails(WithDetails(absl::ResourceExhaustedError("the queue is full"), RpcStatus()));
   EXPECT_EQ(details.reason, "QUEUE_FULL");
   EXPECT_EQ(details.field, "queries[3].k");
   EXPECT_EQ(details.retry_after_ms, 1'250);
@@ -38,7 +38,7 @@ TEST(ErrorDetailsTest, ReadsReasonFieldAndRetryTime) {
 
 TEST(ErrorDetailsTest, IsEmptyWithoutDetailsOrWithOtherBytes) {
   for (const char* bytes : {"", "\xFF\xFF"}) {
-    const ErrorDetails details = DetailsOf(WithDetails(absl::NotFoundError("no"), bytes));
+    const ErrorDetails details = ParseDetails(WithDetails(absl::NotFoundError("no"), bytes));
     EXPECT_EQ(details.reason, "");
     EXPECT_EQ(details.field, "");
     EXPECT_FALSE(details.retry_after_ms.has_value());
@@ -50,7 +50,7 @@ TEST(ErrorDetailsTest, KeepsDetailsUnderAnotherMessage) {
       WithDetails(absl::ResourceExhaustedError("the queue is full"), RpcStatus()), "try later");
   EXPECT_EQ(changed.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(changed.message(), "try later");
-  EXPECT_EQ(DetailsOf(changed).reason, "QUEUE_FULL");
+  EXPECT_EQ(ParseDetails(changed).reason, "QUEUE_FULL");
 }
 
 TEST(ErrorDetailsTest, AddsAdviceAsASentenceOfItsOwn) {
@@ -62,7 +62,7 @@ TEST(ErrorDetailsTest, AddsAdviceAsASentenceOfItsOwn) {
   EXPECT_EQ(advised("no item. Did you mean \"a\"?"), "no item. Did you mean \"a\"? Try --id.");
   EXPECT_EQ(advised("no item."), "no item. Try --id.");
   const absl::Status error = WithDetails(absl::NotFoundError("no item"), RpcStatus());
-  EXPECT_EQ(DetailsOf(WithAdvice(error, "Try --id.")).reason, "QUEUE_FULL");
+  EXPECT_EQ(ParseDetails(WithAdvice(error, "Try --id.")).reason, "QUEUE_FULL");
 }
 
 TEST(ErrorTextTest, SaysHowLongToWait) {

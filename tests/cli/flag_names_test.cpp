@@ -73,7 +73,7 @@ void AddPaths(const google::protobuf::Descriptor& type, const std::string& paren
   }
 }
 
-std::vector<std::string> PathsOf(const SentRequest& request) {
+std::vector<std::string> ListPaths(const SentRequest& request) {
   std::vector<std::string> paths;
   AddPaths(*request.type, "", request.not_from_flags, paths);
   return paths;
@@ -102,7 +102,7 @@ class FlagNamesTest : public testing::Test {
 
 TEST_F(FlagNamesTest, EveryFieldThatACommandSetsHasAFlagName) {
   for (const SentRequest& request : SentRequests()) {
-    for (const std::string& path : PathsOf(request)) {
+    for (const std::string& path : ListPaths(request)) {
       const bool named = std::ranges::any_of(request.commands, [&](const std::string& command) {
         return !FlagOf(command, path).empty();
       });
@@ -124,7 +124,7 @@ TEST_F(FlagNamesTest, EveryRowNamesAFlagThatItsCommandHas) {
 TEST_F(FlagNamesTest, EveryRowIsAFieldOfARequest) {
   std::set<std::string> paths;
   for (const SentRequest& request : SentRequests()) {
-    for (const std::string& path : PathsOf(request)) paths.insert(path);
+    for (const std::string& path : ListPaths(request)) paths.insert(path);
   }
   for (const FlagName& row : FlagNames()) {
     const std::string field(row.field);
@@ -221,8 +221,8 @@ TEST(InFlagsTest, KeepsTheDetails) {
   const absl::Status told =
       InFlags(ServersError("options.k", "options.k: 0; ask for 1 to 10,000"), "similar");
   EXPECT_EQ(told.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DetailsOf(told).field, "options.k");
-  EXPECT_EQ(DetailsOf(told).reason, "INVALID_FIELD");
+  EXPECT_EQ(ParseDetails(told).field, "options.k");
+  EXPECT_EQ(ParseDetails(told).reason, "INVALID_FIELD");
 }
 
 TEST(InFlagsTest, SaysWhichFlagsMakeAnAnswerSmaller) {

@@ -18,7 +18,7 @@ const std::filesystem::path kFilmsExample = SIMILE_SOURCE_DIR "/examples/films";
 constexpr std::size_t kDim = 384;
 
 // The commands of the guide's blocks, without `simile serve`: this test starts the server.
-std::vector<std::string> CommandsOf(const std::string& document) {
+std::vector<std::string> ReadCommands(const std::string& document) {
   std::vector<std::string> commands;
   for (const std::string& block : FencedBlocks(document)) {
     for (const std::string& line : LinesOf(block)) {
@@ -39,7 +39,7 @@ TEST(GuideTest, EachCommandDoesWhatTheGuideSays) {
   folder.Write("query.npy", NpyFile(std::vector<float>(kDim, 1), kDim));
   const LiveServer server(kFilmsExample.string(), folder.path().string());
 
-  const std::vector<std::string> commands = CommandsOf(TextOfSource("docs/guide.md"));
+  const std::vector<std::string> commands = ReadCommands(TextOfSource("docs/guide.md"));
   EXPECT_GE(commands.size(), 20U);
   const std::filesystem::path program = SIMILE_PROGRAM;
   for (const std::string& command : commands) {

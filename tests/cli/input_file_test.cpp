@@ -70,7 +70,7 @@ std::string Npy(const std::string& shape, const std::vector<float>& numbers) {
   return bytes + data;
 }
 
-std::string ErrorOf(const std::string& bytes) {
+std::string FindError(const std::string& bytes) {
   const auto vectors = Parse(bytes);
   return vectors.ok() ? "" : std::string(vectors.status().message());
 }
@@ -101,21 +101,21 @@ TEST(VectorFileTest, ReadsAnNpyFileOfTwoAxes) {
 }
 
 TEST(VectorFileTest, RefusesAnNpyFileThatIsCutShort) {
-  EXPECT_THAT(ErrorOf(Npy("(3,)", {1, 2})), HasSubstr("query: "));
-  EXPECT_THAT(ErrorOf(Npy("(3,)", {1, 2}).substr(0, 20)), HasSubstr("query: "));
-  EXPECT_THAT(ErrorOf("\x93NUMPY"), HasSubstr("query: "));
+  EXPECT_THAT(FindError(Npy("(3,)", {1, 2})), HasSubstr("query: "));
+  EXPECT_THAT(FindError(Npy("(3,)", {1, 2}).substr(0, 20)), HasSubstr("query: "));
+  EXPECT_THAT(FindError("\x93NUMPY"), HasSubstr("query: "));
 }
 
 TEST(VectorFileTest, NamesTheRowAndColumnOfAFault) {
-  EXPECT_EQ(ErrorOf("[[1, 2], [3]]"), "query: row 1 has 1 numbers, row 0 has 2");
-  EXPECT_EQ(ErrorOf("[[1, 2], 3]"), "query: row 1: number where a list of numbers belongs");
-  EXPECT_EQ(ErrorOf(R"([1, "two"])"), "query: row 0, column 1: string where a number belongs");
-  EXPECT_EQ(ErrorOf("[[]]"), "query: row 0 has 0 numbers; 1 to 4096 are possible");
+  EXPECT_EQ(FindError("[[1, 2], [3]]"), "query: row 1 has 1 numbers, row 0 has 2");
+  EXPECT_EQ(FindError("[[1, 2], 3]"), "query: row 1: number where a list of numbers belongs");
+  EXPECT_EQ(FindError(R"([1, "two"])"), "query: row 0, column 1: string where a number belongs");
+  EXPECT_EQ(FindError("[[]]"), "query: row 0 has 0 numbers; 1 to 4096 are possible");
 }
 
 TEST(VectorFileTest, RefusesInputWithoutAVector) {
   for (const char* bytes : {"", "[]", "{}", "1", "[1, 2", "null", "not json"}) {
-    EXPECT_THAT(ErrorOf(bytes), HasSubstr("a vector belongs here")) << bytes;
+    EXPECT_THAT(FindError(bytes), HasSubstr("a vector belongs here")) << bytes;
   }
 }
 

@@ -28,13 +28,13 @@ TEST(VisibleCardsTest, BlameNoValueOfUnknownCards) {
 }
 
 TEST(VisibleCardsTest, NameTheCardThatADeviceIs) {
-  EXPECT_EQ(CardOfDevice("1,0", 0, kUuids), 1U);
-  EXPECT_EQ(CardOfDevice("1,0", 1, kUuids), 0U);
-  EXPECT_EQ(CardOfDevice("GPU-bb", 0, kUuids), 1U);
+  EXPECT_EQ(FindVisibleCard("1,0", 0, kUuids), 1U);
+  EXPECT_EQ(FindVisibleCard("1,0", 1, kUuids), 0U);
+  EXPECT_EQ(FindVisibleCard("GPU-bb", 0, kUuids), 1U);
   for (const char* value : {"", "-1", "GPU-cc", "MIG-aa01"}) {
-    EXPECT_EQ(CardOfDevice(value, 0, kUuids), std::nullopt) << value;
+    EXPECT_EQ(FindVisibleCard(value, 0, kUuids), std::nullopt) << value;
   }
-  EXPECT_EQ(CardOfDevice("1", 1, kUuids), std::nullopt);
+  EXPECT_EQ(FindVisibleCard("1", 1, kUuids), std::nullopt);
 }
 
 }  // namespace

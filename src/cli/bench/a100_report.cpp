@@ -12,11 +12,13 @@
 namespace simile::cli::bench {
 namespace {
 
-// Machines without a card that are looked at. Where a card pays only with more of them, a query
-// costs the same on both within millionths.
+// The most CPU machines that CardPaysFrom examines. If a card pays only beyond this number, a query
+// costs the same on both machines within millionths.
 constexpr double kMachinesMax = 1e6;
 
-double CapacityOf(const RentedMachine& machine) { return machine.queries_per_s * kSecondsOfMonth; }
+double MonthCapacity(const RentedMachine& machine) {
+  return machine.queries_per_s * kSecondsOfMonth;
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -37,7 +39,7 @@ Json HitsJson(const std::vector<A100Hit>& hits) {
   return list;
 }
 
-// The fields of every test's times, beside the guide's own name of the first.
+// The times of a test. The first field has the name that the guide gives it in this test.
 Json TimesJson(const char* name_of_gpu_time, const A100Times& times) {
   return {{name_of_gpu_time, times.gpu_time_ms()},
           {"engine_time_ms", times.compute_ms},
@@ -91,7 +93,7 @@ Json BatchJson(const A100Batch& batch) {
           {"gpu_time_ms", batch.times.gpu_time_ms()},
           {"engine_time_ms", batch.times.compute_ms},
           {"time_per_query_ms", batch.times.call_ms / batch.queries},
-          {"throughput_qps", RateOf(batch.queries, batch.times)},
+          {"throughput_qps", QueriesPerSecond(batch.queries, batch.times)},
           {"calls", batch.times.calls},
           {"fallbacks", batch.fallbacks}};
 }
@@ -133,13 +135,13 @@ std::string_view OutcomeText(TargetOutcome outcome) {
   return "";
 }
 
-// Where gpu_time_ms comes from.
+// How gpu_time_ms was measured.
 std::string TimeSource(const A100Measurements& measured) {
   if (!measured.on_gpu) {
     return "the receipts' compute_us, time in the engine: no GPU answered, so this is the CPU's";
   }
   std::string others;
-  for (const A100Kind& kind : KindsOf(measured)) {
+  for (const A100Kind& kind : ListMeasuredKinds(measured)) {
     if (!kind.times.gpu_ms) others += (others.empty() ? "" : ", ") + kind.name;
   }
   std::string text = "the receipts' device_us, the GPU's own time between two of its events";
@@ -155,12 +157,12 @@ double TimesFaster(double cpu_ms, double ms) { return ms > 0 ? cpu_ms / ms : 0; 
 Json CpuJson(const A100Measurements& measured) {
   if (measured.cpu == nullptr) return nullptr;
   Json kinds = Json::object();
-  for (const A100Kind& kind : KindsOf(measured)) {
+  for (const A100Kind& kind : ListMeasuredKinds(measured)) {
     if (!kind.cpu) continue;
     kinds[kind.name] = {
         {"engine_time_ms", kind.cpu->compute_ms},
         {"call_time_ms", kind.cpu->call_ms},
-        {"throughput_qps", RateOf(kind.queries, *kind.cpu)},
+        {"throughput_qps", QueriesPerSecond(kind.queries, *kind.cpu)},
         {"times_faster", TimesFaster(kind.cpu->call_ms, kind.times.call_ms)},
         {"times_faster_engine", TimesFaster(kind.cpu->compute_ms, kind.times.compute_ms)}};
   }
@@ -175,8 +177,8 @@ Json RentJson(const MonthRent& rent) {
   return {{"machines", rent.machines}, {"price", rent.price}, {"busy", rent.busy}};
 }
 
-// The rent of four machines, whatever is needed.
-MonthRent FourOf(const RentedMachine& machine) {
+// The rent of exactly four machines, even if fewer or more are needed.
+MonthRent RentFour(const RentedMachine& machine) {
   MonthRent rent = RentFor(machine, kQueriesOfMonth);
   rent.busy *= static_cast<double>(rent.machines) / 4;
   rent.machines = 4;
@@ -192,7 +194,7 @@ Json MonthJson(const ComparedMachines& machines) {
   if (machines.cpu) json["cpu"] = RentJson(RentFor(*machines.cpu, kQueriesOfMonth));
   if (machines.card) {
     json["one_card"] = RentJson(RentFor(*machines.card, kQueriesOfMonth));
-    json["four_cards"] = RentJson(FourOf(*machines.card));
+    json["four_cards"] = RentJson(RentFour(*machines.card));
   }
   if (machines.cpu && machines.card)
     json["card_pays_from"] = OrNull(CardPaysFrom(*machines.cpu, *machines.card));
@@ -202,12 +204,12 @@ Json MonthJson(const ComparedMachines& machines) {
 Json CostJson(const A100Measurements& measured) {
   if (!measured.hourly_price) return nullptr;
   Json per_million = Json::object();
-  for (const A100Kind& kind : KindsOf(measured)) {
+  for (const A100Kind& kind : ListMeasuredKinds(measured)) {
     per_million[kind.name] =
-        CostPerMillion({*measured.hourly_price, RateOf(kind.queries, kind.times)});
+        CostPerMillion({*measured.hourly_price, QueriesPerSecond(kind.queries, kind.times)});
   }
   Json month = Json::object();
-  for (const auto& [name, machines] : ComparedMachinesOf(measured))
+  for (const auto& [name, machines] : FindComparedMachines(measured))
     month[name] = MonthJson(machines);
   return {{"hourly_price", *measured.hourly_price},
           {"cpu_hourly_price", OrNull(measured.cpu_hourly_price)},
@@ -227,8 +229,8 @@ std::string TimesTable(const A100Measurements& measured, const Terminal& termina
                {measured.cpu != nullptr ? "CPU call" : "", Align::kRight},
                {measured.cpu != nullptr ? "times faster" : "", Align::kRight},
                {measured.hourly_price ? "cost of a million" : "", Align::kRight}});
-  for (const A100Kind& kind : KindsOf(measured)) {
-    const double rate = RateOf(kind.queries, kind.times);
+  for (const A100Kind& kind : ListMeasuredKinds(measured)) {
+    const double rate = QueriesPerSecond(kind.queries, kind.times);
     table.AddRow(
         {kind.name, kind.times.gpu_ms ? MsText(*kind.times.gpu_ms) : "",
          MsText(kind.times.compute_ms), MsText(kind.times.call_ms),
@@ -268,11 +270,11 @@ std::string MonthTable(const A100Measurements& measured, const Terminal& termina
                {measured.on_gpu ? "one card" : ""},
                {measured.on_gpu ? "four cards" : ""},
                {measured.on_gpu ? "cards pay from" : ""}});
-  for (const auto& [name, machines] : ComparedMachinesOf(measured)) {
+  for (const auto& [name, machines] : FindComparedMachines(measured)) {
     table.AddRow({"at the rate of " + name,
                   machines.cpu ? RentText(RentFor(*machines.cpu, kQueriesOfMonth)) : "",
                   machines.card ? RentText(RentFor(*machines.card, kQueriesOfMonth)) : "",
-                  machines.card ? RentText(FourOf(*machines.card)) : "", PaysText(machines)});
+                  machines.card ? RentText(RentFour(*machines.card)) : "", PaysText(machines)});
   }
   return "\n" + table.Render(terminal, 0);
 }
@@ -284,7 +286,7 @@ double CostPerMillion(const RentedMachine& machine) {
 }
 
 MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month) {
-  const double needed = static_cast<double>(queries_of_month) / CapacityOf(machine);
+  const double needed = static_cast<double>(queries_of_month) / MonthCapacity(machine);
   MonthRent rent;
   rent.machines = static_cast<std::uint64_t>(std::max(1.0, std::ceil(needed)));
   rent.price = static_cast<double>(rent.machines) * machine.hourly_price * kHoursOfMonth;
@@ -292,16 +294,16 @@ MonthRent RentFor(const RentedMachine& machine, std::uint64_t queries_of_month) 
   return rent;
 }
 
-// The rent without a card stays the same until the machines are full, and the rent with cards can
-// only rise meanwhile: so full machines are the place to look. With cards the last machine may be
-// idle, so their rent is at most that of their queries and one machine more.
+// Examines only numbers of queries that fill CPU machines. Between two such numbers the CPU rent is
+// constant and the card rent can only rise. The search starts where the saving exceeds the rent of
+// one card machine, since at most one card machine is partly idle.
 std::optional<std::uint64_t> CardPaysFrom(const RentedMachine& cpu, const RentedMachine& card) {
   const double saved = CostPerMillion(cpu) - CostPerMillion(card);
   const double sure = card.hourly_price * kHoursOfMonth / saved * 1e6;  // queries a month
-  const double machines = std::ceil(sure / CapacityOf(cpu));
+  const double machines = std::ceil(sure / MonthCapacity(cpu));
   if (!(saved > 0) || machines > kMachinesMax) return std::nullopt;
   for (double full = machines; full > 0; --full) {
-    const auto queries = static_cast<std::uint64_t>(full * CapacityOf(cpu));
+    const auto queries = static_cast<std::uint64_t>(full * MonthCapacity(cpu));
     if (RentFor(card, queries).price > full * cpu.hourly_price * kHoursOfMonth) return queries + 1;
   }
   return 0;
@@ -324,17 +326,17 @@ std::span<const Franchise> Franchises() {
   return kFranchises;
 }
 
-bool IsOf(const Franchise& franchise, std::string_view title) {
+bool HasTitle(const Franchise& franchise, std::string_view title) {
   return std::ranges::any_of(franchise.beginnings, [&](std::string_view beginning) {
     return title.starts_with(beginning);
   });
 }
 
-double RateOf(std::uint32_t queries, const A100Times& times) {
+double QueriesPerSecond(std::uint32_t queries, const A100Times& times) {
   return queries / times.call_ms * 1e3;
 }
 
-std::vector<A100Kind> KindsOf(const A100Measurements& measured) {
+std::vector<A100Kind> ListMeasuredKinds(const A100Measurements& measured) {
   std::vector<A100Kind> kinds;
   const auto add = [&](std::string name, std::uint32_t queries, const A100Times& times,
                        const A100Times* cpu) {
@@ -366,19 +368,20 @@ std::uint64_t DifferentAnswers(const A100Measurements& measured) {
   return different;
 }
 
-std::vector<std::pair<std::string, ComparedMachines>> ComparedMachinesOf(
+std::vector<std::pair<std::string, ComparedMachines>> FindComparedMachines(
     const A100Measurements& measured) {
   std::vector<std::pair<std::string, ComparedMachines>> all;
-  for (const A100Kind& kind : KindsOf(measured)) {
+  for (const A100Kind& kind : ListMeasuredKinds(measured)) {
     if (kind.name != "single" && kind.queries == 1) continue;
     ComparedMachines& machines = all.emplace_back(kind.name, ComparedMachines{}).second;
-    const double rate = RateOf(kind.queries, kind.times);
+    const double rate = QueriesPerSecond(kind.queries, kind.times);
     if (measured.hourly_price) {
       (measured.on_gpu ? machines.card : machines.cpu) =
           RentedMachine{*measured.hourly_price, rate};
     }
     if (measured.on_gpu && measured.cpu_hourly_price && kind.cpu) {
-      machines.cpu = RentedMachine{*measured.cpu_hourly_price, RateOf(kind.queries, *kind.cpu)};
+      machines.cpu =
+          RentedMachine{*measured.cpu_hourly_price, QueriesPerSecond(kind.queries, *kind.cpu)};
     }
   }
   return all;
@@ -390,7 +393,7 @@ Json A100Json(const A100Measurements& measured) {
     batches[fmt::format("batch_{}", batch.queries)] = BatchJson(batch);
   }
   Json targets = Json::array();
-  for (const A100Target& target : TargetsOf(measured)) {
+  for (const A100Target& target : CheckTargets(measured)) {
     targets.push_back({{"target", target.name},
                        {"wanted", target.wanted},
                        {"measured", target.measured},
@@ -416,7 +419,7 @@ std::string A100Text(const A100Measurements& measured, const Terminal& terminal)
       fmt::format("{}, {} x {}, on {} ({})\n\n", Bold(measured.collection, terminal),
                   base::Grouped(measured.rows), measured.dim, measured.device, measured.backend);
   Table targets({{"target"}, {"wanted"}, {"measured", Align::kLeft, true}, {""}});
-  for (const A100Target& target : TargetsOf(measured)) {
+  for (const A100Target& target : CheckTargets(measured)) {
     targets.AddRow(
         {target.name, target.wanted, target.measured, std::string(OutcomeText(target.outcome))});
   }

@@ -37,8 +37,8 @@ const std::string kTitle = "title";
 const std::string kGenres = "genres";
 const std::string kYear = "year";
 
-// FIELD_TYPE_UNSPECIFIED when there is none.
-v1::FieldType TypeOf(const v1::Collection& collection, const std::string& name) {
+// The type of the collection's field of this name; FIELD_TYPE_UNSPECIFIED if it has no such field.
+v1::FieldType FindFieldType(const v1::Collection& collection, const std::string& name) {
   for (const v1::PayloadField& field : collection.fields()) {
     if (field.name() == name) return field.type();
   }
@@ -46,17 +46,17 @@ v1::FieldType TypeOf(const v1::Collection& collection, const std::string& name) 
 }
 
 bool HasField(const v1::Collection& collection, const std::string& name) {
-  return TypeOf(collection, name) != v1::FIELD_TYPE_UNSPECIFIED;
+  return FindFieldType(collection, name) != v1::FIELD_TYPE_UNSPECIFIED;
 }
 
 // Collects the times of calls of one kind.
 class TimedCalls {
  public:
-  //   ask_device  whether the server can say the GPU's own time
+  //   ask_device  whether the server can report the GPU's own time
   explicit TimedCalls(bool ask_device) : ask_device_(ask_device) {}
 
-  // Makes one call and returns its answer. Where a GPU gave it, makes the call once more for the
-  // GPU's own time, which takes the server longer to measure than the first call should.
+  // Makes one call and returns its answer. If a GPU answered, makes the call again to get the GPU's
+  // own time. Measuring this time slows the server, so it must not happen in the first call.
   //   call  sends a request
   template <class Request, class Call>
   auto Time(Request request, const Call& call) {
@@ -85,21 +85,21 @@ class TimedCalls {
   std::vector<double> gpu_ms_;
 };
 
-std::string TitleOf(const PayloadMap& payload, const std::string& id) {
+std::string TitleOrId(const PayloadMap& payload, const std::string& id) {
   const std::string title = FieldText(payload, kTitle);
   return title.empty() ? id : title;
 }
 
-std::vector<A100Hit> HitsOf(const v1::SearchResult& result) {
+std::vector<A100Hit> ToHits(const v1::SearchResult& result) {
   std::vector<A100Hit> hits;
   for (const v1::Hit& hit : result.hits()) {
-    hits.push_back({hit.rank(), TitleOf(hit.payload(), hit.id()), hit.score()});
+    hits.push_back({hit.rank(), TitleOrId(hit.payload(), hit.id()), hit.score()});
   }
   return hits;
 }
 
-// Equal for answers of the same ids and the same bits of scores, and else rarely.
-std::uint64_t NumberOf(const v1::SearchResult& result) {
+// A hash of ids and score bits: equal for equal answers, and rarely equal for different ones.
+std::uint64_t HashAnswer(const v1::SearchResult& result) {
   base::StableHash hash;
   for (const v1::Hit& hit : result.hits()) {
     hash.Add(fmt::format("{}\n{}\n", hit.id(), std::bit_cast<std::uint32_t>(hit.score())));
@@ -107,9 +107,9 @@ std::uint64_t NumberOf(const v1::SearchResult& result) {
   return hash.Digest64();
 }
 
-// The mean similarity of hits to each other, by their vectors of unit length; nothing for fewer
-// than two.
-std::optional<double> CoherenceOf(const v1::SearchResult& result) {
+// The mean similarity of all pairs of hits, whose vectors have unit length; nothing for fewer than
+// two hits.
+std::optional<double> MeasureHitCoherence(const v1::SearchResult& result) {
   double sum = 0;
   std::uint32_t pairs = 0;
   for (int i = 0; i < result.hits_size(); ++i) {
@@ -139,7 +139,7 @@ class Mean {
   std::uint32_t count_ = 0;
 };
 
-// The bytes that a server holds on its device; nothing where it does not say.
+// The bytes that a server holds on its device; nothing if the server does not report them.
 std::optional<std::uint64_t> DeviceBytes(const v1::BackendStatus& backend,
                                          std::uint64_t (v1::DeviceMemory::*bytes)() const) {
   if (backend.device_memory().empty()) return std::nullopt;
@@ -148,7 +148,7 @@ std::optional<std::uint64_t> DeviceBytes(const v1::BackendStatus& backend,
   return sum;
 }
 
-// The five tests against one collection. Each adds its part to the measurements.
+// Runs the five tests against one collection. Each test adds its part to the measurements.
 class A100Run {
  public:
   A100Run(const Connection& connection, const v1::Collection& collection,
@@ -161,11 +161,12 @@ class A100Run {
         calls_max_(calls_max),
         measured_(measured) {}
 
-  // What the server holds before the first call, and what it can say.
+  // Reads the server's memory before the first call, and whether it can report the GPU's time.
   absl::Status ReadBase() {
     const auto info = connection_.GetServerInfo();
     if (!info.ok()) return info.status();
-    backend_ = collection_.backend().kind();  // the server's may be a GPU that has no space for it
+    // The collection's, because the server's backend may be a GPU without space for it.
+    backend_ = collection_.backend().kind();
     measured_.on_gpu = backend_ == v1::BACKEND_KIND_GPU;
     ask_device_ =
         std::ranges::find(info->capabilities(), "receipt_timed") != info->capabilities().end();
@@ -174,7 +175,7 @@ class A100Run {
       memory.base_bytes = DeviceBytes(info->backend(), &v1::DeviceMemory::bytes);
     } else {
       memory.base_bytes = HeldBytes();
-      if (const auto resident = ResidentMemoryOf(server_processes_)) {
+      if (const auto resident = ReadResidentMemory(server_processes_)) {
         memory.base_bytes = std::max(HeldBytes(), resident->bytes);
       }
     }
@@ -196,7 +197,7 @@ class A100Run {
       if (!response.ok()) return response.status();
       const v1::SearchResult& found = response->results(0);
       measured_.similarity.query = id;
-      measured_.similarity.results = HitsOf(found);
+      measured_.similarity.results = ToHits(found);
       if (found.score_kind() == v1::SCORE_KIND_COSINE && found.hits_size() > 0) {
         best.Add(found.hits(0).score());
       }
@@ -225,8 +226,8 @@ class A100Run {
       AddAnswers(*response);
       A100User& result = measured_.users.emplace_back();
       result.user_id = samples_.users[user].id;
-      result.results = HitsOf(response->results(0));
-      result.decades = DecadesOf(response->results(0));
+      result.results = ToHits(response->results(0));
+      result.decades = CountDecades(response->results(0));
       if (absl::Status status = CountGenres(user, response->results(0), result); !status.ok()) {
         return status;
       }
@@ -271,7 +272,7 @@ class A100Run {
       if (response->results(0).has_rows_passing()) {
         result.rows_passing = response->results(0).rows_passing();
       }
-      result.results = HitsOf(response->results(0));
+      result.results = ToHits(response->results(0));
       for (const v1::Hit& hit : response->results(0).hits()) {
         result.matches += Passes(filter, hit.payload()) ? 1 : 0;
       }
@@ -285,7 +286,7 @@ class A100Run {
     A100Memory& memory = measured_.memory;
     memory.allocated_bytes = HeldBytes();
     memory.source = "host memory, no GPU: allocated is what the collection holds";
-    const std::optional<ResidentMemory> resident = ResidentMemoryOf(server_processes_);
+    const std::optional<ResidentMemory> resident = ReadResidentMemory(server_processes_);
     const std::optional<HostMemory> host = ReadHostMemory();
     if (!resident || !host) {
       memory.source += "; the server is not on this machine, or its process is another user's";
@@ -331,7 +332,7 @@ class A100Run {
     return absl::OkStatus();
   }
 
-  // What the collection holds on the host.
+  // The bytes of the collection on the host.
   std::uint64_t HeldBytes() const {
     const v1::ResidentBytes& bytes = collection_.bytes();
     return bytes.vectors() + bytes.payload() + bytes.users() + bytes.index();
@@ -340,11 +341,11 @@ class A100Run {
   template <class Response>
   void AddAnswers(const Response& response) {
     for (const v1::SearchResult& result : response.results()) {
-      measured_.answers.push_back(NumberOf(result));
+      measured_.answers.push_back(HashAnswer(result));
     }
   }
 
-  // In calls of their own, since vectors make replies large.
+  // Makes separate calls, because vectors make replies large.
   absl::Status MeasureCoherence() {
     if (collection_.metric() != v1::Collection::METRIC_COSINE) return absl::OkStatus();
     Mean coherence;
@@ -353,14 +354,14 @@ class A100Run {
       request.mutable_options()->set_with_vectors(true);
       const auto response = connection_.Search(request);
       if (!response.ok()) return response.status();
-      if (const auto mean = CoherenceOf(response->results(0))) coherence.Add(*mean);
+      if (const auto mean = MeasureHitCoherence(response->results(0))) coherence.Add(*mean);
     }
     measured_.similarity.coherence = coherence.value();
     return absl::OkStatus();
   }
 
-  // The decades of the hits' years; 0 without such a field.
-  std::uint32_t DecadesOf(const v1::SearchResult& result) const {
+  // How many different decades the hits' years belong to; 0 without a year field.
+  std::uint32_t CountDecades(const v1::SearchResult& result) const {
     std::set<std::int64_t> decades;
     for (const v1::Hit& hit : result.hits()) {
       const auto year = hit.payload().find(kYear);
@@ -408,8 +409,8 @@ class A100Run {
     measured_.device = receipt.device();
   }
 
-  // The films of a franchise that a look-up of its titles finds.
-  absl::StatusOr<std::vector<v1::Item>> FilmsOf(const Franchise& franchise) const {
+  // The films of a franchise, found by looking up the beginnings of their titles.
+  absl::StatusOr<std::vector<v1::Item>> FindFilms(const Franchise& franchise) const {
     std::vector<v1::Item> films;
     for (const std::string_view beginning : franchise.beginnings) {
       v1::LookupRequest request;
@@ -421,7 +422,7 @@ class A100Run {
       const auto response = connection_.Lookup(request);
       if (!response.ok()) return response.status();
       for (const v1::LookupMatch& match : response->matches()) {
-        const std::string title = TitleOf(match.item().payload(), match.item().id());
+        const std::string title = TitleOrId(match.item().payload(), match.item().id());
         if (title.starts_with(beginning)) films.push_back(match.item());
       }
     }
@@ -435,37 +436,37 @@ class A100Run {
       return absl::OkStatus();
     }
     for (const Franchise& franchise : Franchises()) {
-      const auto films = FilmsOf(franchise);
+      const auto films = FindFilms(franchise);
       if (!films.ok()) return films.status();
       if (films->size() < kFranchiseFilmsMin) continue;
       const v1::Item& film = films->front();
       const auto response = connection_.Search(ById(film.id()));
       if (!response.ok()) return response.status();
-      std::vector<A100Hit> hits = HitsOf(response->results(0));
+      std::vector<A100Hit> hits = ToHits(response->results(0));
       A100FranchiseResult& result = similarity.franchises.emplace_back();
       result.franchise = franchise.name;
-      result.query = TitleOf(film.payload(), film.id());
+      result.query = TitleOrId(film.payload(), film.id());
       if (similarity.franchises.size() == 1) {
         similarity.query = result.query;
         similarity.results = hits;
       }
       hits.resize(std::min<std::size_t>(hits.size(), 3));
       result.same = hits.size() == 3 && std::ranges::all_of(hits, [&](const A100Hit& hit) {
-                      return IsOf(franchise, hit.title);
+                      return HasTitle(franchise, hit.title);
                     });
       result.top = std::move(hits);
     }
     return absl::OkStatus();
   }
 
-  std::vector<std::string> GenresOf(const PayloadMap& payload) const {
+  std::vector<std::string> ReadGenres(const PayloadMap& payload) const {
     const auto found = payload.find(kGenres);
     if (found == payload.end()) return {};
-    return KeywordsOf(TypeOf(collection_, kGenres), found->second);
+    return ReadKeywords(FindFieldType(collection_, kGenres), found->second);
   }
 
-  // The genres that most of what a user has seen has.
-  absl::StatusOr<std::vector<std::string>> GenresOfUser(std::size_t user) const {
+  // The genres that occur most often among the items that a user has seen.
+  absl::StatusOr<std::vector<std::string>> FindUserGenres(std::size_t user) const {
     if (user >= samples_.seen_ids.size() || samples_.seen_ids[user].empty() ||
         !HasField(collection_, kGenres)) {
       return std::vector<std::string>();
@@ -481,7 +482,7 @@ class A100Run {
     if (!response.ok()) return response.status();
     std::map<std::string, std::uint32_t> counts;
     for (const v1::Item& item : response->items()) {
-      for (const std::string& genre : GenresOf(item.payload())) ++counts[genre];
+      for (const std::string& genre : ReadGenres(item.payload())) ++counts[genre];
     }
     std::vector<std::pair<std::string, std::uint32_t>> order(counts.begin(), counts.end());
     std::ranges::stable_sort(order, std::greater<>(), [](const auto& each) { return each.second; });
@@ -493,11 +494,11 @@ class A100Run {
   }
 
   absl::Status CountGenres(std::size_t user, const v1::SearchResult& found, A100User& result) {
-    const auto genres = GenresOfUser(user);
+    const auto genres = FindUserGenres(user);
     if (!genres.ok()) return genres.status();
     result.genres = *genres;
     for (const v1::Hit& hit : found.hits()) {
-      const bool matches = std::ranges::any_of(GenresOf(hit.payload()), [&](const auto& genre) {
+      const bool matches = std::ranges::any_of(ReadGenres(hit.payload()), [&](const auto& genre) {
         return std::ranges::find(*genres, genre) != genres->end();
       });
       result.genre_matches += matches ? 1 : 0;

@@ -21,7 +21,7 @@ constexpr double kHeadroomMin = 0.9;
 constexpr double kSimilarityMin = 0.9;
 constexpr double kCoherenceMin = 0.85;
 constexpr double kGenreShareMin = 0.8;
-constexpr std::uint32_t kDecadesMin = 2;  // the guide says only that periods are diverse
+constexpr std::uint32_t kDecadesMin = 2;  // our number: the guide asks for "diverse" periods
 
 double Share(std::uint64_t part, std::uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
@@ -69,7 +69,7 @@ void AddTimeTargets(const A100Measurements& measured, std::vector<A100Target>& t
 void AddBatchTargets(const A100Measurements& measured, std::vector<A100Target>& targets) {
   const A100Batch* hundred = FindBatch(measured, 100);
   if (hundred == nullptr) return;
-  const double rate = RateOf(100, hundred->times);
+  const double rate = QueriesPerSecond(100, hundred->times);
   targets.push_back(Compared("batch of 100", BelowMs(kBatch100MsMax), TimesText(hundred->times),
                              hundred->times.call_ms < kBatch100MsMax));
   targets.push_back(Compared(
@@ -112,7 +112,7 @@ A100Target MemoryTarget(std::string name, double most_gb, std::optional<std::uin
 
 void AddMemoryTargets(const A100Memory& memory, std::vector<A100Target>& targets) {
   targets.push_back(MemoryTarget("base memory", kBaseGbMax, memory.base_bytes));
-  // An unknown figure is less than any other.
+  // std::max works with an unknown figure: nullopt is less than any value.
   const auto peak = std::max(memory.peak_reserved_bytes, memory.peak_allocated_bytes);
   targets.push_back(MemoryTarget("peak memory", kPeakGbMax, peak));
   const std::string wanted = fmt::format("above {:.0f}%", kHeadroomMin * 100);
@@ -143,11 +143,12 @@ A100Target FranchiseTarget(const A100Measurements& measured) {
                   same == franchises.size());
 }
 
-// What exact answers come to is decided by the vectors alone.
+// A target that depends on the vectors alone, because the answers are exact.
 A100Target VectorsTarget(std::string name, std::string wanted, std::optional<double> share,
                          std::string_view of, const std::function<bool(double)>& passes) {
   if (!share) {
-    return NotApplicable(std::move(name), std::move(wanted), "scores of this metric are no shares");
+    return NotApplicable(std::move(name), std::move(wanted),
+                         "scores of this metric are not percentages");
   }
   return Compared(std::move(name), std::move(wanted),
                   fmt::format("{:.1f}%, {}: a property of the vectors", *share * 100, of),
@@ -215,7 +216,7 @@ A100Target FilterTarget(const A100Measurements& measured) {
 
 }  // namespace
 
-std::vector<A100Target> TargetsOf(const A100Measurements& measured) {
+std::vector<A100Target> CheckTargets(const A100Measurements& measured) {
   std::vector<A100Target> targets;
   AddTimeTargets(measured, targets);
   AddBatchTargets(measured, targets);

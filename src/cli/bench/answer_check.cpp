@@ -19,19 +19,19 @@ namespace simile::cli::bench {
 namespace {
 
 constexpr std::size_t kDefaultK = 10;
-// A vector brought to unit length in fp32 differs from the exact one by half a unit in the last
-// place of each component and of its scale.
+// Normalizing a vector in fp32 rounds each component and the scale, each by half a unit in the last
+// place.
 constexpr double kNormalizingError = 2 * 0x1p-24;
 
 double Dot(std::span<const double> query, std::span<const float> row) {
   return std::inner_product(query.begin(), query.end(), row.begin(), 0.0);
 }
 
-double LengthOf(std::span<const double> vector) {
+double MeasureLength(std::span<const double> vector) {
   return std::sqrt(std::inner_product(vector.begin(), vector.end(), vector.begin(), 0.0));
 }
 
-// Nothing when the query asks only for the nearest rows to a target.
+// Why the query cannot be checked; empty if it asks only for the rows nearest to a target.
 std::string WhyNotPlain(const v1::Query& query, const v1::SearchOptions& options) {
   if (query.has_examples() || query.has_blend()) return "examples and blends";
   const bool has_filter = query.has_filter() ? !query.filter().empty() : !options.filter().empty();
@@ -65,18 +65,18 @@ v1::RecommendResponse MoveOut(v1::SearchStreamResponse& streamed, const v1::Reco
 }
 
 template <class Request>
-Request RequestOf(const grpc::Slice& bytes) {
+Request ParseRequest(const grpc::Slice& bytes) {
   Request request;
   request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()));
   return request;
 }
 
-// Parses an answer, of a stream or not, and its request, and calls check(request, response).
+// Parses a request and its answer, from either transport, and calls check(request, response).
 template <class Request, class Response, class Check>
 absl::StatusOr<CheckedAnswer> CheckAs(const grpc::Slice& request_bytes,
                                       const grpc::ByteBuffer& answer, Transport transport,
                                       const Check& check) {
-  const auto request = RequestOf<Request>(request_bytes);
+  const auto request = ParseRequest<Request>(request_bytes);
   Response response;
   if (transport == Transport::kStream) {
     v1::SearchStreamResponse streamed;
@@ -122,20 +122,20 @@ absl::StatusOr<CheckSummary> CheckEach(const std::vector<KeptAnswer>& kept, cons
   return summary;
 }
 
-// Where two results differ that are not equal.
-std::string DifferenceOf(const v1::SearchResult& here, const v1::SearchResult& there) {
+// Where two results differ. REQUIRES: they are not equal.
+std::string DescribeDifference(const v1::SearchResult& here, const v1::SearchResult& there) {
   if (here.hits_size() != there.hits_size() || here.groups_size() != there.groups_size()) {
-    return fmt::format("{} hits and {} groups, and there {} and {}", here.hits_size(),
+    return fmt::format("{} hits and {} groups, and on the other server {} and {}", here.hits_size(),
                        here.groups_size(), there.hits_size(), there.groups_size());
   }
   if (const std::optional<int> place = FirstDifferentHit(here, there)) {
-    return fmt::format("rank {} is {}, and there {}", here.hits(*place).rank(),
+    return fmt::format("rank {} is {}, and on the other server {}", here.hits(*place).rank(),
                        HitText(here, *place), HitText(there, *place));
   }
   for (int i = 0; i < here.groups_size(); ++i) {
     if (here.groups(i).keyword() == there.groups(i).keyword()) continue;
-    return fmt::format("group {} is {}, and there {}", i + 1, here.groups(i).keyword(),
-                       there.groups(i).keyword());
+    return fmt::format("group {} is {}, and on the other server {}", i + 1,
+                       here.groups(i).keyword(), there.groups(i).keyword());
   }
   return "a field of the result";
 }
@@ -146,20 +146,20 @@ CheckedAnswer Compare(const Response& here, const Response& there) {
     return {CheckedAnswer::Result::kUnchecked, "the other server has other content"};
   }
   if (here.results_size() != there.results_size()) {
-    return {CheckedAnswer::Result::kWrong,
-            fmt::format("{} results, and there {}", here.results_size(), there.results_size())};
+    return {CheckedAnswer::Result::kWrong, fmt::format("{} results, and on the other server {}",
+                                                       here.results_size(), there.results_size())};
   }
   for (int i = 0; i < here.results_size(); ++i) {
     if (google::protobuf::util::MessageDifferencer::Equals(here.results(i), there.results(i))) {
       continue;
     }
     return {CheckedAnswer::Result::kWrong,
-            fmt::format("query {}: {}", i, DifferenceOf(here.results(i), there.results(i)))};
+            fmt::format("query {}: {}", i, DescribeDifference(here.results(i), there.results(i)))};
   }
   return {};
 }
 
-// The other server's answers, each asked for once.
+// The other server's answers. Asks for each answer once.
 class OtherAnswers {
  public:
   explicit OtherAnswers(const Connection& server) : server_(server) {}
@@ -204,14 +204,14 @@ VectorCheck::VectorCheck(const QuerySamples& samples) : samples_(samples) {
   for (std::size_t i = 0; i < samples.rows.size(); ++i) {
     rows_.emplace(samples.rows[i].id, i);
     const std::vector<double> row(samples.rows[i].vector.begin(), samples.rows[i].vector.end());
-    longest_row_ = std::max(longest_row_, LengthOf(row));
+    longest_row_ = std::max(longest_row_, MeasureLength(row));
   }
   for (std::size_t i = 0; i < samples.users.size(); ++i) {
     if (!samples.users[i].vector.empty()) users_.emplace(samples.users[i].id, i);
   }
 }
 
-std::optional<VectorCheck::Target> VectorCheck::TargetOf(const v1::Query& query) const {
+std::optional<VectorCheck::Target> VectorCheck::FindTarget(const v1::Query& query) const {
   Target target;
   bool normalize = samples_.metric == Metric::kCosine;
   if (query.has_packed_vector()) {
@@ -228,9 +228,9 @@ std::optional<VectorCheck::Target> VectorCheck::TargetOf(const v1::Query& query)
     const SampledRow& row = (query.has_id() ? samples_.rows : samples_.users)[found->second];
     target.vector.assign(row.vector.begin(), row.vector.end());
     if (query.has_id()) target.excluded_id = query.id();
-    normalize = false;  // as stored
+    normalize = false;  // rows and profiles are searched as they are stored
   }
-  const double length = LengthOf(target.vector);
+  const double length = MeasureLength(target.vector);
   if (normalize && length > 0) {
     for (double& value : target.vector) value /= length;
   }
@@ -238,7 +238,7 @@ std::optional<VectorCheck::Target> VectorCheck::TargetOf(const v1::Query& query)
 }
 
 double VectorCheck::Tolerance(const Target& target) const {
-  const double length = LengthOf(target.vector);
+  const double length = MeasureLength(target.vector);
   return certificate::CanonicalScoreError(samples_.dim, length, longest_row_) +
          kNormalizingError * length * longest_row_;
 }
@@ -259,7 +259,8 @@ CheckedAnswer VectorCheck::CheckHits(const Target& target, std::size_t k,
   std::unordered_set<std::string_view> returned;
   for (int i = 0; i < result.hits_size(); ++i) {
     const v1::Hit& hit = result.hits(i);
-    if (!returned.insert(hit.id()).second) return wrong(fmt::format("{} is there twice", hit.id()));
+    if (!returned.insert(hit.id()).second)
+      return wrong(fmt::format("{} is returned twice", hit.id()));
     if (hit.id() == target.excluded_id) return wrong(hit.id() + " is the query's own item");
     if (hit.rank() != static_cast<std::uint32_t>(i) + 1) {
       return wrong(fmt::format("hit {} has rank {}", i + 1, hit.rank()));
@@ -272,7 +273,8 @@ CheckedAnswer VectorCheck::CheckHits(const Target& target, std::size_t k,
     }
     const auto known = rows_.find(hit.id());
     if (known == rows_.end()) {
-      if (samples_.has_all_rows) return wrong(fmt::format("no item {} is known", hit.id()));
+      if (samples_.has_all_rows)
+        return wrong(fmt::format("the collection has no item {}", hit.id()));
       continue;
     }
     const double score = Dot(target.vector, samples_.rows[known->second].vector);
@@ -298,7 +300,7 @@ CheckedAnswer VectorCheck::CheckQuery(const v1::Query& query, const v1::SearchOp
                                       const v1::SearchResult& result) const {
   const std::string unchecked = WhyNotPlain(query, options);
   if (!unchecked.empty()) return {CheckedAnswer::Result::kUnchecked, unchecked};
-  const std::optional<Target> target = TargetOf(query);
+  const std::optional<Target> target = FindTarget(query);
   if (!target) {
     return {CheckedAnswer::Result::kUnchecked, query.has_id()
                                                    ? "items whose vector was not fetched"
@@ -332,7 +334,7 @@ CheckedAnswer VectorCheck::Check(const v1::SearchRequest& request,
 
 CheckedAnswer VectorCheck::Check(const v1::RecommendRequest& request,
                                  const v1::RecommendResponse& response) const {
-  // The same as a Search for these users.
+  // Recommend must answer as a Search for the same users does.
   v1::SearchRequest search;
   *search.mutable_options() = request.options();
   for (const std::string& user : request.user_ids()) search.add_queries()->set_user_id(user);
@@ -344,7 +346,7 @@ CheckedAnswer VectorCheck::Check(const v1::RecommendRequest& request,
 
 CheckSummary CheckKept(const std::vector<KeptAnswer>& kept, const RequestPool& pool,
                        Transport transport, const VectorCheck& check) {
-  // The check gives no errors of its own.
+  // Dereferences the StatusOr, because this check never returns an error.
   return *CheckEach(kept, pool, transport,
                     [&](const RequestPool::Choice&, const auto& request, const auto& response) {
                       return absl::StatusOr<CheckedAnswer>(check.Check(request, response));

@@ -27,9 +27,9 @@
 namespace simile::cli::bench {
 namespace {
 
-// Of the calls that read the server's metrics.
+// The timeout of calls that read the server's metrics.
 constexpr double kStatsTimeoutSeconds = 5;
-// Of the calls that prepare a run: a server that loads may answer them late.
+// The timeout of calls that prepare a run. Long, because a server answers late while it loads.
 constexpr int kPrepareTimeoutSeconds = 30;
 
 absl::Status WriteTextFile(const std::string& path, const std::string& text) {
@@ -43,7 +43,7 @@ std::string IndentedJson(const nlohmann::ordered_json& json) {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-PlotTexts TextsOf(const BenchSetup& setup, const RunPlan& plan) {
+PlotTexts MakePlotTexts(const BenchSetup& setup, const RunPlan& plan) {
   const std::string loop = plan.load.rate ? "open loop, Poisson arrivals" : "closed loop";
   return {fmt::format("Latency against load: {}", setup.collection),
           fmt::format("{} x {}, {}, {}", base::Grouped(setup.rows), setup.dim, loop,
@@ -66,14 +66,14 @@ absl::Status DrawPlot(const std::string& path, const BenchSetup& setup,
     }
   }
   if (series[0].points.empty()) return absl::UnavailableError("no call succeeded: nothing to plot");
-  return WriteTextFile(path, LoadPlot(TextsOf(setup, runs.front().result.plan), series));
+  return WriteTextFile(path, LoadPlot(MakePlotTexts(setup, runs.front().result.plan), series));
 }
 
-// Calls that were never sent have latencies as well.
+// Whether any call was answered. The tally holds latencies of unsent calls too, so subtracts these.
 bool AnyAnswered(const RunResult& result) { return result.tally.All().count() > result.unsent; }
 
-// 0 when calls succeeded and no answer was wrong.
-int ExitCodeOf(const std::vector<ReportedRun>& runs) {
+// The exit code: 0 if calls succeeded and no answer was wrong. Otherwise prints the error.
+int CheckRuns(const std::vector<ReportedRun>& runs) {
   for (const ReportedRun& run : runs) {
     const bool wrong = run.checks && run.checks->wrong > 0;
     const bool nothing_compared = run.checks && run.checks->compared == 0;
@@ -89,8 +89,8 @@ int ExitCodeOf(const std::vector<ReportedRun>& runs) {
   return kSucceeded;
 }
 
-// A line on standard error that is redrawn while a run goes on, and erased by the destructor. Draws
-// nothing when standard error is no terminal.
+// A line on standard error that is redrawn during a run and erased by the destructor. Draws nothing
+// if standard error is not a terminal.
 class LiveLine {
  public:
   LiveLine() : terminal_(StandardError()) {}
@@ -100,7 +100,7 @@ class LiveLine {
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
-  // To pass to RunLoad; null without a terminal. Valid as long as this is.
+  // The callback for RunLoad; null without a terminal. Valid during this object's lifetime.
   OnLive Drawing() {
     if (!terminal_.is_terminal) return nullptr;
     return [this](const LiveState& state) {
@@ -113,8 +113,8 @@ class LiveLine {
   const Terminal terminal_;
 };
 
-// All loads, one after the other.
-//   other  the server whose answers are compared; null for double precision
+// Runs all loads, one after another.
+//   other  the server to compare answers with; null: compare with double precision
 absl::StatusOr<std::vector<ReportedRun>> RunAll(const BenchOptions& options,
                                                 const RequestPool& pool,
                                                 const QuerySamples& samples,
@@ -159,8 +159,9 @@ absl::Status Show(const BenchFlags& flags, const BenchSetup& setup,
   return flags.plot ? DrawPlot(*flags.plot, setup, runs) : absl::OkStatus();
 }
 
-// Reads the server's metrics over a connection of its own, on one thread. A server that does not
-// show them is asked whether it does, once: a call that it refuses would be a line of its log.
+// Reads the server's metrics over its own connection. Used by one thread. First asks the server,
+// once, whether this caller may read them, because each refused call would add a line to the
+// server's log.
 class StatsReader {
  public:
   explicit StatsReader(const ClientFlags& flags)
@@ -191,27 +192,28 @@ class StatsReader {
   absl::Status refused_;
 };
 
-// The server's card: by the management library of this machine, else by the server's metrics.
-CardReader CardReaderOf(const BenchFlags& flags, const std::vector<pid_t>& processes) {
+// Reads the server's card with this machine's management library, or else from the server's
+// metrics.
+CardReader MakeCardReader(const BenchFlags& flags, const std::vector<pid_t>& processes) {
   ReadStats stats = [shared = std::make_shared<StatsReader>(flags.client)] {
     return shared->Read();
   };
-  return FirstReaderOf(ReaderOfProcesses(processes, backend::kNvmlLibrary),
-                       ReaderOfMetrics(std::move(stats)));
+  return ChooseReader(MakeProcessReader(processes, backend::kNvmlLibrary),
+                      MakeMetricsReader(std::move(stats)));
 }
 
-// Calls of each test of a report.
-std::uint32_t CallsMaxOf(const BenchFlags& flags) {
+// The most calls of each test of a report.
+std::uint32_t ChooseCallsMax(const BenchFlags& flags) {
   return flags.requests.value_or(RequestPool::kRequestsMax);
 }
 
 Connection ConnectToCpu(const BenchFlags& flags) {
   ClientFlags client = flags.client;
-  client.address = *ParseServerAddress(*flags.cpu_server);  // which the flag's check has read
+  client.address = *ParseServerAddress(*flags.cpu_server);  // checked with the flags
   return Connect(client, kPrepareTimeoutSeconds);
 }
 
-// The report's calls to the server of --cpu-server, which must have the content of the first one.
+// Makes the report's calls to the server of --cpu-server. Fails unless it serves the same content.
 absl::StatusOr<std::shared_ptr<const A100Measurements>> MeasureCpu(const BenchFlags& flags,
                                                                    const v1::Collection& collection,
                                                                    const QuerySamples& samples) {
@@ -225,7 +227,7 @@ absl::StatusOr<std::shared_ptr<const A100Measurements>> MeasureCpu(const BenchFl
         connection.address(), collection.name(), beside->snapshot_id(), collection.snapshot_id()));
   }
   auto measured = MeasureA100(connection, *beside, samples, FindListeners(connection.address()),
-                              CallsMaxOf(flags));
+                              ChooseCallsMax(flags));
   if (!measured.ok()) return measured.status();
   if (measured->on_gpu) {
     return absl::FailedPreconditionError(fmt::format(
@@ -234,13 +236,13 @@ absl::StatusOr<std::shared_ptr<const A100Measurements>> MeasureCpu(const BenchFl
   return std::make_shared<const A100Measurements>(*std::move(measured));
 }
 
-// Returns the exit code: a missed target is a result and no failure, an answer that differs from
-// the CPU's is one.
+// Returns the exit code. A missed target is a result, not a failure. An answer that differs from
+// the CPU server's is a failure.
 int RunReport(const BenchFlags& flags, const Connection& connection,
               const v1::Collection& collection, const QuerySamples& samples,
               const std::vector<pid_t>& processes) {
   absl::StatusOr<A100Measurements> measured =
-      MeasureA100(connection, collection, samples, processes, CallsMaxOf(flags));
+      MeasureA100(connection, collection, samples, processes, ChooseCallsMax(flags));
   if (!measured.ok()) return Fail(measured.status(), flags.client.json);
   measured->hourly_price = flags.hourly_price;
   measured->cpu_hourly_price = flags.cpu_hourly_price;
@@ -267,7 +269,7 @@ absl::StatusOr<Comparison> CompareWith(const BenchFlags& flags, const Connection
   const std::uint32_t k = flags.k.value_or(kDefaultHits);
   if (*flags.compare != kCompareCpu) {
     ClientFlags other = flags.client;
-    other.address = *ParseServerAddress(*flags.compare);  // which CheckComparison has read
+    other.address = *ParseServerAddress(*flags.compare);  // CheckComparison has parsed it already
     return Compare(connection, Connect(other, kPrepareTimeoutSeconds), samples, k, false);
   }
   const auto server = StartedServer::Start(samples.collection, *flags.folder);
@@ -291,7 +293,7 @@ int RunComparison(const BenchFlags& flags, const Connection& connection,
 int RunBench(const BenchFlags& flags) {
   InterruptMessage interrupt;
   interrupt.Set("stopped before the end; nothing was measured");
-  absl::StatusOr<BenchOptions> options = OptionsOf(flags);
+  absl::StatusOr<BenchOptions> options = MakeBenchOptions(flags);
   if (!options.ok()) return Fail(options.status(), flags.client.json);
   const Connection connection = Connect(flags.client, kPrepareTimeoutSeconds);
   const absl::StatusOr<v1::Collection> collection = ChooseCollection(connection, flags.collection);
@@ -300,7 +302,7 @@ int RunBench(const BenchFlags& flags) {
       flags.server_pid ? std::vector<pid_t>{static_cast<pid_t>(*flags.server_pid)}
                        : FindListeners(connection.address());
 
-  SampleNeeds needs = NeedsOf(options->specs);
+  SampleNeeds needs = FindSampleNeeds(options->specs);
   needs.rows |= flags.verify_share.value_or(0) > 0 || flags.report.has_value();
   needs.query_vectors |= flags.report.has_value() || flags.compare.has_value();
   needs.fields |= flags.report.has_value();
@@ -320,7 +322,7 @@ int RunBench(const BenchFlags& flags) {
       RequestPool::Make(options->specs, *samples, flags.seed.value_or(1),
                         flags.requests.value_or(RequestPool::kRequestsMax));
   if (!pool.ok()) return Fail(pool.status(), flags.client.json);
-  CardWatch card(CardReaderOf(flags, processes));
+  CardWatch card(MakeCardReader(flags, processes));
   for (RunPlan& plan : options->plans) {
     plan.card = &card;
     plan.address = connection.address();
@@ -328,14 +330,14 @@ int RunBench(const BenchFlags& flags) {
     plan.server_processes = processes;
   }
   std::unique_ptr<const Connection> cpu;
-  if (flags.cpu_server) cpu.reset(new Connection(ConnectToCpu(flags)));  // which cannot be moved
+  if (flags.cpu_server) cpu.reset(new Connection(ConnectToCpu(flags)));  // it cannot be moved
   const auto runs = RunAll(*options, *pool, *samples, cpu.get());
   if (!runs.ok()) return Fail(runs.status(), flags.client.json);
   const BenchSetup setup{connection.address(), samples->collection, samples->row_count,
                          static_cast<std::uint32_t>(samples->dim), samples->snapshot_id};
   if (absl::Status status = Show(flags, setup, *runs); !status.ok())
     return Fail(status, flags.client.json);
-  const int code = ExitCodeOf(*runs);
+  const int code = CheckRuns(*runs);
   if (code == kSucceeded && runs->size() == 1 && !flags.client.json) {
     SuggestNext("simile bench --in-flight 1,8,64,256 --plot load.svg");
   }

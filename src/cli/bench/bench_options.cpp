@@ -28,14 +28,14 @@ constexpr std::uint32_t kCallsPerConnection = 64;
 constexpr std::chrono::nanoseconds kDefaultDuration = std::chrono::seconds(10);
 constexpr std::chrono::nanoseconds kDefaultWarmUp = std::chrono::seconds(2);
 constexpr double kDefaultTimeoutSeconds = 10;
-// Of SearchStreamRequest.timeout, and of what a server works on a call.
+// The largest SearchStreamRequest.timeout, and the longest that a server works on a call.
 constexpr double kTimeoutSecondsMost = 600;
 
 absl::Status RefuseFlag(std::string_view flag, std::string_view why) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", flag, why));
 }
 
-// A number of a list flag.
+// Parses a number of a list flag.
 template <class Number>
 absl::StatusOr<Number> ParseNumber(std::string_view flag, const std::string& text, Number least,
                                    Number most) {
@@ -48,9 +48,9 @@ absl::StatusOr<Number> ParseNumber(std::string_view flag, const std::string& tex
   return number;
 }
 
-absl::StatusOr<std::chrono::nanoseconds> DurationOf(std::string_view flag,
-                                                    const std::optional<std::string>& text,
-                                                    std::chrono::nanoseconds fallback) {
+absl::StatusOr<std::chrono::nanoseconds> ParseDurationFlag(std::string_view flag,
+                                                           const std::optional<std::string>& text,
+                                                           std::chrono::nanoseconds fallback) {
   if (!text) return fallback;
   auto duration = ParseDuration(*text);
   if (!duration.ok()) return RefuseFlag(flag, std::string(duration.status().message()));
@@ -59,10 +59,10 @@ absl::StatusOr<std::chrono::nanoseconds> DurationOf(std::string_view flag,
 
 bool IsProcess(std::uint32_t number) {
   const auto process = static_cast<pid_t>(number);
-  return process > 0 && CpuSecondsOf({process}).has_value();
+  return process > 0 && ReadCpuSeconds({process}).has_value();
 }
 
-absl::StatusOr<std::vector<Load>> LoadsOf(const BenchFlags& flags) {
+absl::StatusOr<std::vector<Load>> ParseLoads(const BenchFlags& flags) {
   std::vector<Load> loads;
   if (flags.rate.empty()) {
     if (flags.in_flight.empty()) {
@@ -94,8 +94,8 @@ absl::StatusOr<std::vector<Load>> LoadsOf(const BenchFlags& flags) {
   return loads;
 }
 
-// Reports and comparisons make calls of their own, to which the flags of a load mean nothing.
-//   by  the flag that asks for these calls
+// Refuses flags of a load together with a report or a comparison, which make their own calls.
+//   by  the flag that asks for the report or comparison
 absl::Status CheckNoLoad(const BenchFlags& flags, std::string_view by) {
   const std::pair<std::string_view, bool> of_load[] = {
       {"--in-flight", !flags.in_flight.empty()},
@@ -213,14 +213,14 @@ absl::Status CheckTogether(const BenchFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<CallSpec>> SpecsOf(const BenchFlags& flags) {
+absl::StatusOr<std::vector<CallSpec>> MakeCallSpecs(const BenchFlags& flags) {
   constexpr Limits kLimits;
   CallSpec spec;
   spec.kind = FindCallKind("vector");
   spec.batch = flags.batch.value_or(1);
   spec.k = flags.k;
   spec.payload =
-      PayloadSelectorOf(flags.payload.empty() ? std::vector<std::string>{"none"} : flags.payload);
+      MakePayloadSelector(flags.payload.empty() ? std::vector<std::string>{"none"} : flags.payload);
   if (flags.filter) spec.filters = {*flags.filter};
   spec.bulk = flags.bulk;
   if (spec.batch < 1 || spec.batch > kLimits.queries_per_call_max) {
@@ -253,7 +253,8 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
               "Client threads (default 1 for each 4 processors, at most 8)")
       .Switch("--stream", flags.stream, "Send over SearchStream instead of single calls")
       .Text("--duration", flags.duration, "TIME", "Measured time of a run (default 10s)")
-      .Text("--warm-up", flags.warm_up, "TIME", "Load before it that does not count (default 2s)")
+      .Text("--warm-up", flags.warm_up, "TIME",
+            "Load before the measured time, not counted (default 2s)")
       .Number("--batch", flags.batch, "N", "Queries in each call (default 1)")
       .Number("-k", flags.k, "COUNT", "Hits of each query (default 10)")
       .List("--payload", flags.payload, "none|all|FIELD", "Payload to ask for (default none)")
@@ -269,13 +270,13 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
             "The collection's own files: items, users, and a complete --verify")
       .Paths(PathKind::kFolder)
       .File("--config", flags.config, "FILE",
-            "The server's settings, whose limits the files are read by (or SIMILE_CONFIG)")
+            "The server's settings, whose limits apply to the files (or SIMILE_CONFIG)")
       .Number(
           "--requests", flags.requests, "N",
           "Different requests of each kind (default 4,096, or as many as 64 MiB hold). A report "
           "makes at most N calls in each of its tests",
           1)
-      .Number("--seed", flags.seed, "N", "Of everything random (default 1)")
+      .Number("--seed", flags.seed, "N", "The seed of all random choices (default 1)")
       .Text("--expected-interval", flags.expected_interval, "TIME",
             "Closed loop: also the latencies of a caller who calls this often")
       .Real("--verify", flags.verify_share, "SHARE",
@@ -289,13 +290,15 @@ void AddBenchFlags(Command& command, BenchFlags& flags) {
       .Text("--compare", flags.compare, "cpu|HOST:PORT",
             "Instead of a load: how many times faster the server is than the CPU, or than another "
             "server of the same content; cpu starts a server of --folder")
-      .Real("--hourly-price", flags.hourly_price, "PRICE",
-            "Of the machine: adds the cost of a million and of a month's queries to the report")
+      .Real(
+          "--hourly-price", flags.hourly_price, "PRICE",
+          "The machine's price: adds the cost of a million and of a month's queries to the report")
       .Text("--cpu-server", flags.cpu_server, "HOST:PORT",
             "A server of the same content on a CPU: --verify compares with its answers, of every "
             "kind and to the bit; --report makes its calls there too and shows both")
-      .Real("--cpu-hourly-price", flags.cpu_hourly_price, "PRICE",
-            "Of the CPU server's machine: from how many queries a month a card pays");
+      .Real(
+          "--cpu-hourly-price", flags.cpu_hourly_price, "PRICE",
+          "The price of the CPU server's machine: adds from how many queries a month a card pays");
   AddClientFlags(command, flags.client,
                  fmt::format("of each call; default {:.0f}", kDefaultTimeoutSeconds));
 }
@@ -306,13 +309,13 @@ std::uint32_t DefaultConnections(std::uint32_t in_flight) {
                     Limits{}.connections_per_peer_max);
 }
 
-absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags) {
+absl::StatusOr<BenchOptions> MakeBenchOptions(const BenchFlags& flags) {
   if (absl::Status status = CheckTogether(flags); !status.ok()) return status;
-  const auto loads = LoadsOf(flags);
+  const auto loads = ParseLoads(flags);
   if (!loads.ok()) return loads.status();
-  const auto duration = DurationOf("--duration", flags.duration, kDefaultDuration);
+  const auto duration = ParseDurationFlag("--duration", flags.duration, kDefaultDuration);
   if (!duration.ok()) return duration.status();
-  const auto warm_up = DurationOf("--warm-up", flags.warm_up, kDefaultWarmUp);
+  const auto warm_up = ParseDurationFlag("--warm-up", flags.warm_up, kDefaultWarmUp);
   if (!warm_up.ok()) return warm_up.status();
   if (*duration < std::chrono::milliseconds(100)) {
     return RefuseFlag("--duration", "at least 100ms: less measures nothing");
@@ -330,7 +333,7 @@ absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags) {
     }
     options.expected_interval = *interval;
   }
-  auto specs = SpecsOf(flags);
+  auto specs = MakeCallSpecs(flags);
   if (!specs.ok()) return specs.status();
   options.specs = *std::move(specs);
   for (const Load& load : *loads) {

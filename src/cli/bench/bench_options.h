@@ -16,10 +16,10 @@
 
 namespace simile::cli::bench {
 
-// The value of --compare that starts a server of the folder on the CPU.
+// The value of --compare that starts a server of --folder on the CPU.
 inline constexpr std::string_view kCompareCpu = "cpu";
 
-// The flags of `simile bench` as they were given.
+// The flags of `simile bench`, before their values are checked.
 struct BenchFlags {
   ClientFlags client;
   std::optional<std::string> collection;
@@ -55,18 +55,19 @@ struct BenchFlags {
 };
 void AddBenchFlags(Command& command, BenchFlags& flags);
 
-// What the flags mean.
+// The checked flags, as plans and specs.
 struct BenchOptions {
-  // One run for each; all with a rate, or none. Address, processes and connections of a plan that
-  // the flags leave open are set by the command.
+  // One plan per run. Either every plan has a rate or none has. The command fills in address and
+  // server processes, and the number of connections if no flag gives it.
   std::vector<RunPlan> plans;
   std::vector<CallSpec> specs;
   std::optional<Nanoseconds> expected_interval;
 };
-// Errors: kInvalidArgument naming the flag and what would be right; those of ReadMixFile.
-absl::StatusOr<BenchOptions> OptionsOf(const BenchFlags& flags);
+// Errors: kInvalidArgument naming the flag and what would be right; ReadMixFile's errors.
+absl::StatusOr<BenchOptions> MakeBenchOptions(const BenchFlags& flags);
 
-// Connections for so many calls under way: 4, or more where 64 calls each are exceeded.
+// How many connections to open for this many calls in flight: 4, or more so that none carries over
+// 64 calls. Never more than calls, nor than a server accepts from one peer.
 std::uint32_t DefaultConnections(std::uint32_t in_flight);
 
 }  // namespace simile::cli::bench

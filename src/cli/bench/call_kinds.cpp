@@ -25,7 +25,7 @@ const std::string& AnyUser(const QuerySamples& samples, RandomDraw& random) {
   return samples.users[random.Below(samples.users.size())].id;
 }
 
-// As bytes, which every client that has its vectors in memory sends with one copy.
+// Packs a vector as bytes, the form that a client with vectors in memory sends with one copy.
 v1::PackedVector Pack(const std::vector<float>& vector) {
   v1::PackedVector packed;
   packed.set_format(v1::PackedVector::FORMAT_F32_LE);
@@ -58,7 +58,7 @@ void SetExamples(const CallSpec& spec, const QuerySamples& samples, RandomDraw& 
   for (std::uint32_t i = 0; i < spec.negative; ++i) {
     examples.add_negative()->set_id(AnyId(samples, random));
   }
-  examples.set_strategy(*StrategyOf(spec.strategy));
+  examples.set_strategy(*ParseStrategy(spec.strategy));
 }
 
 void SetBlend(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random,
@@ -111,7 +111,7 @@ constexpr std::array<CallKind, 9> kCallKinds = {{
     {"diversity", CallMethod::kSearch, kVectors, kDiversityKeys, SetDiversity},
 }};
 
-// A filter for a query; empty for none.
+// A random filter for a query; empty: no filter.
 std::string AnyFilter(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random) {
   if (!spec.filters.empty()) return spec.filters[random.Below(spec.filters.size())];
   if (!spec.kind->needs.filters) return "";
@@ -142,13 +142,13 @@ const CallKind* FindCallKind(std::string_view name) {
   return found == kCallKinds.end() ? nullptr : found;
 }
 
-absl::StatusOr<v1::Examples::Strategy> StrategyOf(std::string_view name) {
+absl::StatusOr<v1::Examples::Strategy> ParseStrategy(std::string_view name) {
   if (const auto strategy = StrategyNamed(name)) return *strategy;
   return absl::InvalidArgumentError(
       fmt::format("\"{}\" is no strategy; give average_vector, best_score or sum_scores", name));
 }
 
-SampleNeeds NeedsOf(std::span<const CallSpec> specs) {
+SampleNeeds FindSampleNeeds(std::span<const CallSpec> specs) {
   SampleNeeds needs;
   for (const CallSpec& spec : specs) {
     const KindNeeds& kind = spec.kind->needs;

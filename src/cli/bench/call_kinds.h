@@ -15,7 +15,8 @@ namespace simile::cli::bench {
 
 struct CallKind;
 
-// One kind of call in a mix, with what it asks for. Members that a kind has no use for are unset.
+// One entry of a mix: a kind of call and its parameters. Parameters that the kind does not use are
+// unset.
 struct CallSpec {
   const CallKind* kind = nullptr;
   double weight = 1;
@@ -23,7 +24,7 @@ struct CallSpec {
   std::optional<std::uint32_t> k;
   std::optional<v1::PayloadSelector> payload;
   bool bulk = false;                 // with PRIORITY_BULK
-  std::vector<std::string> filters;  // one of these for each query; empty: none
+  std::vector<std::string> filters;  // each query gets one of these filters; empty: no filter
   // examples
   std::uint32_t positive = 3;
   std::uint32_t negative = 0;
@@ -39,26 +40,26 @@ struct CallSpec {
   // user, recommend, blend
   bool exclude_seen = false;
   // user, recommend
-  std::string cold_start;  // the order for users without a profile; empty: they are an error
+  std::string cold_start;  // the order for users without a profile; empty: such a user is an error
 };
 
-// What a kind of call is made of.
+// The samples that a kind of call needs.
 struct KindNeeds {
   bool query_vectors = false;
   bool ids = false;
   bool users = false;
-  bool filters = false;      // unless the spec has its own
-  bool group_field = false;  // likewise
+  bool filters = false;      // unless the spec gives filters
+  bool group_field = false;  // unless the spec gives a field
 };
 
-// A kind of call. The one place that a new kind is added to is the table in call_kinds.cpp.
+// A kind of call. A new kind is one row in the table of call_kinds.cpp.
 struct CallKind {
   std::string_view name;
   CallMethod method;
   KindNeeds needs;
-  // Keys of a mix file that this kind takes besides those of every kind.
+  // Keys of a mix file that this kind takes, besides the keys that every kind takes.
   std::span<const std::string_view> keys;
-  // Sets one query. Of Recommend: unused, the users are the request.
+  // Fills in one query. Unused for Recommend, whose request is a list of users.
   void (*set_query)(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random,
                     v1::Query& query);
 };
@@ -66,14 +67,14 @@ std::span<const CallKind> CallKinds();
 // Null for an unknown name.
 const CallKind* FindCallKind(std::string_view name);
 
-// What the specs need that samples can give.
-SampleNeeds NeedsOf(std::span<const CallSpec> specs);
-// Whether the samples have what the spec needs.
-// Errors: kInvalidArgument saying what is missing and which flag gives it.
+// The samples that at least one of the specs needs.
+SampleNeeds FindSampleNeeds(std::span<const CallSpec> specs);
+// OK if the samples have what the spec needs. Errors: kInvalidArgument saying what is missing and
+// which flag gives it.
 absl::Status CheckSamples(const CallSpec& spec, const QuerySamples& samples);
 
-// The strategies' names in a mix file.
-absl::StatusOr<v1::Examples::Strategy> StrategyOf(std::string_view name);
+// The strategy of this name in a mix file. Errors: kInvalidArgument listing the names.
+absl::StatusOr<v1::Examples::Strategy> ParseStrategy(std::string_view name);
 
 // One random call. REQUIRES: CheckSamples is OK; the spec's kind has this method.
 v1::SearchRequest MakeSearch(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random);

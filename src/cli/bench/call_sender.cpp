@@ -14,17 +14,17 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// A field's number and wire type, as one number that precedes it.
+// The tag of a length-delimited field: its number and wire type in one integer.
 std::uint32_t BytesField(int number) {
   return WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
 }
 
-std::string NameOf(int code) {
+std::string CodeName(int code) {
   return absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
 }
 
-// Calls read(field's tag) for each field until one returns false. A field that `read` does not
-// consume is for it to skip. Returns false for malformed bytes.
+// Calls read(tag) for each field until one call returns false. `read` must consume or skip the
+// field. Returns false for malformed bytes.
 template <class Read>
 bool WalkFields(CodedInputStream& in, const Read& read) {
   while (const std::uint32_t tag = in.ReadTag()) {
@@ -48,23 +48,23 @@ bool ReadReceiptOfResponse(CodedInputStream& in, std::optional<v1::Receipt>& rec
 
 }  // namespace
 
-CallError ErrorOf(const google::rpc::Status& status) {
-  const std::string reason = DetailsOf(status).reason;
-  return {reason.empty() ? NameOf(status.code()) : reason, status.message()};
+CallError ToCallError(const google::rpc::Status& status) {
+  const std::string reason = ParseDetails(status).reason;
+  return {reason.empty() ? CodeName(status.code()) : reason, status.message()};
 }
 
-CallError ErrorOf(const grpc::Status& status) {
+CallError ToCallError(const grpc::Status& status) {
   google::rpc::Status details;
   if (!status.error_details().empty() && details.ParseFromString(status.error_details())) {
     details.set_code(status.error_code());
     details.set_message(status.error_message());
-    return ErrorOf(details);
+    return ToCallError(details);
   }
-  return {NameOf(status.error_code()), status.error_message()};
+  return {CodeName(status.error_code()), status.error_message()};
 }
 
 std::optional<StreamAnswerHead> ReadStreamAnswerHead(const grpc::ByteBuffer& answer) {
-  grpc::ByteBuffer bytes(answer);  // shares the slices; the reader wants a mutable one
+  grpc::ByteBuffer bytes(answer);  // shares the slices; the reader needs a mutable buffer
   grpc::ProtoBufferReader reader(&bytes);
   CodedInputStream in(&reader);
   StreamAnswerHead head;
@@ -78,7 +78,7 @@ std::optional<StreamAnswerHead> ReadStreamAnswerHead(const grpc::ByteBuffer& ans
     }
     google::rpc::Status status;
     if (!ReadMessage(in, status)) return false;
-    head.error = ErrorOf(status);
+    head.error = ToCallError(status);
     return true;
   });
   if (!whole) return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<StreamAnswerHead> ReadStreamAnswerHead(const grpc::ByteBuffer& ans
 }
 
 std::optional<v1::Receipt> ReadReceipt(const grpc::ByteBuffer& answer, bool in_stream) {
-  // The two responses number their receipts alike.
+  // Both responses have the same field number for the receipt.
   static_assert(+v1::SearchResponse::kReceiptFieldNumber ==
                 +v1::RecommendResponse::kReceiptFieldNumber);
   grpc::ByteBuffer bytes(answer);

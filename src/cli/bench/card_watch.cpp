@@ -18,7 +18,7 @@ namespace {
 using backend::Nvml;
 
 // The number of the card on which one of the processes computes.
-absl::StatusOr<unsigned> CardOf(const Nvml& nvml, const std::vector<pid_t>& processes) {
+absl::StatusOr<unsigned> FindUsedCard(const Nvml& nvml, const std::vector<pid_t>& processes) {
   const absl::StatusOr<unsigned> count = nvml.CountDevices();
   if (!count.ok()) return count.status();
   for (unsigned card = 0; card < *count; ++card) {
@@ -30,12 +30,12 @@ absl::StatusOr<unsigned> CardOf(const Nvml& nvml, const std::vector<pid_t>& proc
       }
     }
   }
-  if (*count == 1) return 0U;  // processes of containers have other numbers there
+  if (*count == 1) return 0U;  // the driver numbers a container's processes differently
   return absl::NotFoundError(
-      fmt::format("on none of this machine's {} cards a process of the server computes", *count));
+      fmt::format("no process of the server computes on any of this machine's {} cards", *count));
 }
 
-// Keeps the library and the card's number from one reading to the next.
+// Reads the card of processes. Keeps the library and the card's number between readings.
 class ProcessesReader {
  public:
   ProcessesReader(std::vector<pid_t> processes, std::string library)
@@ -48,7 +48,7 @@ class ProcessesReader {
     if (nvml_ == nullptr) {
       absl::StatusOr<std::unique_ptr<Nvml>> opened = Nvml::Open(library_);
       if (!opened.ok()) return opened.status();
-      const absl::StatusOr<unsigned> card = CardOf(**opened, processes_);
+      const absl::StatusOr<unsigned> card = FindUsedCard(**opened, processes_);
       if (!card.ok()) return card.status();
       nvml_ = *std::move(opened);
       card_ = *card;
@@ -67,11 +67,11 @@ class ProcessesReader {
   unsigned card_ = 0;
 };
 
-std::optional<std::uint64_t> BytesOf(const v1::MetricValue& metric) {
+std::optional<std::uint64_t> ToBytes(const v1::MetricValue& metric) {
   return static_cast<std::uint64_t>(metric.number());
 }
 
-// What the readings of a run add up to.
+// Sums over the readings of a run.
 struct CardTally {
   CardUse use;
   double utilization_sum = 0;
@@ -95,12 +95,12 @@ struct CardTally {
 
 }  // namespace
 
-CardReader ReaderOfProcesses(std::vector<pid_t> processes, std::string nvml) {
+CardReader MakeProcessReader(std::vector<pid_t> processes, std::string nvml) {
   auto reader = std::make_shared<ProcessesReader>(std::move(processes), std::move(nvml));
   return [reader] { return reader->Read(); };
 }
 
-CardReader ReaderOfMetrics(ReadStats stats) {
+CardReader MakeMetricsReader(ReadStats stats) {
   return [stats = std::move(stats)]() -> absl::StatusOr<CardReading> {
     const absl::StatusOr<v1::GetStatsResponse> answer = stats();
     if (!answer.ok()) return answer.status();
@@ -109,9 +109,9 @@ CardReader ReaderOfMetrics(ReadStats stats) {
       if (metric.name() == "simile_gpu_utilization_ratio") {
         reading.utilization_ratio = metric.number();
       } else if (metric.name() == "simile_gpu_device_memory_used_bytes") {
-        reading.memory_used_bytes = BytesOf(metric);
+        reading.memory_used_bytes = ToBytes(metric);
       } else if (metric.name() == "simile_gpu_device_memory_total_bytes") {
-        reading.memory_total_bytes = BytesOf(metric);
+        reading.memory_total_bytes = ToBytes(metric);
       } else {
         continue;
       }
@@ -122,7 +122,7 @@ CardReader ReaderOfMetrics(ReadStats stats) {
   };
 }
 
-CardReader FirstReaderOf(CardReader first, CardReader second) {
+CardReader ChooseReader(CardReader first, CardReader second) {
   auto chosen = std::make_shared<CardReader>();
   return [chosen, first = std::move(first),
           second = std::move(second)]() -> absl::StatusOr<CardReading> {
@@ -174,17 +174,17 @@ struct CardWatch::State {
     }
   }
 
-  const CardReader read;  // used by the thread alone
+  const CardReader read;  // used only by the thread
   const std::chrono::milliseconds interval;
 
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   bool is_ending = false;
   bool has_ended = false;
   bool is_measuring = false;
-  bool is_read = false;   // in this run, with or without an answer
-  std::uint64_t run = 0;  // counts them
-  CardTally tally;        // of this run
+  bool is_read = false;   // a reading of this run has ended, with or without a value
+  std::uint64_t run = 0;  // the number of the current run
+  CardTally tally;        // of the current run
 };
 
 CardWatch::CardWatch(CardReader read, std::chrono::milliseconds interval,
@@ -216,7 +216,7 @@ CardUse CardWatch::End() {
   CardUse use = std::move(state_->tally.use);
   if (!state_->is_read) use.why_not = "its driver does not answer";
   if (use.readings > 0) use.why_not.clear();
-  ++state_->run;  // a reading that is still under way counts for none
+  ++state_->run;  // a reading still in progress counts for no run
   state_->changed.notify_all();
   return use;
 }

@@ -16,45 +16,47 @@
 
 namespace simile::cli::bench {
 
-// What a card says of itself now. An optional that is empty: it cannot say.
+// One reading of a card. An empty optional: the card does not report this value.
 struct CardReading {
-  std::string name;                         // "NVIDIA H200"; of the server's metrics "GPU 0"
-  std::optional<double> utilization_ratio;  // share of the last moments in which a kernel ran, 0..1
+  std::string name;  // "NVIDIA H200"; "GPU 0" if read from the server's metrics
+  // Share of the driver's last sampling period in which a kernel ran, 0..1.
+  std::optional<double> utilization_ratio;
   std::optional<std::uint64_t> memory_used_bytes;  // by all processes and the driver
   std::optional<std::uint64_t> memory_total_bytes;
 };
 
-// Reads the card of a server; may be called once a second or more often. Not thread-safe.
+// Reads the card of a server. Not thread-safe.
 using CardReader = std::function<absl::StatusOr<CardReading>()>;
 using ReadStats = std::function<absl::StatusOr<v1::GetStatsResponse>()>;
 
-// The card on which one of these processes computes, by the driver's management library; where the
-// machine has one card only, and the server runs on it, that card. The library is opened by the
-// first reading, which may hang as long as the driver does.
-//   processes  the server's, on this machine; empty: it is elsewhere, or another user's
+// Reads the card on which one of these processes computes, through the driver's management library.
+// If no process is found on a card and the machine has exactly one card, reads that card. The first
+// reading opens the library and may hang as long as the driver does.
+//   processes  the server's processes on this machine; empty: it runs elsewhere or as another user
 //   nvml       the management library, by its name or path
-// Errors: kNotFound when no card is known to be the server's; those of the library.
-CardReader ReaderOfProcesses(std::vector<pid_t> processes, std::string nvml);
+// Errors: kNotFound if no card is known to be the server's; the library's errors.
+CardReader MakeProcessReader(std::vector<pid_t> processes, std::string nvml);
 
-// The card that the server's metrics describe. Errors: kNotFound when they describe none; those of
-// the call, kPermissionDenied for a server that does not let clients read its metrics.
-CardReader ReaderOfMetrics(ReadStats stats);
+// Reads the card that the server's metrics describe. Errors: kNotFound if they describe no card;
+// the call's errors, for example kPermissionDenied if this client may not read the metrics.
+CardReader MakeMetricsReader(ReadStats stats);
 
-// The first of the two that answers, from then on. Errors: those of both, in one sentence.
-CardReader FirstReaderOf(CardReader first, CardReader second);
+// Tries `first`, then `second`, until one answers; from then on uses that reader alone. Errors:
+// both readers' messages in one sentence.
+CardReader ChooseReader(CardReader first, CardReader second);
 
 // A card during the measured part of a run.
 struct CardUse {
   std::string name = {};
-  std::uint64_t readings = 0;                   // 0: it could not be read
-  std::string why_not = {};                     // where it could not be read
-  std::optional<double> utilization_mean = {};  // of the readings, 0..1
+  std::uint64_t readings = 0;                   // 0: the card could not be read
+  std::string why_not = {};                     // why there is no reading; empty if there is one
+  std::optional<double> utilization_mean = {};  // mean of the readings, 0..1
   std::optional<double> utilization_max = {};
   std::optional<std::uint64_t> memory_used_bytes_max = {};
   std::optional<std::uint64_t> memory_total_bytes = {};
 };
 
-// Reads a card on a thread of its own while runs are measured, because a hung card can hang its
+// Reads a card while runs are measured. Reads on its own thread, because a hung card can hang the
 // driver's library. Used by one thread.
 class CardWatch {
  public:
@@ -63,22 +65,21 @@ class CardWatch {
   static constexpr std::chrono::milliseconds kEndWait{500};
 
   //   interval  between two readings
-  //   end_wait  how long the end of a run waits for its first reading, and the destructor for the
-  //             thread
+  //   end_wait  how long End waits for the run's first reading, and the destructor for the thread
   explicit CardWatch(CardReader read, std::chrono::milliseconds interval = kInterval,
                      std::chrono::milliseconds end_wait = kEndWait);
-  // Leaves a thread that hangs in a reading behind.
+  // Abandons the thread if it hangs in a reading.
   ~CardWatch();
   CardWatch(const CardWatch&) = delete;
   CardWatch& operator=(const CardWatch&) = delete;
 
-  // A run's measured part begins.
+  // Starts the measured part of a run.
   void Begin();
-  // It has ended; waits for its first reading.
+  // Ends the measured part. Waits for its first reading, at most end_wait.
   CardUse End();
 
  private:
-  struct State;  // shared with the thread, which may outlive this
+  struct State;  // shared with the thread, which may outlive this object
 
   const std::shared_ptr<State> state_;
   const std::chrono::milliseconds end_wait_;

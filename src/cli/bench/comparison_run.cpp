@@ -21,11 +21,11 @@ constexpr std::uint32_t kCallsMin = 10;
 constexpr std::uint32_t kCallsMax = 100;
 constexpr std::uint32_t kUncountedCalls = 3;
 
-ComparedTimes TimesOf(const MeasuredCalls& times) {
+ComparedTimes ToComparedTimes(const MeasuredCalls& times) {
   return {times.call_median_ms(), times.compute_median_ms()};
 }
 
-// Whether both have the same ids and bits of scores, in the same order.
+// OK if both answers have the same ids and score bits in the same order.
 absl::Status CheckEqual(const v1::SearchResponse& measured, const v1::SearchResponse& other) {
   if (measured.results_size() != other.results_size()) {
     return absl::DataLossError(
@@ -62,13 +62,13 @@ class ComparisonRun {
     const std::uint32_t calls = std::clamp(kQueriesOfSize / queries, kCallsMin, kCallsMax);
     for (std::uint32_t call = 0; call < kUncountedCalls + calls; ++call) {
       const bool counted = call >= kUncountedCalls;
-      const v1::SearchRequest request = RequestOf(queries);
+      const v1::SearchRequest request = MakeRequest(queries);
       const auto ask = [&](bool is_measured) {
         const Connection& server = is_measured ? measured_ : other_;
         const auto search = [&] { return server.Search(request); };
         return counted ? (is_measured ? measured : other).Time(search) : search();
       };
-      // The first of the two has its request's bytes in no cache.
+      // Takes turns, because the server asked first finds the request in no cache.
       const bool measured_first = call % 2 == 0;
       absl::StatusOr<v1::SearchResponse> first = ask(measured_first);
       if (!first.ok()) return first.status();
@@ -80,12 +80,13 @@ class ComparisonRun {
       if (!same.ok()) return same;
       comparison_.answers += queries;
     }
-    comparison_.batches.push_back({queries, calls, TimesOf(measured), TimesOf(other)});
+    comparison_.batches.push_back(
+        {queries, calls, ToComparedTimes(measured), ToComparedTimes(other)});
     return absl::OkStatus();
   }
 
  private:
-  v1::SearchRequest RequestOf(std::uint32_t queries) {
+  v1::SearchRequest MakeRequest(std::uint32_t queries) {
     v1::SearchRequest request;
     request.set_collection(samples_.collection);
     v1::SearchOptions& options = *request.mutable_options();

@@ -11,20 +11,20 @@ constexpr unsigned kStepBits = 8;  // 256 buckets for each power of two
 constexpr std::uint64_t kSteps = 1U << kStepBits;
 constexpr unsigned kValueBits = 41;
 constexpr std::uint64_t kValueMax = (std::uint64_t{1} << kValueBits) - 1;
-// Values below 256 have a bucket each; then 256 for each further bit.
+// Values below 256 have one bucket each; each further bit adds 256 buckets.
 constexpr std::size_t kBuckets = (kValueBits - kStepBits + 1) * kSteps;
 
 }  // namespace
 
 LatencyHistogram::LatencyHistogram() : counts_(kBuckets) {}
 
-std::size_t LatencyHistogram::BucketOf(std::uint64_t value) {
+std::size_t LatencyHistogram::FindBucket(std::uint64_t value) {
   if (value < kSteps) return value;
   const auto shift = static_cast<unsigned>(std::bit_width(value)) - kStepBits - 1;
   return (shift + 1) * kSteps + (value >> shift) - kSteps;
 }
 
-std::uint64_t LatencyHistogram::EndOf(std::size_t bucket) {
+std::uint64_t LatencyHistogram::BucketEnd(std::size_t bucket) {
   if (bucket < kSteps) return bucket;
   const std::size_t shift = bucket / kSteps - 1;
   return ((kSteps + bucket % kSteps + 1) << shift) - 1;
@@ -33,7 +33,7 @@ std::uint64_t LatencyHistogram::EndOf(std::size_t bucket) {
 void LatencyHistogram::Record(Nanoseconds latency, std::uint64_t count) {
   const std::uint64_t value =
       std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(0, latency.count())), kValueMax);
-  counts_[BucketOf(value)] += count;
+  counts_[FindBucket(value)] += count;
   count_ += count;
   max_ = std::max(max_, static_cast<std::int64_t>(value));
   sum_ += static_cast<double>(value) * static_cast<double>(count);
@@ -64,20 +64,21 @@ Nanoseconds LatencyHistogram::Mean() const {
 
 Nanoseconds LatencyHistogram::Percentile(double share) const {
   if (count_ == 0) return Nanoseconds(0);
-  // A hair less, so that 0.999 * 1,000 asks for the 999th and not, by rounding, for the 1,000th.
+  // Slightly less, so that rounding in 0.999 * 1,000 does not ask for the 1,000th value instead of
+  // the 999th.
   const double wanted = std::ceil(share * static_cast<double>(count_) * (1 - 1e-12));
   const auto rank = std::clamp(static_cast<std::uint64_t>(wanted), std::uint64_t{1}, count_);
   std::uint64_t passed = 0;
   std::size_t bucket = 0;
   while ((passed += counts_[bucket]) < rank) ++bucket;
-  return Nanoseconds(std::min(static_cast<std::int64_t>(EndOf(bucket)), max_));
+  return Nanoseconds(std::min(static_cast<std::int64_t>(BucketEnd(bucket)), max_));
 }
 
 std::vector<std::pair<Nanoseconds, std::uint64_t>> LatencyHistogram::Buckets() const {
   std::vector<std::pair<Nanoseconds, std::uint64_t>> buckets;
   for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
     if (counts_[bucket] == 0) continue;
-    buckets.emplace_back(static_cast<std::int64_t>(EndOf(bucket)), counts_[bucket]);
+    buckets.emplace_back(static_cast<std::int64_t>(BucketEnd(bucket)), counts_[bucket]);
   }
   return buckets;
 }

@@ -8,37 +8,37 @@
 
 namespace simile::cli::bench {
 
-// How much load.
+// How much load to send.
 struct Load {
-  // Calls under way at any time: kept at this number without a rate, at most this many with one.
+  // Calls in flight. Without a rate always this many; with a rate at most this many.
   std::uint32_t in_flight = 1;
-  // Calls a second, sent at random times whether or not earlier ones have been answered. Unset: a
-  // call is sent when another is answered.
+  // Calls per second, sent at random times even if earlier calls are not answered yet. Unset: each
+  // answer sends the next call.
   std::optional<double> rate;
 };
 
-// Decides when calls are sent. A closed loop (without a rate) sends whenever fewer than `in_flight`
-// calls are under way. An open loop draws arrivals of a Poisson process, the sum of many
-// independent callers: its calls are due at these times however slow the answers are. A call that
-// is sent late, because too many are under way, keeps its intended time, from which its latency
-// counts.
-//
-// Times are since the run's start and given by the caller. Not thread-safe.
+// Decides when calls are sent. A closed loop has no rate and sends whenever fewer than `in_flight`
+// calls are in flight. An open loop draws arrival times from a Poisson process, which models many
+// independent callers. Its calls are due at these times however slow the answers are. A call that
+// is sent late, because too many calls are in flight, keeps its intended time; its latency counts
+// from there.
+// All times are given by the caller and count from the run's start. Not thread-safe.
 class LoadPace {
  public:
   LoadPace(const Load& load, std::uint64_t seed);
 
-  // When the next call is due: in the past when it is late. Nothing while `in_flight` calls are
-  // under way.
-  //   now  a closed loop's calls are due at once
+  // When the next call is due; a time in the past means that the call is late. Nothing while
+  // `in_flight` calls are in flight.
+  //   now  returned by a closed loop, whose calls are always due
   std::optional<Nanoseconds> NextDue(Nanoseconds now) const;
-  // The next call is sent now. Returns its intended time. REQUIRES: NextDue(now) <= now.
+  // Records that the next call is sent now, and returns its intended time. REQUIRES: NextDue(now)
+  // <= now.
   Nanoseconds Send(Nanoseconds now);
   void Complete();
   std::uint32_t in_flight() const { return in_flight_; }
 
-  // Moves past the next arrival before `end` without sending it, and returns its time; nothing when
-  // there is none. For counting, after a run, the calls that were due and never sent.
+  // Skips the next arrival before `end` without sending it, and returns its time; nothing if none
+  // is left. Counts, after a run, the calls that were due and never sent.
   std::optional<Nanoseconds> SkipBefore(Nanoseconds end);
 
  private:
@@ -47,7 +47,8 @@ class LoadPace {
   const Load load_;
   RandomDraw random_;
   std::uint32_t in_flight_ = 0;
-  double arrival_ns_ = 0;  // the next one's time; a sum of doubles loses less than 1 us in a year
+  // Time of the next arrival; a sum of doubles loses less than 1 us per year.
+  double arrival_ns_ = 0;
 };
 
 }  // namespace simile::cli::bench

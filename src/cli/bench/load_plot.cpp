@@ -16,7 +16,7 @@ namespace {
 constexpr double kWidth = 860;
 constexpr double kHeight = 500;
 constexpr double kLeft = 78;
-constexpr double kRightMargin = 112;  // the names of the series
+constexpr double kRightMargin = 112;  // holds the names of the series
 constexpr double kTop = 66;
 constexpr double kBottom = 58;
 
@@ -47,7 +47,7 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
-// From values to places on the picture.
+// Converts values to coordinates in the picture.
 struct Axes {
   double load_max = 1;
   double latency_min = 1;
@@ -116,7 +116,8 @@ std::string Curve(const Axes& axes, const PlotSeries& series, std::string_view c
                      path, colour, dots);
 }
 
-// The names beside the curves' last points, moved apart where they would overlap.
+// The names of the series, beside the last points of their curves. Moves names apart that would
+// overlap.
 std::string Names(const Axes& axes, const std::vector<PlotSeries>& series) {
   constexpr double kLineHeight = 16;
   struct Name {
@@ -164,7 +165,7 @@ std::vector<double> LogarithmicTicks(double least, double greatest) {
       if (factor == 1.0 || !only_powers) candidates.push_back(factor * std::pow(10, power));
     }
   }
-  // The nearest candidate on either side encloses the range.
+  // The nearest candidates outside the range enclose it.
   std::size_t first = 0;
   while (first + 1 < candidates.size() && candidates[first + 1] <= least) ++first;
   std::size_t last = first + 1;

@@ -22,16 +22,15 @@ struct PlotTexts {
   std::string latency_axis;
 };
 
-// A plot as an SVG file's text: load from 0 on a linear axis, latency on a logarithmic one. The
-// first six series have colours of their own.
-// REQUIRES: at least one point in all.
+// The plot as the text of an SVG file. The load axis is linear from 0, the latency axis
+// logarithmic. The first six series have distinct colours. REQUIRES: at least one point in total.
 std::string LoadPlot(const PlotTexts& texts, const std::vector<PlotSeries>& series);
 
-// Numbers for a linear axis from 0 that covers `greatest`: 1, 2 or 5 times a power of ten apart,
-// five to ten of them. REQUIRES: greatest > 0.
+// The numbers on a linear axis from 0 to at least `greatest`. Five to ten numbers, spaced by 1, 2
+// or 5 times a power of ten. REQUIRES: greatest > 0.
 std::vector<double> LinearTicks(double greatest);
-// 1, 2 and 5 times powers of ten that enclose the range; only powers of ten when it spans more than
-// three of them. REQUIRES: 0 < least <= greatest.
+// The numbers on a logarithmic axis that encloses the range: 1, 2 and 5 times powers of ten. Only
+// powers of ten if the range spans more than three. REQUIRES: 0 < least <= greatest.
 std::vector<double> LogarithmicTicks(double least, double greatest);
 
 }  // namespace simile::cli::bench

@@ -16,26 +16,27 @@
 namespace simile::cli::bench {
 namespace {
 
-// A client thread's share of a run. The sender's queue is served by one thread, which in a closed
-// loop sends the next call as well; in an open loop another thread sends.
+// A client thread's share of a run. One thread serves the sender's completion queue; in a closed
+// loop it also sends the next call. In an open loop a second thread sends.
 class LoadThread {
  public:
   // Borrows the plan and the pool.
-  //   share   this thread's part of the load
-  //   window  since `start`
+  //   share   this thread's share of the load
+  //   window  in times since `start`
   LoadThread(const RunPlan& plan, const Load& share, const RequestPool& pool,
              const MeasuredWindow& window, std::chrono::steady_clock::time_point start,
              std::uint64_t seed, std::unique_ptr<CallSender> sender);
 
-  // Starts sending; calls are due from the run's start.
+  // Starts sending. Calls are due from the run's start on.
   void Start();
-  // Waits until everything sent was answered. Call after the run's end.
+  // Waits until every sent call is answered. REQUIRES: the run has ended.
   void Finish();
 
-  // Moves what was counted since the last call into `live`. Thread-safe.
+  // Adds the latencies and queries since the last CollectLive, and all errors so far, to `live`.
+  // Adds all receipts so far to `receipts`. Thread-safe.
   void CollectLive(LiveState& live, ReceiptTally& receipts);
 
-  // After Finish.
+  // These are valid after Finish.
   LoadTally& tally() { return tally_; }
   std::vector<KeptAnswer>& kept() { return kept_; }
   std::uint64_t not_kept() const { return not_kept_; }
@@ -49,7 +50,7 @@ class LoadThread {
   };
 
   Nanoseconds Now() const;
-  // Sends the next call if it is due before the end. Returns false when there is none to send now.
+  // Sends the next call if one is due now. Returns false if there is none.
   bool SendOne();
   void SendAtTimes();
   void OnOutcome(std::uint32_t slot, CallOutcome& outcome);
@@ -65,7 +66,7 @@ class LoadThread {
   std::thread receiving_;
   std::thread sending_;
 
-  std::mutex mutex_;                    // guards what follows
+  std::mutex mutex_;                    // guards the members below
   std::condition_variable slot_freed_;  // for the sending thread and Finish
   LoadPace pace_;
   RandomDraw random_;
@@ -81,13 +82,14 @@ class LoadThread {
   std::uint64_t live_queries_ = 0;
 };
 
-// Receipts are read from one answer in so many: reading each would cost as much as the call.
+// Reads the receipt of one answer in this many. Reading every receipt would cost as much as the
+// calls.
 constexpr std::uint64_t kAnswersPerReceipt = 64;
 constexpr std::size_t kKeptBytesMax = 64U << 20;  // of each thread
-// A sleeping sender looks this often whether the run is over.
+// How often a sleeping sender checks whether the run is over.
 constexpr std::chrono::milliseconds kSleepMax{100};
 
-// Sleeps until a time of the steady clock, to some tens of microseconds.
+// Sleeps until a time of the steady clock, accurate to some tens of microseconds.
 void SleepUntil(std::chrono::steady_clock::time_point time) {
   const auto since_epoch = time.time_since_epoch();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_epoch);
@@ -158,10 +160,11 @@ void LoadThread::SendAtTimes() {
     lock.unlock();
     SleepUntil(start_ + std::min({*due, Now() + kSleepMax, window_.end}));
   }
-  // The last ones, which were due while this thread slept.
+  // Sends the last calls, which became due while this thread slept.
   while (SendOne()) {
   }
-  // What was due and not sent is counted with its age: leaving it out would hide the overload.
+  // Counts calls that were due but not sent, with their age. Leaving them out would hide the
+  // overload.
   const std::lock_guard lock(mutex_);
   while (const std::optional<Nanoseconds> due = pace_.SkipBefore(window_.end)) {
     if (!window_.Has(*due)) continue;
@@ -229,11 +232,11 @@ void LoadThread::CollectLive(LiveState& live, ReceiptTally& receipts) {
 
 constexpr std::chrono::milliseconds kLiveInterval{200};
 constexpr std::chrono::milliseconds kConnectTimeout{10'000};
-// Streams last this much longer than the run and its last calls.
+// How much longer streams last than the run and its last calls.
 constexpr std::chrono::milliseconds kStreamAllowance{5'000};
 
-// Part `index` of `count` parts of a number, as equal as possible.
-std::uint32_t PartOf(std::uint32_t number, std::uint32_t count, std::uint32_t index) {
+// The size of part `index` if `number` is split into `count` parts as evenly as possible.
+std::uint32_t EvenPart(std::uint32_t number, std::uint32_t count, std::uint32_t index) {
   return number / count + (index < number % count ? 1 : 0);
 }
 
@@ -246,9 +249,9 @@ absl::StatusOr<std::vector<std::unique_ptr<CallSender>>> MakeSenders(const RunPl
                       plan.timeout + kConnectTimeout + kStreamAllowance;
   for (std::uint32_t i = 0; i < plan.threads; ++i) {
     auto channels = OpenChannels(plan.address, plan.security,
-                                 PartOf(plan.connections, plan.threads, i), kConnectTimeout);
+                                 EvenPart(plan.connections, plan.threads, i), kConnectTimeout);
     if (!channels.ok()) return channels.status();
-    const std::uint32_t slots = PartOf(plan.load.in_flight, plan.threads, i);
+    const std::uint32_t slots = EvenPart(plan.load.in_flight, plan.threads, i);
     senders.push_back(plan.transport == Transport::kUnary
                           ? MakeUnaryCalls(*channels, slots, plan.timeout)
                           : MakeStreamCalls(*channels, slots, plan.timeout, end_by));
@@ -256,7 +259,7 @@ absl::StatusOr<std::vector<std::unique_ptr<CallSender>>> MakeSenders(const RunPl
   return senders;
 }
 
-// Waits until a time; shows how the run goes meanwhile.
+// Waits until a time and reports the live state meanwhile.
 void WaitUntil(SteadyTime time, const RunPlan& plan, SteadyTime window_begin, Threads& threads,
                const OnLive& on_live) {
   SteadyTime last = std::chrono::steady_clock::now();
@@ -285,7 +288,7 @@ void ReceiptTally::Add(const v1::Receipt& receipt, std::size_t of_queries) {
   const auto own = static_cast<double>(of_queries);
   ++receipts;
   queries += own;
-  // A call larger than a pass had its passes almost to itself.
+  // Charges the call its share of the pass. A call larger than a pass is charged the whole time.
   engine_us += static_cast<double>(receipt.compute_us()) *
                std::min(1.0, own / std::max(1U, receipt.batch_size()));
   batch_size += receipt.batch_size();
@@ -364,8 +367,8 @@ absl::StatusOr<RunResult> RunLoad(const RunPlan& plan, const RequestPool& pool,
   const MeasuredWindow window{plan.warm_up, plan.warm_up + plan.duration};
   Threads threads;
   for (std::uint32_t i = 0; i < plan.threads; ++i) {
-    Load share{PartOf(plan.load.in_flight, plan.threads, i), plan.load.rate};
-    if (share.rate) *share.rate /= plan.threads;  // Poisson processes add up to one
+    Load share{EvenPart(plan.load.in_flight, plan.threads, i), plan.load.rate};
+    if (share.rate) *share.rate /= plan.threads;  // Poisson processes add up to a Poisson process
     threads.push_back(std::make_unique<LoadThread>(
         plan, share, pool, window, start, base::SplitMix(plan.seed + i), std::move((*senders)[i])));
   }
@@ -378,10 +381,10 @@ absl::StatusOr<RunResult> RunLoad(const RunPlan& plan, const RequestPool& pool,
   WaitUntil(begin, plan, begin, threads, on_live);
   if (plan.card != nullptr) plan.card->Begin();
   const double client_before = OwnCpuSeconds();
-  const std::optional<double> server_before = CpuSecondsOf(plan.server_processes);
+  const std::optional<double> server_before = ReadCpuSeconds(plan.server_processes);
   WaitUntil(begin + plan.duration, plan, begin, threads, on_live);
   result.client_cpu_s = OwnCpuSeconds() - client_before;
-  const std::optional<double> server_after = CpuSecondsOf(plan.server_processes);
+  const std::optional<double> server_after = ReadCpuSeconds(plan.server_processes);
   if (server_before && server_after) result.server_cpu_s = *server_after - *server_before;
   if (plan.card != nullptr) result.card = plan.card->End();
   result.seconds = window.Seconds();

@@ -7,7 +7,7 @@
 
 namespace simile::cli::bench {
 
-// The middle value, the upper of two; 0 without values.
+// The median; the upper of the two middle values for an even count. 0 without values.
 inline double Median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -15,7 +15,7 @@ inline double Median(std::vector<double> values) {
   return *middle;
 }
 
-// Calls of one kind, one after another, and their times.
+// Measures calls of one kind, made one after another.
 class MeasuredCalls {
  public:
   // Makes a call and returns its answer. The time of a call that fails does not count.
@@ -33,8 +33,8 @@ class MeasuredCalls {
   }
 
   std::size_t count() const { return call_ms_.size(); }
-  double call_median_ms() const { return Median(call_ms_); }        // as the client sees it
-  double compute_median_ms() const { return Median(compute_ms_); }  // as the receipts say it
+  double call_median_ms() const { return Median(call_ms_); }        // measured by the client
+  double compute_median_ms() const { return Median(compute_ms_); }  // by the receipts
 
  private:
   std::vector<double> call_ms_;

@@ -24,8 +24,8 @@ constexpr std::size_t kMixBytesMax = 1U << 20;
 constexpr std::array<std::string_view, 7> kSharedKeys = {"kind",    "weight", "batch", "k",
                                                          "payload", "filter", "bulk"};
 
-// One call of the file and the place of its values in messages. The first error is kept; what is
-// read after it is ignored.
+// Reads one call of the file. Knows the call's place for messages. Keeps the first error and
+// ignores values read after it.
 class CallReader {
  public:
   CallReader(const MixJson& call, std::string place, absl::Status& status)
@@ -100,7 +100,7 @@ class CallReader {
     value = given->get<std::string>();
   }
 
-  // A text, or a list of texts. True when there was one.
+  // Reads a text or a list of texts. True if the key is present and valid.
   bool ReadTexts(const char* key, std::vector<std::string>& values) {
     const MixJson* given = Find(key);
     if (given == nullptr) return false;
@@ -163,7 +163,7 @@ void ReadCall(CallReader& call, CallSpec& spec) {
   call.ReadWhole("batch", 1, kLimits.queries_per_call_max, spec.batch);
   call.ReadWhole("k", 1, kLimits.k_max, spec.k);
   std::vector<std::string> payload;
-  if (call.ReadTexts("payload", payload)) spec.payload = PayloadSelectorOf(payload);
+  if (call.ReadTexts("payload", payload)) spec.payload = MakePayloadSelector(payload);
   call.ReadTexts("filter", spec.filters);
   call.ReadBool("bulk", spec.bulk);
   call.ReadWhole("positive", 0, kLimits.examples_max, spec.positive);
@@ -173,7 +173,7 @@ void ReadCall(CallReader& call, CallSpec& spec) {
                 fmt::format("positive and negative together are 1 to {}", kLimits.examples_max));
   }
   call.ReadText("strategy", spec.strategy);
-  if (const auto strategy = StrategyOf(spec.strategy); !strategy.ok()) {
+  if (const auto strategy = ParseStrategy(spec.strategy); !strategy.ok()) {
     call.Refuse("strategy", std::string(strategy.status().message()));
   } else if (*strategy == v1::Examples::STRATEGY_AVERAGE_VECTOR && spec.positive == 0) {
     call.Refuse("positive", "average_vector needs at least one");
@@ -193,7 +193,7 @@ void ReadCall(CallReader& call, CallSpec& spec) {
 
 }  // namespace
 
-v1::PayloadSelector PayloadSelectorOf(const std::vector<std::string>& words) {
+v1::PayloadSelector MakePayloadSelector(const std::vector<std::string>& words) {
   v1::PayloadSelector selector;
   if (words.size() == 1 && words[0] == "all") {
     selector.set_selection(v1::PayloadSelector::SELECTION_ALL);

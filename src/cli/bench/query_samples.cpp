@@ -27,7 +27,7 @@
 namespace simile::cli::bench {
 namespace {
 
-// Names that filters take without quotes.
+// Whether a filter can contain the name without quotes.
 bool IsPlainName(const std::string& name) {
   return !name.empty() && (std::isdigit(static_cast<unsigned char>(name[0])) == 0) &&
          std::ranges::all_of(name, [](char c) {
@@ -35,15 +35,15 @@ bool IsPlainName(const std::string& name) {
          });
 }
 
-// Text that filters take in quotes as it is.
+// Whether a filter can contain the text in quotes without escapes.
 bool IsPlainText(const std::string& text) {
   return std::ranges::none_of(text, [](char c) {
     return c == '"' || c == '\\' || std::iscntrl(static_cast<unsigned char>(c)) != 0;
   });
 }
 
-// The parts of "A | B" between the bars, without the white space around them.
-std::vector<std::string> PartsOf(const std::string& text) {
+// Splits "A | B" at its bars and trims the parts. Drops empty parts.
+std::vector<std::string> SplitAtBars(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream rest(text);
   for (std::string part; std::getline(rest, part, '|');) {
@@ -54,12 +54,12 @@ std::vector<std::string> PartsOf(const std::string& text) {
   return parts;
 }
 
-// Sampled from a server that has more rows than one answer holds.
+// Rows sampled from a server whose rows do not fit in one answer.
 constexpr std::size_t kSampledRows = 4'000;
 constexpr std::size_t kDirections = 8;
-// A row's id, score and fields beside its vector in an answer.
+// The most bytes of a hit in an answer, besides its vector.
 constexpr std::uint64_t kHitBytesMax = 1'024;
-// Of vectors in one answer: leaves space for the rest within limits.reply_bytes_max.
+// Bytes of vectors in one answer. Leaves space for the rest within limits.reply_bytes_max.
 constexpr std::uint64_t kAnswerBytesMax = 48U << 20;
 constexpr std::size_t kQueryVectors = 2'000;
 constexpr double kOtherRowShare = 0.2;
@@ -76,7 +76,7 @@ absl::Status InPath(std::string_view path, const absl::Status& error) {
   return base::WithMessage(error, fmt::format("{}: {}", path, std::string(error.message())));
 }
 
-// Opens a file by a path of the caller's.
+// Opens a file by its path, which may be relative.
 absl::StatusOr<std::unique_ptr<data::FileSource>> OpenPath(const std::string& path) {
   const std::filesystem::path file(path);
   const absl::StatusOr<data::Folder> folder =
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<data::FileSource>> OpenPath(const std::string& pa
   return folder->OpenFile(file.filename().string());
 }
 
-std::vector<float> RowOf(const MatrixView& matrix, std::size_t index) {
+std::vector<float> CopyRow(const MatrixView& matrix, std::size_t index) {
   return {matrix[index].begin(), matrix[index].end()};
 }
 
@@ -110,7 +110,7 @@ absl::Status ReadVectorsFile(const std::string& path, const Limits& limits, Quer
                     samples.collection));
   }
   for (std::size_t i = 0; i < matrix->row_count(); ++i) {
-    samples.query_vectors.push_back(RowOf(matrix->view(), i));
+    samples.query_vectors.push_back(CopyRow(matrix->view(), i));
   }
   return absl::OkStatus();
 }
@@ -152,11 +152,11 @@ absl::Status ReadFolder(const std::string& folder, const Limits& limits,
   for (std::size_t i = 0; i < dataset->vectors.row_count(); ++i) {
     if (std::ranges::binary_search(dataset->skipped_rows, i)) continue;
     samples.rows.push_back(
-        {dataset->ids.Id(static_cast<Row>(i)), RowOf(dataset->vectors.view(), i)});
+        {dataset->ids.Id(static_cast<Row>(i)), CopyRow(dataset->vectors.view(), i)});
   }
   for (std::size_t i = 0; i < dataset->profiles.ids.size(); ++i) {
     samples.users.push_back({dataset->profiles.ids.Id(static_cast<Row>(i)),
-                             RowOf(dataset->profiles.vectors.view(), i)});
+                             CopyRow(dataset->profiles.vectors.view(), i)});
     std::vector<std::string>& seen = samples.seen_ids.emplace_back();
     for (const Row row : dataset->profiles.seen.Of(static_cast<Row>(i))) {
       seen.push_back(dataset->ids.Id(row));
@@ -166,7 +166,7 @@ absl::Status ReadFolder(const std::string& folder, const Limits& limits,
   return absl::OkStatus();
 }
 
-// The rows nearest to a random direction, with their vectors.
+// Searches for the rows nearest to a random direction, with their vectors.
 absl::StatusOr<v1::SearchResponse> SearchDirection(const Connection& connection,
                                                    const QuerySamples& samples, std::size_t k,
                                                    RandomDraw& random) {
@@ -184,7 +184,7 @@ absl::StatusOr<v1::SearchResponse> SearchDirection(const Connection& connection,
   return connection.Search(request);
 }
 
-// Whether ids are row numbers, as far as these hits tell.
+// Whether the ids of all these hits are their row numbers.
 bool HasRowNumberIds(const v1::SearchResponse& response) {
   return std::ranges::all_of(response.results(0).hits(), [](const v1::Hit& hit) {
     return hit.has_row() && hit.id() == std::to_string(hit.row());
@@ -196,7 +196,7 @@ absl::Status FetchRowNumbers(const Connection& connection, QuerySamples& samples
   std::unordered_set<std::uint64_t> numbers;
   const std::size_t wanted = std::min<std::size_t>(kSampledRows, samples.row_count);
   while (numbers.size() < wanted) numbers.insert(random.Bits() % samples.row_count);
-  // Ascending: the order of a set differs between machines.
+  // Sorts, because the order of a hash set differs between machines.
   std::vector<std::uint64_t> rows(numbers.begin(), numbers.end());
   std::ranges::sort(rows);
   const std::size_t page = std::clamp<std::size_t>(
@@ -215,7 +215,8 @@ absl::Status FetchRowNumbers(const Connection& connection, QuerySamples& samples
     if (!response.ok()) return response.status();
     for (const v1::Item& item : response->items()) {
       std::vector<float> vector(item.vector().values().begin(), item.vector().values().end());
-      if (samples.metric == Metric::kCosine && IsZeroVector(vector)) continue;  // skipped
+      // Searches skip zero vectors.
+      if (samples.metric == Metric::kCosine && IsZeroVector(vector)) continue;
       samples.rows.push_back({item.id(), std::move(vector)});
     }
   }
@@ -315,14 +316,14 @@ std::vector<SampledFilter> SampleFilters(const v1::FieldDescription& described) 
   return filters;
 }
 
-std::vector<std::string> KeywordsOf(v1::FieldType type, const v1::PayloadValue& value) {
+std::vector<std::string> ReadKeywords(v1::FieldType type, const v1::PayloadValue& value) {
   std::vector<std::string> keywords;
   if (value.has_list_value()) {
     for (const v1::PayloadValue& item : value.list_value().values()) {
       keywords.push_back(item.string_value());
     }
   } else if (value.has_string_value() && type == v1::FIELD_TYPE_KEYWORD_LIST) {
-    keywords = PartsOf(value.string_value());
+    keywords = SplitAtBars(value.string_value());
   } else if (value.has_string_value()) {
     keywords.push_back(value.string_value());
   }
@@ -335,7 +336,7 @@ bool Passes(const SampledFilter& filter, const PayloadMap& payload) {
   if (filter.type != v1::FIELD_TYPE_INTEGER) {
     const v1::PayloadValue& value = found->second;
     if (value.has_string_value() && value.string_value() == filter.keyword) return true;
-    const std::vector<std::string> keywords = KeywordsOf(filter.type, value);
+    const std::vector<std::string> keywords = ReadKeywords(filter.type, value);
     return std::ranges::find(keywords, filter.keyword) != keywords.end();
   }
   const v1::PayloadValue& value = found->second;

@@ -9,7 +9,7 @@
 
 namespace simile::cli::bench {
 
-// Random numbers that are the same on every machine for the same seed. Not thread-safe.
+// Random numbers; the same seed gives the same numbers on every machine. Not thread-safe.
 class RandomDraw {
  public:
   explicit RandomDraw(std::uint64_t seed) : state_(base::SplitMix(seed)) {}
@@ -17,7 +17,7 @@ class RandomDraw {
   std::uint64_t Bits() { return base::NextSplitMix(state_); }
   // REQUIRES: 1 <= bound <= 2^32.
   std::size_t Below(std::size_t bound) { return base::ScaleBelow(Bits(), bound); }
-  // In (0, 1], so that its logarithm is finite.
+  // Uniform in (0, 1]; never 0, so its logarithm is finite.
   double Uniform() { return (static_cast<double>(Bits() >> 11) + 1) * 0x1p-53; }
   // Normally distributed, mean 0, variance 1 (Box and Muller, 1958).
   double Normal() {

@@ -8,7 +8,7 @@
 namespace simile::cli::bench {
 namespace {
 
-constexpr std::size_t kRequestsMin = 16;  // however large
+constexpr std::size_t kRequestsMin = 16;  // even if the requests are large
 constexpr std::size_t kRequestBytesMax = 64U << 20;
 
 std::string Serialize(const CallSpec& spec, const QuerySamples& samples, RandomDraw& random) {

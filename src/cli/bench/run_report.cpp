@@ -19,15 +19,17 @@ nlohmann::ordered_json TimesJson(const ComparedTimes& times) {
 std::string TimeText(double ms) { return fmt::format("{:.3f}", ms); }
 
 // "gpu"
-std::string KindOf(const std::string& backend) { return backend.substr(0, backend.find(':')); }
+std::string ParseBackendKind(const std::string& backend) {
+  return backend.substr(0, backend.find(':'));
+}
 
 constexpr std::size_t kLiveBarWidth = 38;
-// From kManyInFlight queries in flight on, a warning says when passes hold at most one in
-// kSmallPassDivisor of the queries in flight.
+// Warns about small passes: at least kManyInFlight queries in flight, of which a pass holds at most
+// one in kSmallPassDivisor.
 constexpr double kSmallPassDivisor = 4;
 constexpr double kManyInFlight = 32;
 
-// A client that sends later than this at p99 measures itself.
+// Warns if the client's p99 send delay exceeds this: its own delay then distorts the latencies.
 constexpr Nanoseconds kLateSendingMin = std::chrono::milliseconds(1);
 
 std::string RateText(double per_second) {
@@ -127,17 +129,18 @@ bool AnsweredByGpu(const ReceiptTally& receipts) {
                              [](const auto& backend) { return backend.first.starts_with("gpu"); });
 }
 
-// Whether a card was read, and answered: the only card of a machine may be busy with other work.
+// Whether a card was read and answered calls. A machine's only card may be busy with other work
+// instead.
 bool HasCard(const RunResult& result) {
   return result.card && result.card->readings > 0 && AnsweredByGpu(result.tally.receipts);
 }
 
-// "71 %"; empty where nobody knows.
+// "71 %"; empty if unknown.
 std::string ShareText(const std::optional<double>& ratio) {
   return ratio ? fmt::format("{:.0f} %", *ratio * 100) : "";
 }
 
-// A line about the card; empty where none can be read and none has answered.
+// A line about the card; empty if no card was to be read or the GPU answered no call.
 std::string CardText(const RunResult& result) {
   if (!result.card || !AnsweredByGpu(result.tally.receipts)) return "";
   const CardUse& card = *result.card;
@@ -187,7 +190,7 @@ nlohmann::ordered_json LatencyJson(const LatencyHistogram& latency, bool buckets
   if (!buckets) return report;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const auto& [end, count] : latency.Buckets()) list.push_back({us(end), count});
-  report["buckets"] = std::move(list);  // [the bucket's end in us, latencies in it]
+  report["buckets"] = std::move(list);  // pairs [end of the bucket in us, count]
   return report;
 }
 
@@ -275,7 +278,7 @@ nlohmann::ordered_json RunJson(const ReportedRun& run) {
   return report;
 }
 
-// The queries of the calls in flight, on average; of an open loop that is not known.
+// The mean number of queries in flight; 0 for an open loop, where it is unknown.
 double QueriesInFlight(const RunResult& result) {
   if (result.plan.load.rate || result.tally.calls_in_window == 0) return 0;
   return static_cast<double>(result.plan.load.in_flight * result.tally.queries_in_window) /
@@ -338,8 +341,8 @@ nlohmann::ordered_json ComparisonJson(const Comparison& comparison) {
 }
 
 std::string ComparisonText(const Comparison& comparison, const Terminal& terminal) {
-  const std::string measured = KindOf(comparison.measured_backend);
-  std::string other = KindOf(comparison.other_backend);
+  const std::string measured = ParseBackendKind(comparison.measured_backend);
+  std::string other = ParseBackendKind(comparison.other_backend);
   if (measured == other) other = "other";
   const std::string text = fmt::format(
       "{}, {} x {}, k {}\n  {} on {}\n  {} on {}\n\n", Bold(comparison.collection, terminal),

@@ -15,19 +15,19 @@ namespace simile::cli::bench {
 
 // docs/bench.md describes it.
 nlohmann::ordered_json ComparisonJson(const Comparison& comparison);
-// For people: a line for each size of a call.
+// The comparison for people: one line per call size.
 std::string ComparisonText(const Comparison& comparison, const Terminal& terminal);
 
-// One run with what was made of it.
+// One run and what the report adds to it.
 struct ReportedRun {
   RunResult result;
   std::vector<std::string> kind_names;  // by index in the tally
-  // Of a closed loop: the latencies a caller would have seen who calls this often.
+  // Closed loop: also report the latencies of a caller who calls at this interval.
   std::optional<Nanoseconds> expected_interval;
   std::optional<CheckSummary> checks;  // with --verify
 };
 
-// What all runs of a command have in common.
+// What all runs of one command share.
 struct BenchSetup {
   std::string address;
   std::string collection;
@@ -39,12 +39,12 @@ struct BenchSetup {
 // 0.84 ms, 12.3 ms, 1.20 s.
 std::string LatencyText(Nanoseconds latency);
 
-// A run on a terminal: rates, latencies by kind, CPU per call, errors, comparison.
+// One run for people: rates, latencies by kind, CPU time per call, errors, checks.
 std::string RunText(const ReportedRun& run, const Terminal& terminal);
-// Several runs: a line each.
+// Several runs for people, one line each.
 std::string SweepText(const std::vector<ReportedRun>& runs, const Terminal& terminal);
 
-// Everything, histograms too. docs/bench.md describes it.
+// All runs for programs, with histograms. docs/bench.md describes the format.
 nlohmann::ordered_json RunsJson(const BenchSetup& setup, const std::vector<ReportedRun>& runs);
 
 // The line that is redrawn during a run, without '\n'.

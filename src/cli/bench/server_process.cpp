@@ -54,7 +54,7 @@ std::optional<HostAndPort> Split(const std::string& address) {
   return parts;
 }
 
-// The bytes of an address without its port, for comparing.
+// The bytes of an address without its port, for comparisons.
 std::string AddressBytes(const sockaddr* address) {
   if (address == nullptr) return "";
   if (address->sa_family == AF_INET) {
@@ -74,7 +74,7 @@ std::string AddressBytes(const sockaddr* address) {
   return "";
 }
 
-// Whether a host is this machine: one of its interfaces has the host's address.
+// Whether a host is this machine, which means that one of its interfaces has the host's address.
 bool IsHere(const std::string& host) {
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), nullptr, nullptr, &found) != 0) return false;
@@ -119,7 +119,7 @@ bool HasSocket(const std::filesystem::path& process,
   return false;
 }
 
-// The number of kB behind a label in a file such as /proc/meminfo, in bytes.
+// Reads the number of kB after a label in a file such as /proc/meminfo; returns bytes.
 std::optional<std::uint64_t> ReadBytes(const std::string& file, std::string_view label) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -141,7 +141,7 @@ absl::Status NotStarted(std::string_view why) {
   return absl::UnavailableError(fmt::format("the CPU's server was not started: {}", why));
 }
 
-// The text behind the mark, to the end of its line; empty until the line is whole.
+// The rest of the line after the mark; empty until the line is complete.
 std::string AddressIn(const std::string& printed) {
   const std::size_t mark = printed.find(kAddressMark);
   if (mark == std::string::npos) return "";
@@ -150,8 +150,8 @@ std::string AddressIn(const std::string& printed) {
   return end == std::string::npos ? "" : printed.substr(begin, end - begin);
 }
 
-// The environment, without what says where a server listens, who may call and what it serves: also
-// not the name of a file of settings.
+// The environment, without the variables for a server's address, encryption, access, collections
+// and settings file.
 std::vector<std::string> OtherVariables() {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -165,7 +165,7 @@ std::vector<std::string> OtherVariables() {
   return variables;
 }
 
-// As exec takes them.
+// The texts as exec takes them.
 std::vector<char*> PointersTo(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -195,7 +195,7 @@ std::vector<pid_t> FindListeners(const std::string& address, const std::filesyst
   return processes;
 }
 
-std::optional<double> CpuSecondsOf(const std::vector<pid_t>& processes) {
+std::optional<double> ReadCpuSeconds(const std::vector<pid_t>& processes) {
   double seconds = 0;
   for (const pid_t process : processes) {
     clockid_t clock{};
@@ -215,7 +215,7 @@ double OwnCpuSeconds() {
   return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
 }
 
-std::optional<ResidentMemory> ResidentMemoryOf(const std::vector<pid_t>& processes) {
+std::optional<ResidentMemory> ReadResidentMemory(const std::vector<pid_t>& processes) {
   ResidentMemory memory;
   for (const pid_t process : processes) {
     const std::string file = fmt::format("/proc/{}/status", process);

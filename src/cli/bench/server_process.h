@@ -14,26 +14,26 @@
 
 namespace simile::cli::bench {
 
-// Processes of this machine that listen on the port of an address: one, or several that share it.
-// Empty when the address is another machine's, nothing listens, or their owner is another user,
-// whose descriptors the kernel does not show.
+// The processes of this machine that listen on the port of an address; several if they share the
+// port. Empty if the address is another machine's or nothing listens. Also empty if the processes
+// belong to another user, because the kernel hides their descriptors.
 //   address  HOST:PORT
-//   proc     the kernel's file system of processes
+//   proc     the kernel's process file system
 std::vector<pid_t> FindListeners(const std::string& address,
                                  const std::filesystem::path& proc = "/proc");
 
-// CPU time that the processes have used since they started, all threads, user and system. Nothing
-// when one of them has ended.
-std::optional<double> CpuSecondsOf(const std::vector<pid_t>& processes);
-// Of this process.
+// CPU seconds, user and system, that all threads of the processes have used since their start.
+// Nothing if one process has ended.
+std::optional<double> ReadCpuSeconds(const std::vector<pid_t>& processes);
+// The same for this process.
 double OwnCpuSeconds();
 
-// Resident bytes now and the most since start, summed over processes; nothing when unknown.
+// Resident memory, now and the peak since start, summed over processes.
 struct ResidentMemory {
   std::uint64_t bytes = 0;
   std::uint64_t peak_bytes = 0;
 };
-std::optional<ResidentMemory> ResidentMemoryOf(const std::vector<pid_t>& processes);
+std::optional<ResidentMemory> ReadResidentMemory(const std::vector<pid_t>& processes);
 
 // The machine's memory, bytes.
 struct HostMemory {
@@ -42,17 +42,16 @@ struct HostMemory {
 };
 std::optional<HostMemory> ReadHostMemory();
 
-// This program as a server of one folder on a free port of the loopback, with the CPU as its
-// backend. It takes the settings of the environment, but those of the address, of encryption, of
-// access and of collections, and no file of settings. The destructor stops it with SIGTERM and
-// waits for its end.
+// A child process that runs this program as a server of one folder, on a free loopback port and on
+// the CPU. It reads settings from the environment, except for address, encryption, access and
+// collections, and reads no settings file. The destructor stops it with SIGTERM and waits for its
+// end.
 class StartedServer {
  public:
-  // Starts it and waits until it has loaded the folder and listens.
-  //   collection  the name of the folder's rows on it
-  // Errors: kUnavailable when no process can be started or the server ends first, with its words;
-  // or
-  //         when it has not loaded the folder within half an hour.
+  // Starts the server and waits until it has loaded the folder and listens.
+  //   collection  the name of the folder's collection on the server
+  // Errors: kUnavailable if no process can be started, if the server ends first (with its output),
+  //         or if it has not loaded the folder within half an hour.
   static absl::StatusOr<std::unique_ptr<StartedServer>> Start(const std::string& collection,
                                                               const std::string& folder);
   ~StartedServer();
@@ -69,13 +68,14 @@ class StartedServer {
 
   StartedServer(pid_t process, File printed) : process_(process), printed_(std::move(printed)) {}
 
-  // Waits until its address is printed, for half an hour at most.
+  // Waits until the server prints its address, for at most half an hour.
   absl::Status AwaitAddress(const std::string& folder);
   std::string Printed() const;
 
   const pid_t process_;
   bool ended_ = false;
-  const File printed_;  // a file without a name, which no output can fill as it would a pipe
+  const File printed_;  // the server's output, in an unnamed file: unlike a pipe it cannot fill up
+                        // and block the server
   std::string address_;
 };
 

@@ -20,8 +20,8 @@ namespace {
 
 const std::string kStreamMethod = "/simile.v1.SearchService/SearchStream";
 
-// A SearchStreamRequest around a request that is serialized already: the fields before it, the
-// request, the fields after it.
+// Wraps a serialized request in a SearchStreamRequest: the fields before the request, the request,
+// the fields after it.
 class StreamEnvelope {
  public:
   explicit StreamEnvelope(std::chrono::milliseconds timeout) {
@@ -55,8 +55,8 @@ class StreamEnvelope {
   grpc::Slice rest_;
 };
 
-// One life of a stream, from its call to its status. Locks for itself. Ends on the thread that
-// serves the queue, with its last event.
+// One life of a stream, from its call to its status. Thread-safe. Destroyed after its last event,
+// by the thread that serves the queue.
 class StreamLife {
  public:
   enum class Step : std::uint8_t { kStarted, kWritten, kRead, kFinished };
@@ -64,10 +64,10 @@ class StreamLife {
     StreamLife* life;
     Step step;
   };
-  // What an event makes known.
+  // The results of one event.
   struct News {
     std::vector<std::pair<std::uint32_t, CallOutcome>> outcomes;
-    bool over = false;  // no event will follow
+    bool over = false;  // no further event will follow
   };
 
   StreamLife(std::size_t number, grpc::GenericStub& stub, grpc::CompletionQueue& queue,
@@ -77,8 +77,8 @@ class StreamLife {
     call_ = stub.PrepareCall(&context_, kStreamMethod, &queue);
   }
 
-  // Begins the call; from then on events come. After the first Send: a call that fails at once
-  // would refuse it.
+  // Begins the call, so that events follow. REQUIRES: the first Send was made; a call that fails at
+  // once would refuse it.
   void Begin() {
     const std::lock_guard lock(mutex_);
     ++pending_events_;
@@ -87,7 +87,7 @@ class StreamLife {
 
   std::size_t number() const { return number_; }
 
-  // False when the stream has ended: the request belongs to the next life.
+  // Returns false if the stream has ended; the request then belongs to the next life.
   bool Send(std::uint32_t slot, grpc::ByteBuffer message) {
     const std::lock_guard lock(mutex_);
     if (ending_) return false;
@@ -114,7 +114,7 @@ class StreamLife {
         WriteNext();
         break;
       case Step::kWritten:
-        writing_ = false;  // a failed write ends the reading too
+        writing_ = false;  // a failed write also ends the reading
         if (ok) WriteNext();
         break;
       case Step::kRead:
@@ -153,7 +153,7 @@ class StreamLife {
   void OnAnswer(News& news) {
     const std::optional<StreamAnswerHead> head = ReadStreamAnswerHead(answer_);
     if (!head || under_way_.erase(static_cast<std::uint32_t>(head->tag)) == 0) {
-      // Which request this answers is unknown: those of the stream fail when it has ended.
+      // It is unknown which request this answers, so ends the stream and fails all its requests.
       context_.TryCancel();
       return;
     }
@@ -168,7 +168,7 @@ class StreamLife {
     for (const std::uint32_t slot : under_way_) {
       CallOutcome outcome;
       outcome.error = status_.ok() ? CallError{"STREAM_ENDED", "the stream ended before its answer"}
-                                   : ErrorOf(status_);
+                                   : ToCallError(status_);
       news.outcomes.emplace_back(slot, std::move(outcome));
     }
     under_way_.clear();
@@ -184,7 +184,7 @@ class StreamLife {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   int pending_events_ = 0;
-  bool writing_ = true;  // until it has started
+  bool writing_ = true;  // true until the stream has started
   bool ending_ = false;
   std::deque<grpc::ByteBuffer> waiting_;
   grpc::ByteBuffer message_;
@@ -251,9 +251,9 @@ class StreamCalls final : public CallSender {
   const std::chrono::system_clock::time_point end_by_;
   std::vector<grpc::GenericStub> stubs_;
   grpc::CompletionQueue queue_;
-  std::mutex mutex_;                                // guards what follows
-  std::vector<StreamLife*> streams_;                // the present life of each, or null
-  std::vector<std::unique_ptr<StreamLife>> lives_;  // ended ones too, until their last event
+  std::mutex mutex_;                                // guards the members below
+  std::vector<StreamLife*> streams_;                // the current life of each stream, or null
+  std::vector<std::unique_ptr<StreamLife>> lives_;  // includes ended lives, until their last event
   bool stopping_ = false;
 };
 

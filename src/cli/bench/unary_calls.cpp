@@ -16,10 +16,10 @@
 namespace simile::cli::bench {
 namespace {
 
-// Allowance for what surrounds the largest reply.
+// Allowance for the bytes around the largest reply.
 constexpr int kFrameBytes = 1 << 16;
 
-// By CallMethod.
+// Indexed by CallMethod.
 const std::array<std::string, 2> kUnaryMethods = {"/simile.v1.SearchService/Search",
                                                   "/simile.v1.SearchService/Recommend"};
 
@@ -50,7 +50,7 @@ class UnaryCalls final : public CallSender {
       if (call.status.ok()) {
         outcome.answer.Swap(&call.answer);
       } else {
-        outcome.error = ErrorOf(call.status);
+        outcome.error = ToCallError(call.status);
       }
       call.answer.Clear();
       call.reader.reset();
@@ -82,11 +82,12 @@ absl::StatusOr<Channels> OpenChannels(const std::string& address, const ClientSe
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(Limits{}.reply_bytes_max) + kFrameBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Retries would hide failures; they, idleness and channelz cost each call some microseconds.
+  // Retries would hide failures. Retries, idle timers and channelz also cost each call some
+  // microseconds.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
   arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, std::numeric_limits<int>::max());
-  // Channels to one address share a connection otherwise.
+  // Without this, channels to one address share a connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   Channels channels;
   for (std::size_t i = 0; i < count; ++i) {

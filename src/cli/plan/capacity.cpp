@@ -20,7 +20,7 @@ namespace {
 
 using backend::SegmentSize;
 
-SegmentSize SizeOf(const PlannedCollection& collection) {
+SegmentSize ToSegmentSize(const PlannedCollection& collection) {
   return {static_cast<unsigned>(collection.rows), static_cast<unsigned>(PaddedDim(collection.dim))};
 }
 
@@ -28,14 +28,16 @@ std::uint64_t Fp32Bytes(const PlannedCollection& collection) {
   return collection.rows * PaddedDim(collection.dim) * sizeof(float);
 }
 
-std::uint64_t LeftOf(std::uint64_t all, std::uint64_t taken) { return all - std::min(all, taken); }
+std::uint64_t SubtractToZero(std::uint64_t all, std::uint64_t taken) {
+  return all - std::min(all, taken);
+}
 
-SpeedFloor FloorOf(const char* where, std::uint32_t batch, std::uint64_t pass_bytes,
-                   std::uint32_t passes, double products, const SpeedLimits& limits) {
+SpeedFloor EstimateFloor(const char* where, std::uint32_t batch, std::uint64_t pass_bytes,
+                         std::uint32_t passes, double products, const SpeedLimits& limits) {
   SpeedFloor floor;
   floor.where = where;
   floor.batch = batch;
-  floor.seconds = static_cast<double>(pass_bytes) * passes / limits.RateOf(pass_bytes);
+  floor.seconds = static_cast<double>(pass_bytes) * passes / limits.FindRate(pass_bytes);
   if (limits.products_per_s == 0) return floor;
   const double multiplying = products / limits.products_per_s;
   floor.is_arithmetic = multiplying > floor.seconds;
@@ -94,8 +96,8 @@ DevicePlan PlanDevice(std::span<const PlannedCollection> collections,
   plan.needed_bytes = plan.workspace_bytes;
   for (const PlannedCollection& each : collections) {
     DeviceShare share;
-    const std::uint64_t free = LeftOf(plan.budget_bytes, plan.rest_bytes);
-    share.size = backend::PlanResidentIn(free, SizeOf(each), options.int8_rows);
+    const std::uint64_t free = SubtractToZero(plan.budget_bytes, plan.rest_bytes);
+    share.size = backend::PlanResidentIn(free, ToSegmentSize(each), options.int8_rows);
     share.fits = plan.workspace_fits && share.size.total() <= free;
     plan.needed_bytes += share.size.total();
     if (share.fits) plan.rest_bytes += share.size.total();
@@ -103,9 +105,9 @@ DevicePlan PlanDevice(std::span<const PlannedCollection> collections,
   }
   plan.reload_bytes = plan.rest_bytes;
   for (std::size_t i = 0; i < plan.shares.size(); ++i) {
-    const std::uint64_t free = LeftOf(plan.budget_bytes, plan.rest_bytes);
+    const std::uint64_t free = SubtractToZero(plan.budget_bytes, plan.rest_bytes);
     const std::uint64_t second =
-        backend::PlanResidentIn(free, SizeOf(collections[i]), options.int8_rows).total();
+        backend::PlanResidentIn(free, ToSegmentSize(collections[i]), options.int8_rows).total();
     plan.shares[i].second_bytes = second;
     plan.shares[i].reload_fits = plan.shares[i].fits && second <= free;
     if (!plan.shares[i].reload_fits) continue;
@@ -122,7 +124,7 @@ std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
   const auto fraction_for = [&](std::uint64_t reserve) {
     return std::ceil(static_cast<double>(plan.needed_bytes + reserve) / memory * 100) / 100;
   };
-  // What a driver and its contexts take at least.
+  // The least memory that a driver and its contexts take.
   constexpr std::uint64_t kLeastReserve = std::uint64_t{512} << 20;
   if (const double fraction = fraction_for(options.reserve_bytes); fraction <= 1) {
     choices.push_back(fmt::format("raise gpu.memory_fraction to {:.2f}", fraction));
@@ -131,7 +133,7 @@ std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
                                   fraction_for(kLeastReserve), kLeastReserve >> 20));
   }
   const std::uint64_t rows_bytes = plan.needed_bytes - plan.workspace_bytes;
-  const std::uint64_t per_card = LeftOf(plan.budget_bytes, plan.workspace_bytes);
+  const std::uint64_t per_card = SubtractToZero(plan.budget_bytes, plan.workspace_bytes);
   if (per_card > 0) {
     const std::uint64_t cards = (rows_bytes + per_card - 1) / per_card;
     if (cards > 1) {
@@ -148,8 +150,9 @@ std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
   return choices;
 }
 
-double SpeedLimits::RateOf(std::uint64_t pass_bytes) const {
-  // That of the largest which is not larger: a floor stays one.
+double SpeedLimits::FindRate(std::uint64_t pass_bytes) const {
+  // Takes the rate of the largest measured size that is not larger. A smaller size is read faster,
+  // so a floor stays a floor.
   const auto larger = std::ranges::upper_bound(cached, pass_bytes, {}, &Cached::bytes);
   if (larger != cached.begin()) return std::prev(larger)->bytes_per_s;
   return cached.empty() ? bytes_per_s : cached.front().bytes_per_s;
@@ -159,23 +162,24 @@ SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
                        const SpeedLimits& limits) {
   const std::uint64_t bytes =
       batch <= backend::cpu::kQueriesTogether ? collection.one_query_bytes : collection.batch_bytes;
-  return FloorOf("cpu", batch, bytes, 1,
-                 static_cast<double>(collection.rows) *
-                     static_cast<double>(certificate::RotatedDim(collection.dim)) * batch,
-                 limits);
+  return EstimateFloor("cpu", batch, bytes, 1,
+                       static_cast<double>(collection.rows) *
+                           static_cast<double>(certificate::RotatedDim(collection.dim)) * batch,
+                       limits);
 }
 
 double ScanProductsPerS(int capability, double products_per_s, double fp32_products_per_s) {
   if (capability >= backend::kTensorScanMin || capability == 0) return products_per_s;
-  // 32 shuffles fetch the operands of 64 multiply-adds (kernels/device.h). A multiprocessor
-  // shuffles 32 lanes a clock, and multiplies 128 on sm_61 and 64 on sm_70 (the table of
-  // instructions in the "CUDA C++ Programming Guide"): so sm_61 spends twice as long on shuffles.
+  // 32 shuffles fetch the operands of 64 multiply-adds (kernels/device.h). Per clock a
+  // multiprocessor shuffles 32 lanes, and multiplies 128 lanes on sm_61 and 64 on sm_70 (table of
+  // instructions in the "CUDA C++ Programming Guide"). So on sm_61 shuffles take twice as long as
+  // multiplying.
   constexpr int kWideFp32 = 61;
   return capability == kWideFp32 ? fp32_products_per_s / 2 : fp32_products_per_s;
 }
 
-PassKind PassKindOf(const PlannedCollection& collection, std::uint32_t batch, int capability,
-                    const backend::ResidentSize& resident) {
+PassKind ChoosePassKind(const PlannedCollection& collection, std::uint32_t batch, int capability,
+                        const backend::ResidentSize& resident) {
   const backend::GpuTuning tuning;
   const auto has = [&](int least) { return capability == 0 || capability >= least; };
   if (collection.rows <= tuning.canonical_rows_max) return PassKind::kCanonical;
@@ -192,14 +196,14 @@ SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batc
                          const backend::ResidentSize& resident) {
   const unsigned together = std::max(backend::PassQueriesMax(workspace, k), 1U);
   const std::uint32_t passes = (batch + together - 1) / together;
-  const SegmentSize size = SizeOf(collection);
+  const SegmentSize size = ToSegmentSize(collection);
   const std::uint64_t fp16_bytes = backend::PlanResident(size, false).fp16_rows;
   std::uint64_t bytes = fp16_bytes;
   std::uint64_t queries = batch;
-  // The fewest queries that an instruction of the tensor cores multiplies with.
+  // The fewest queries that one tensor-core instruction multiplies.
   constexpr unsigned kInt8Queries = 8, kFp16Queries = 16;
   SpeedLimits limits = speed.limits;
-  switch (PassKindOf(collection, batch, speed.capability, resident)) {
+  switch (ChoosePassKind(collection, batch, speed.capability, resident)) {
     case PassKind::kCanonical:
       bytes = resident.rows > 0 ? resident.rows : 2 * fp16_bytes;
       limits.products_per_s = 0;
@@ -219,8 +223,8 @@ SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batc
     case PassKind::kFp32Gemm:
       break;
   }
-  return FloorOf("gpu", batch, bytes, passes,
-                 static_cast<double>(fp16_bytes) / 2 * static_cast<double>(queries), limits);
+  return EstimateFloor("gpu", batch, bytes, passes,
+                       static_cast<double>(fp16_bytes) / 2 * static_cast<double>(queries), limits);
 }
 
 std::uint32_t HostPassQueries(const PlannedCollection& collection, std::uint32_t k,

@@ -14,12 +14,12 @@
 
 namespace simile::cli {
 
-// What collections take, and the least time of their answers. Pure arithmetic, from the functions
-// by which the publisher reserves and the GPU plug-in allocates.
+// The memory that collections take, and the least time of their answers. Pure arithmetic over the
+// same functions that the publisher uses to reserve memory and the GPU plug-in to allocate it.
 
-// The program itself while it serves: code and libraries, gRPC, threads, and the buffers of passes
-// of 256 queries, by which a load measures its searches.
-// Measured by tests/bench/memory_plan.py; grows with connections and larger batches.
+// Bytes of the serving program without collections: code, libraries, gRPC, threads, and the buffers
+// for passes of 256 queries, the largest that a load measures. Measured by
+// tests/bench/memory_plan.py; grows with connections and larger batches.
 inline constexpr std::uint64_t kProgramBytes = std::uint64_t{32} << 20;
 
 // A collection that is to be loaded, or that a server has loaded.
@@ -29,51 +29,53 @@ struct PlannedCollection {
   std::uint32_t dim = 0;
   Metric metric = Metric::kCosine;
   std::uint64_t users = 0;
-  bool is_loaded = false;     // its bytes are the server's, which knows nothing of DataBytes::build
-  bool is_sampled = false;    // DataBytes::is_sampled
-  engine::MemoryPlan memory;  // with the CPU engine's index
-  // What a pass reads of the host's memory: for one query, and for many.
+  bool is_loaded = false;   // the bytes come from a server, which does not report DataBytes::build
+  bool is_sampled = false;  // as DataBytes::is_sampled
+  engine::MemoryPlan memory;  // includes the CPU engine's index
+  // Bytes of host memory that a pass reads: for one query, and for many queries.
   std::uint64_t one_query_bytes = 0;
   std::uint64_t batch_bytes = 0;
 };
 
-// The collection with the CPU engine's index, as `options` would build it.
+// Sets the collection's memory and pass bytes, with the CPU engine's index that `options` would
+// build.
 PlannedCollection PlanCollection(PlannedCollection collection, const engine::DataBytes& data,
                                  const backend::cpu::Int8Options& options);
 
-// The host's memory for all collections together, the program included.
+// Host memory in bytes for all collections and the program together.
 struct HostPlan {
-  std::uint64_t rest_bytes = 0;
-  std::uint64_t reload_bytes = 0;  // the most while the collection that needs the most is replaced
-  std::uint64_t held_bytes = 0;    // ... and callers still read its former generation
+  std::uint64_t rest_bytes = 0;    // while nothing loads
+  std::uint64_t reload_bytes = 0;  // the peak while the largest reload runs
+  std::uint64_t held_bytes = 0;    // the same peak while callers still read the former generation
 };
-//   pinned_bytes  of the GPU's workspace; 0 without a GPU
+//   pinned_bytes  pinned host memory of the GPU's workspace; 0 without a GPU
 HostPlan PlanHost(std::span<const PlannedCollection> collections, std::uint64_t pinned_bytes);
 
 // The part of a collection that a card holds.
 struct DeviceShare {
   backend::ResidentSize size;
-  bool fits = false;               // else the CPU answers for it (gpu.when_full)
-  bool reload_fits = false;        // a second generation beside everything
-  std::uint64_t second_bytes = 0;  // of that, perhaps without the fp32 rows
+  bool fits = false;         // false: the CPU answers for it (gpu.when_full)
+  bool reload_fits = false;  // a second generation fits beside everything else
+  // Bytes of the second generation, without fp32 rows if they do not fit.
+  std::uint64_t second_bytes = 0;
 };
 struct DevicePlan {
   std::uint64_t memory_bytes = 0;
-  std::uint64_t budget_bytes = 0;  // that may be taken
+  std::uint64_t budget_bytes = 0;  // how much of it may be taken
   bool workspace_fits = false;
-  backend::WorkspaceSize workspace;  // the smallest one where none fits
+  backend::WorkspaceSize workspace;  // the smallest workspace if none fits
   std::uint64_t workspace_bytes = 0;
-  std::vector<DeviceShare> shares;  // of each collection, loaded one after the other
-  std::uint64_t rest_bytes = 0;     // of what fits
-  std::uint64_t reload_bytes = 0;   // the most while one that fits is replaced
-  std::uint64_t needed_bytes = 0;  // of everything at rest, without fp32 rows where they do not fit
+  std::vector<DeviceShare> shares;  // one per collection, in the order of loading
+  std::uint64_t rest_bytes = 0;     // of the collections that fit
+  std::uint64_t reload_bytes = 0;   // the peak while one of these is reloaded
+  std::uint64_t needed_bytes = 0;   // of all collections, without fp32 rows that do not fit
   bool fits() const;
 };
 DevicePlan PlanDevice(std::span<const PlannedCollection> collections,
                       const backend::GpuOptions& options, std::uint64_t memory_bytes);
 
-// How to serve collections that do not fit on a card, one choice each: "raise gpu.memory_fraction
-// to 0.98".
+// Ways to serve collections that do not fit on a card, one text per choice: "raise
+// gpu.memory_fraction to 0.98".
 std::vector<std::string> Choices(std::span<const PlannedCollection> collections,
                                  const DevicePlan& plan, const backend::GpuOptions& options);
 
@@ -82,58 +84,59 @@ struct SpeedFloor {
   std::string where;  // "cpu", "gpu"
   std::uint32_t batch = 0;
   double seconds = 0;
-  bool is_arithmetic = false;  // multiplying takes longer than reading
+  bool is_arithmetic = false;  // true: multiplying takes longer than reading
   double queries_per_s() const { return batch / seconds; }
 };
 
-// How fast a machine or a card is at best. 0: not known, and left out.
+// Upper bounds on the speed of a machine or a card. 0: unknown, and not counted.
 struct SpeedLimits {
-  double bytes_per_s = 0;     // read from memory
+  double bytes_per_s = 0;     // from memory
   double products_per_s = 0;  // multiply-adds
-  // What is read again and again from caches.
+  // The rate of reading the same `bytes` repeatedly, so from caches.
   struct Cached {
     std::uint64_t bytes;
     double bytes_per_s;
   };
-  std::vector<Cached> cached;  // the smallest first; empty: not known
+  std::vector<Cached> cached;  // ascending by bytes; empty: unknown
 
-  // At which passes over so many bytes are read.
-  double RateOf(std::uint64_t pass_bytes) const;
+  // The rate in bytes per second at which a pass over pass_bytes reads.
+  double FindRate(std::uint64_t pass_bytes) const;
 };
-// Of the CPU engine: reads the codes once, and multiplies them with each query.
+// The floor of the CPU engine, which reads the codes once and multiplies them with each query.
 SpeedFloor FloorOnHost(const PlannedCollection& collection, std::uint32_t batch,
                        const SpeedLimits& limits);
 
-// How fast a card is at best.
+// Upper bounds on the speed of a card.
 struct DeviceSpeed {
-  SpeedLimits limits;              // of its memory, and of the products of large batches
-  double scan_products_per_s = 0;  // of the fused scans; 0: not known, and left out
-  int capability = 0;              // 75 for sm_75; 0: not known, planned as one with every strategy
+  SpeedLimits limits;              // of its memory, and of products in large batches
+  double scan_products_per_s = 0;  // of the fused scans; 0: unknown, and not counted
+  int capability = 0;  // 75 for sm_75; 0: unknown, planned as a card with every strategy
 };
-// The rate at which the fused scans multiply on a card of this capability.
+// Multiply-adds per second of the fused scans on a card of this capability.
 //   products_per_s       of its tensor cores
 //   fp32_products_per_s  without them
 double ScanProductsPerS(int capability, double products_per_s, double fp32_products_per_s);
 
-// What answers a batch on a card: its strategy (docs/design/gpu-engine.md), and the arithmetic that
-// the card has for it.
+// The kind of pass that answers a batch on a card: the strategy (docs/design/gpu-engine.md) and the
+// card's arithmetic for it.
 enum class PassKind : std::uint8_t {
-  kCanonical,     // few rows: canonical scores of all
+  kCanonical,     // few rows: computes all canonical scores
   kInt8Scan,      // a scan of the int8 rows
-  kRingScan,      // of the fp16 rows, with copies in the background
-  kRegisterScan,  // of the fp16 rows, through registers
-  kFp32Scan,      // the same where tensor cores cannot be used
+  kRingScan,      // a scan of the fp16 rows, copied in the background
+  kRegisterScan,  // a scan of the fp16 rows through registers
+  kFp32Scan,      // the same without tensor cores
   kGemm,          // matrix products by tiles
   kFp32Gemm,      // the same without tensor cores
 };
-PassKind PassKindOf(const PlannedCollection& collection, std::uint32_t batch, int capability,
-                    const backend::ResidentSize& resident);
+PassKind ChoosePassKind(const PlannedCollection& collection, std::uint32_t batch, int capability,
+                        const backend::ResidentSize& resident);
 
-// Of the GPU engine: reads the rows of the kind of pass once for each pass, and multiplies them; a
-// scan for as many queries as its instructions hold. Twice as many products of bytes, in two
-// planes, take as long as those in fp16.
-//   k         hits of each query
-//   resident  what the card holds of it
+// The floor of the GPU engine. Each pass reads once the rows that its kind uses, and multiplies
+// them. A scan multiplies for as many queries as its instructions hold, even if the batch has
+// fewer. int8 rows need twice the products of fp16 rows, because they have two planes, and take as
+// long.
+//   k         hits per query
+//   resident  what the card holds of the collection
 SpeedFloor FloorOnDevice(const PlannedCollection& collection, std::uint32_t batch, std::uint32_t k,
                          const backend::WorkspaceSize& workspace, const DeviceSpeed& speed,
                          const backend::ResidentSize& resident);

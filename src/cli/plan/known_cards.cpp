@@ -15,34 +15,35 @@
 namespace simile::cli {
 namespace {
 
-// Cards whose memory spares a sixteenth for its error correction, which they use unless it is
-// turned off. HBM has bits of its own for that.
+// Whether error correction takes a sixteenth of the card's memory. Cards use it unless it is turned
+// off. HBM has separate bits for it.
 enum class Ecc : std::uint8_t { kNone, kTakesASixteenth };
 constexpr Ecc kWhole = Ecc::kNone;
 constexpr Ecc kEccTakes = Ecc::kTakesASixteenth;
 
-// Where the rates are from: NVIDIA's sheet or page of the card, or its white paper on the
-// generation. Only the latter tell at which rate a GeForce card adds in fp32: half of the other.
+// Where the rates come from: NVIDIA's data sheet or page of the card, or the white paper on its
+// generation. Only the white papers give the rate of fp16 products added in fp32 on a GeForce card,
+// which is half the rate on its page.
 enum class Source : std::uint8_t { kCard, kGeneration };
 constexpr Source kCard = Source::kCard;
 constexpr Source kGeneration = Source::kGeneration;
 
 struct KnownCard {
   std::string_view name;
-  std::string_view needs;   // words that a name must have
-  std::string_view allows;  // words that it may have besides those of any card
+  std::string_view needs;   // words that a name must contain
+  std::string_view allows;  // words that it may contain, besides the words of any card
   int capability;
   double memory_gib;
   Ecc ecc;
   double gb_per_s;
   double tflops;       // of fp16 products added in fp32, without sparsity; plain fp32 on Pascal
-  double fp32_tflops;  // where scans do not use tensor cores; else 0
+  double fp32_tflops;  // for cards whose scans do not use tensor cores; else 0
   Source source;
 };
 
-// Compute capabilities from NVIDIA's list of them (developer.nvidia.com/cuda-gpus). The larger rate
-// where NVIDIA gives two, so that a floor stays one. docs/cards.md has this table, and says with
-// what it was compared.
+// Compute capabilities from NVIDIA's list of them (developer.nvidia.com/cuda-gpus). If NVIDIA gives
+// two rates, the table has the larger one, so that a floor stays a floor. docs/cards.md contains
+// this table and says what it was compared with.
 constexpr std::array<KnownCard, 119> kKnownCards = {{
     {"B200", "b200", "sxm sxm6", 100, 180, kWhole, 8000, 2250, 0, kCard},
     {"H200", "h200", "sxm sxm5", 90, 141, kWhole, 4800, 989.5, 0, kCard},
@@ -166,7 +167,7 @@ constexpr std::array<KnownCard, 119> kKnownCards = {{
     {"Quadro P400", "p400", "", 61, 2, kWhole, 32, 0.64, 0.64, kCard},
 }};
 
-// Words that are written together with what follows.
+// Words that may be written together with the next word.
 constexpr std::array<std::string_view, 8> kFamilies{"nvidia", "tesla", "geforce", "quadro",
                                                     "rtx",    "gtx",   "titan",   "super"};
 
@@ -176,9 +177,10 @@ std::string_view FamilyAtStart(std::string_view letters) {
   return family == kFamilies.end() ? std::string_view() : *family;
 }
 
-// Runs of letters and of digits in small letters: "GeForce GTX1080Ti" becomes geforce, gtx, 1080,
-// ti. Families that are written together come apart, and g and gib are gb.
-std::vector<std::string> WordsOf(std::string_view name) {
+// Splits a name into runs of letters and of digits, in lower case: "GeForce GTX1080Ti" becomes
+// geforce, gtx, 1080, ti. Separates families that are written together, and turns g and gib into
+// gb.
+std::vector<std::string> SplitWords(std::string_view name) {
   std::vector<std::string> words;
   std::string lower(name);
   absl::AsciiStrToLower(&lower);
@@ -207,7 +209,7 @@ std::vector<std::string> WordsOf(std::string_view name) {
   return words;
 }
 
-// Takes these words out of the others. False where one is missing.
+// Removes the wanted words from `words`. False if one is missing.
 bool TakeWords(const std::vector<std::string>& wanted, std::vector<std::string>& words) {
   return std::ranges::all_of(wanted, [&](const std::string& word) {
     const auto found = std::ranges::find(words, word);
@@ -217,7 +219,7 @@ bool TakeWords(const std::vector<std::string>& wanted, std::vector<std::string>&
   });
 }
 
-// `80 gb`, where the card has it.
+// Removes the card's memory, such as `80 gb`, from the words.
 void TakeMemory(double memory_gib, std::vector<std::string>& words) {
   const std::string size = fmt::format("{}", memory_gib);
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -229,7 +231,7 @@ void TakeMemory(double memory_gib, std::vector<std::string>& words) {
   }
 }
 
-// Words that a name may have or not.
+// Whether any card's name may contain the word.
 bool IsOfAnyCard(std::string_view word) {
   constexpr std::array<std::string_view, 6> kAnyCard{"nvidia", "tesla", "geforce",
                                                      "quadro", "rtx",   "gtx"};
@@ -237,17 +239,17 @@ bool IsOfAnyCard(std::string_view word) {
 }
 
 bool IsNamed(const KnownCard& card, std::vector<std::string> words) {
-  if (!TakeWords(WordsOf(card.needs), words)) return false;
+  if (!TakeWords(SplitWords(card.needs), words)) return false;
   TakeMemory(card.memory_gib, words);
-  for (const std::string& word : WordsOf(card.allows)) {
+  for (const std::string& word : SplitWords(card.allows)) {
     std::erase(words, word);
   }
   return std::ranges::all_of(words, IsOfAnyCard);
 }
 
-CardFacts FactsOf(const KnownCard& card) {
-  // A driver keeps something for itself: it reports 79.18 of the 80 GiB of an H100 and 139.8 of the
-  // 141 of an H200 (docs/cards.md).
+CardFacts MakeCardFacts(const KnownCard& card) {
+  // A driver keeps some memory: it reports 79.18 of the 80 GiB of an H100 and 139.8 of the 141 GiB
+  // of an H200 (docs/cards.md).
   constexpr double kReported = 0.985;
   const double ecc = card.ecc == Ecc::kTakesASixteenth ? 15.0 / 16 : 1.0;
   CardFacts facts;
@@ -265,21 +267,21 @@ CardFacts FactsOf(const KnownCard& card) {
 
 }  // namespace
 
-std::optional<CardFacts> FactsOfCard(std::string_view name) {
-  const std::vector<std::string> words = WordsOf(name);
+std::optional<CardFacts> FindCardFacts(std::string_view name) {
+  const std::vector<std::string> words = SplitWords(name);
   const auto* const found = std::ranges::find_if(
       kKnownCards, [&](const KnownCard& card) { return IsNamed(card, words); });
   if (found == kKnownCards.end()) return std::nullopt;
-  return FactsOf(*found);
+  return MakeCardFacts(*found);
 }
 
 std::vector<CardFacts> KnownCards() {
   std::vector<CardFacts> cards;
-  for (const KnownCard& card : kKnownCards) cards.push_back(FactsOf(card));
+  for (const KnownCard& card : kKnownCards) cards.push_back(MakeCardFacts(card));
   return cards;
 }
 
-std::vector<std::string> StrategiesOf(int capability) {
+std::vector<std::string> ListStrategies(int capability) {
   if (capability == 0) return {};
   if (capability < backend::kGpuCodeMin) return {"no code: the CPU answers"};
   const unsigned scan_max = backend::GpuTuning().scan_queries_max;
@@ -301,12 +303,12 @@ std::vector<std::string> StrategiesOf(int capability) {
 
 std::string CardsLike(std::string_view name) {
   constexpr std::size_t kOfferedMax = 4;
-  std::vector<std::string> words = WordsOf(name);
+  std::vector<std::string> words = SplitWords(name);
   std::erase_if(words, IsOfAnyCard);
   std::vector<std::string> names;
   base::NearestSearch nearest(name);
   for (const KnownCard& card : kKnownCards) {
-    std::vector<std::string> of_card = WordsOf(card.name);
+    std::vector<std::string> of_card = SplitWords(card.name);
     if (!words.empty() && TakeWords(words, of_card)) names.push_back(base::Quoted(card.name));
     nearest.Consider(card.name);
   }

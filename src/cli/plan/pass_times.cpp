@@ -12,10 +12,11 @@
 namespace simile::cli {
 namespace {
 
-constexpr std::string_view kH100 = "H100 80GB HBM3";  // whose host and server were measured
+// The card whose host and server were measured.
+constexpr std::string_view kH100 = "H100 80GB HBM3";
 
 // Medians of tests/bench/gpu/run.py, 2026-11-28, drivers 580.159.04, clustered vectors. Passes of
-// the H200 have no time from host to host: 0.
+// the H200 have no host time: 0.
 constexpr std::array kPasses{
     MeasuredPass{"H100 80GB HBM3", PassKind::kInt8Scan, 62423, 384, 1, 10, 30.33, 40.31},
     MeasuredPass{"H100 80GB HBM3", PassKind::kInt8Scan, 62423, 384, 32, 10, 42.65, 79.24},
@@ -89,13 +90,15 @@ constexpr std::array kPasses{
     MeasuredPass{"H200", PassKind::kGemm, 1000000, 768, 1000, 100, 3386, 0},
 };
 
-// What a call takes besides the engine, and what is served with 64 calls in flight: 62,423 x 384, k
-// 10, on the H100's host (Xeon with AMX, 16 processors), the client beside the server (`simile
-// bench`, the same run: 137, 252, 1,432 and 11,256 us a call less the engine's).
+// kCallShares: seconds of a call besides the engine's, by queries per call. kAtOncePerS: queries
+// per second with 64 calls in flight. Measured by `simile bench` with 62,423 x 384 vectors, k 10,
+// on the H100's host (Xeon with AMX, 16 processors), client and server on one machine. Calls took
+// 137, 252, 1,432 and 11,256 us; the shares are these less the engine's times in the same run.
 constexpr std::array kCallShares{std::pair{1.0, 97e-6}, std::pair{10.0, 189e-6},
                                  std::pair{100.0, 1'273e-6}, std::pair{1'000.0, 10'481e-6}};
 constexpr double kAtOncePerS = 29'580;
-// Calls of one at a time, and their queries a second, for the collection that was measured itself.
+// Queries per second of calls made one at a time, by queries per call, for the measured collection
+// itself.
 constexpr std::array kServed{std::pair{1U, 7'296.0}, std::pair{10U, 39'693.0},
                              std::pair{100U, 69'809.0}, std::pair{1'000U, 88'842.0}};
 
@@ -104,7 +107,8 @@ struct Point {
   double value;
 };
 
-// Between the points around it, both on logarithmic scales; the nearest one's beyond their ends.
+// Interpolates between the points around `at`, with both scales logarithmic. Beyond the ends
+// returns the nearest point's value.
 double Between(const std::vector<Point>& points, double at) {
   const auto after = std::ranges::lower_bound(points, at, {}, &Point::at);
   if (after == points.begin()) return points.front().value;
@@ -114,7 +118,8 @@ double Between(const std::vector<Point>& points, double at) {
   return low.value * std::pow(high.value / low.value, part);
 }
 
-// Times of one collection on one card by one strategy and, beyond its batches, by matrix products.
+// Times of one collection on one card by one scan strategy, and by matrix products for batches too
+// large for a scan.
 class MeasuredSeries {
  public:
   MeasuredSeries(std::span<const MeasuredPass> measured, std::string_view card, PassKind kind,
@@ -145,7 +150,7 @@ class MeasuredSeries {
     return found == passes_.end() ? nullptr : &*found;
   }
 
-  // Microseconds of a batch within those measured.
+  // Microseconds of a batch, interpolated between the measured batches.
   template <class Us>
   double At(std::uint32_t batch, std::uint32_t k, Us us) const {
     std::vector<Point> by_batch;
@@ -167,16 +172,17 @@ class MeasuredSeries {
 double DeviceUs(const MeasuredPass& pass) { return pass.device_us; }
 double HostShareUs(const MeasuredPass& pass) { return pass.host_us - pass.device_us; }
 
-constexpr std::uint32_t kFewRows = 62'423, kManyRows = 1'000'000;  // of both measured collections
+// Rows of the two measured collections.
+constexpr std::uint32_t kFewRows = 62'423, kManyRows = 1'000'000;
 
-// Both collections on one card.
+// The times of both collections on one card.
 struct MeasuredCard {
   std::string_view card;
   MeasuredSeries few;
   MeasuredSeries many;
 };
 
-std::vector<std::string_view> CardsOf(std::span<const MeasuredPass> measured) {
+std::vector<std::string_view> ListCards(std::span<const MeasuredPass> measured) {
   std::vector<std::string_view> cards;
   for (const MeasuredPass& pass : measured) {
     if (std::ranges::find(cards, pass.card) == cards.end()) cards.push_back(pass.card);
@@ -184,13 +190,13 @@ std::vector<std::string_view> CardsOf(std::span<const MeasuredPass> measured) {
   return cards;
 }
 
-// The measured card to scale from, which must have this kind of pass. A card that was measured with
-// a lower and a higher k than the batch's, or with the same, goes first; then the batch's own card.
+// The measured card to scale from; it must have this kind of pass. Prefers a card whose measured k
+// enclose or equal the batch's k, then the batch's own card.
 std::optional<MeasuredCard> CardToScale(std::span<const MeasuredPass> measured, PassKind kind,
                                         const DeviceBatch& batch) {
   std::optional<MeasuredCard> best;
   int best_worth = -1;
-  for (const std::string_view card : CardsOf(measured)) {
+  for (const std::string_view card : ListCards(measured)) {
     MeasuredCard each{card, MeasuredSeries(measured, card, kind, kFewRows),
                       MeasuredSeries(measured, card, kind, kManyRows)};
     if (!each.few.has(kind) || !each.many.has(kind)) continue;
@@ -210,12 +216,13 @@ PlannedCollection MeasuredCollection(const MeasuredSeries& series, std::uint32_t
   return collection;
 }
 
-// The floor of a measured collection on the measured card, by the strategy that answered it there.
+// The floor of a measured collection on the measured card, with the strategy that answered it
+// there.
 double FloorThere(const MeasuredCard& card, const MeasuredSeries& series, std::uint32_t rows,
                   PassKind kind, std::uint32_t batch, std::uint32_t k,
                   const backend::WorkspaceSize& workspace) {
   const PlannedCollection collection = MeasuredCollection(series, rows);
-  DeviceSpeed speed = FactsOfCard(card.card)->speed;
+  DeviceSpeed speed = FindCardFacts(card.card)->speed;
   if (kind == PassKind::kRegisterScan) speed.capability = backend::kTensorScanMin;
   const backend::SegmentSize size{static_cast<unsigned>(rows),
                                   static_cast<unsigned>(PaddedDim(collection.dim))};
@@ -223,8 +230,8 @@ double FloorThere(const MeasuredCard& card, const MeasuredSeries& series, std::u
   return FloorOnDevice(collection, batch, k, workspace, speed, resident).seconds;
 }
 
-// One pass. The floors there are of this batch, so that a batch between those measured is compared
-// with its own.
+// The time of one pass. Computes the floors on the measured card for this batch's size, even if
+// only other sizes were measured.
 double OnePass(const MeasuredCard& card, PassKind kind, const DeviceBatch& batch,
                double floor_here) {
   const auto floor_there = [&](const MeasuredSeries& series, std::uint32_t rows,
@@ -240,17 +247,16 @@ double OnePass(const MeasuredCard& card, PassKind kind, const DeviceBatch& batch
   const double few_floor = floor_there(card.few, kFewRows, batch.batch);
   const double many_floor = floor_there(card.many, kManyRows, batch.batch);
   const double slope = (many - few) / (many_floor - few_floor);
-  // Less than nothing is left of a pass without rows where the line is steep.
+  // A steep line gives a negative time at zero rows, so takes at least the floor.
   return std::max(few + slope * (floor_here - few_floor), floor_here);
 }
 
-// The host's share and the served rates are of this card: a table without it cannot be planned
-// with.
+// The host's share and the served rates belong to this card, so the table must contain it.
 static_assert(std::ranges::any_of(kPasses, [](const MeasuredPass& pass) {
   return pass.card == kH100 && pass.kind == PassKind::kInt8Scan;
 }));
 
-// What the host does for a batch: it grows with queries, hits and dimensions, not with rows.
+// The host's time for a batch. It grows with queries, hits and dimensions, not with rows.
 double HostShare(const DeviceBatch& batch, std::uint32_t queries) {
   const MeasuredSeries few(kPasses, kH100, PassKind::kInt8Scan, kFewRows);
   const MeasuredSeries many(kPasses, kH100, PassKind::kInt8Scan, kManyRows);
@@ -297,10 +303,10 @@ std::span<const MeasuredPass> MeasuredPasses() { return kPasses; }
 std::optional<EngineTime> PassTimeOnDevice(const DeviceBatch& batch,
                                            std::span<const MeasuredPass> measured) {
   const PassKind kind =
-      PassKindOf(batch.collection, batch.batch, batch.speed.capability, batch.resident);
-  // Beyond the scans the kind of scan only names the series that a batch is in.
+      ChoosePassKind(batch.collection, batch.batch, batch.speed.capability, batch.resident);
+  // For batches too large for a scan, the kind of scan only selects the series.
   const PassKind series =
-      kind == PassKind::kGemm ? PassKindOf(batch.collection, 1, 0, batch.resident) : kind;
+      kind == PassKind::kGemm ? ChoosePassKind(batch.collection, 1, 0, batch.resident) : kind;
   const std::optional<MeasuredCard> card = CardToScale(measured, series, batch);
   if (!card) return std::nullopt;
   const auto together = std::max(backend::PassQueriesMax(batch.workspace, batch.k), 1U);
@@ -336,7 +342,7 @@ EngineTime EngineTimeOnDevice(const DeviceBatch& batch) {
         return time;
       }
     }
-    time.basis = Basis::kScaled;  // the host's share is another card's
+    time.basis = Basis::kScaled;  // the host's share comes from another card
   }
   time.seconds += HostShare(batch, batch.batch);
   return time;
@@ -357,7 +363,7 @@ ServedTime ServedCalls(const DeviceBatch* on_device, std::uint32_t queries,
 ServedTime ServedAtOnce(const DeviceBatch* on_device, const EngineTime& engine) {
   if (WasServed(on_device)) return {0, kAtOncePerS, Basis::kMeasured};
   const double engine_per_s = kCallsAtOnce / engine.seconds;
-  // The CPU engine takes the server's processors; a card works beside them.
+  // The CPU engine shares the processors with the server; a card works in parallel.
   const double per_s = on_device == nullptr ? 1 / (1 / kAtOncePerS + 1 / engine_per_s)
                                             : std::min(kAtOncePerS, engine_per_s);
   return {0, per_s, engine.basis == Basis::kFloor ? Basis::kFloor : Basis::kScaled};

@@ -10,19 +10,21 @@
 
 namespace simile::cli {
 
-// How long answers take, from what was measured on cards: docs/cards.md has the arithmetic.
+// Estimates how long answers take from times measured on cards. docs/cards.md explains the
+// arithmetic.
 
-// What a figure of a plan is.
+// How a figure of a plan was obtained.
 enum class Basis : std::uint8_t {
-  kMeasured,  // on this card, of as many rows and dimensions
-  kScaled,    // from another card or other rows
-  kFloor,     // nothing of its kind was measured: it takes at least this long
+  kMeasured,  // measured on this card with this many rows and dimensions
+  kScaled,    // scaled from another card or from other rows
+  kFloor,     // no pass of this kind was measured; the true time is at least this
 };
 std::string_view BasisText(Basis basis);
 
-// A batch as a card answered it. Bits were compared with the plain scan's in the same run.
+// The time in which a card answered a batch. The same run compared the answer's bits with the plain
+// scan's.
 struct MeasuredPass {
-  std::string_view card;  // as FactsOfCard names it
+  std::string_view card;  // as FindCardFacts names it
   PassKind kind;
   std::uint32_t rows, dim, batch, k;
   double device_us;
@@ -33,7 +35,7 @@ std::span<const MeasuredPass> MeasuredPasses();
 struct EngineTime {
   double seconds = 0;
   Basis basis = Basis::kFloor;
-  std::string_view card;  // that was measured; empty for a floor
+  std::string_view card;  // the card that was measured; empty for a floor
 };
 
 // A batch on a card.
@@ -44,34 +46,35 @@ struct DeviceBatch {
   const backend::WorkspaceSize& workspace;
   const DeviceSpeed& speed;
   const backend::ResidentSize& resident;
-  std::string_view card;  // as FactsOfCard names it; empty: another one
+  std::string_view card;  // as FindCardFacts names it; empty: a card that is not in the table
 };
 
-// On the device alone: a line through the times of the two measured collections over their floors
-// on the measured card, read at the floor on this one. nullopt where no such pass is among them.
+// The time on the device alone. Draws a line through the times of the two measured collections over
+// their floors on the measured card, and reads it at this batch's floor on this card. nullopt if no
+// pass of this kind was measured.
 std::optional<EngineTime> PassTimeOnDevice(const DeviceBatch& batch,
                                            std::span<const MeasuredPass> measured);
 
-// From the call of the engine to its return: the same and the host's share. The floor where no such
-// pass was measured.
+// The time from the call of the engine to its return: the time on the device and the host's share.
+// The floor if no pass of this kind was measured.
 EngineTime EngineTimeOnDevice(const DeviceBatch& batch);
 
-// Of a server.
+// The time of a server's answers.
 struct ServedTime {
-  double seconds = 0;  // of a call; 0: many calls at the same time
+  double seconds = 0;  // of a call; 0 for many concurrent calls
   double queries_per_s = 0;
   Basis basis = Basis::kFloor;
 };
 // Calls of `queries` queries, one at a time.
-//   on_device  null: on the host
+//   on_device  null: the host answers
 ServedTime ServedCalls(const DeviceBatch* on_device, std::uint32_t queries,
                        const EngineTime& engine);
-// Calls of one query, kCallsAtOnce of them at any time.
-//   engine  of a batch of kCallsAtOnce
+// Calls of one query, with kCallsAtOnce in flight at any time.
+//   engine  the engine's time for a batch of kCallsAtOnce queries
 inline constexpr std::uint32_t kCallsAtOnce = 64;
 ServedTime ServedAtOnce(const DeviceBatch* on_device, const EngineTime& engine);
 
-// What answers were served with when the server's share was measured.
+// Hits per query in the measurement of the server's share.
 inline constexpr std::uint32_t kServedHits = 10;
 
 }  // namespace simile::cli

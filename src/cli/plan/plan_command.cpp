@@ -47,7 +47,7 @@ struct PlanFlags {
   std::optional<std::string> config;
 };
 
-// The quantities of the flags; 0 where one is not given.
+// The quantities of the flags; 0 if not given.
 struct GivenQuantities {
   double host_memory = 0;
   double host_bandwidth = 0;
@@ -56,9 +56,9 @@ struct GivenQuantities {
   int capability = 0;
 };
 
-// "8.6", "86" or "sm_86".
+// Parses "8.6", "86" or "sm_86".
 absl::StatusOr<int> ParseCapability(std::string_view text) {
-  constexpr int kLeast = 10, kMost = 199;  // of 1.0 and 19.9
+  constexpr int kLeast = 10, kMost = 199;  // capabilities 1.0 and 19.9
   std::string digits;
   for (const char c : text.substr(text.starts_with("sm_") ? 3 : 0)) {
     if (c != '.') digits += c;
@@ -105,7 +105,7 @@ absl::StatusOr<GivenQuantities> ReadQuantities(const PlanFlags& flags) {
   return given;
 }
 
-// A flag that stands for a setting is bounded as the setting is.
+// Checks a flag that replaces a setting with the setting's bounds.
 absl::Status CheckBatch(std::uint32_t batch) {
   constexpr const char* kKey = "limits.batch_queries_max";
   app::Config config;
@@ -116,7 +116,7 @@ absl::Status CheckBatch(std::uint32_t batch) {
       fmt::format("--batch: {}, as {} is", std::string(status.message()), kKey));
 }
 
-// Whether anything is known that a price could be computed from.
+// Whether the flags say enough to compute a price.
 bool KnowsSpeed(const PlanFlags& flags) {
   const bool knows_card = flags.card || (flags.device_memory && flags.device_bandwidth);
   return !flags.client.server || flags.host_bandwidth || knows_card;
@@ -135,9 +135,9 @@ absl::Status CheckPlanFlags(const PlanFlags& flags) {
         "--price-per-hour: a server's machine is not measured from here; give its "
         "--host-bandwidth, or a --card");
   }
-  if (flags.card && !FactsOfCard(*flags.card)) {
+  if (flags.card && !FindCardFacts(*flags.card)) {
     return absl::InvalidArgumentError(
-        fmt::format("--card: {} is not in the table (docs/cards.md).{} Of another card give "
+        fmt::format("--card: {} is not in the table (docs/cards.md).{} For another card give "
                     "--device-memory, --device-bandwidth and --capability",
                     base::Quoted(*flags.card), CardsLike(*flags.card)));
   }
@@ -183,7 +183,7 @@ PlannedCollection PlanLoaded(const v1::Collection& collection,
   data.users = bytes.users();
   planned = PlanCollection(std::move(planned), data, options);
   planned.is_loaded = true;
-  // What its own processor and settings made of it.
+  // The sizes that the server's own processor and settings led to.
   planned.memory.resident.index = bytes.index();
   planned.memory.resident.device = bytes.device();
   return planned;
@@ -215,7 +215,7 @@ absl::StatusOr<std::vector<PlannedCollection>> PlanFolders(
   return planned;
 }
 
-// What the host leaves for collections and the program; a server's own host is not known.
+// Reads how much host memory collections and program may take. The host of a --server is not known.
 absl::Status ReadHost(const app::Config& config, const PlanFlags& flags,
                       const GivenQuantities& given, PlanReport& report) {
   absl::StatusOr<engine::HostMemory> memory =
@@ -227,21 +227,21 @@ absl::Status ReadHost(const app::Config& config, const PlanFlags& flags,
     report.host_available_from = fmt::format(
         "nine tenths of the {} {}", base::BytesText(memory->available_bytes), memory->origin);
   }
-  // Bounds collections alone.
+  // This setting bounds collections alone.
   const std::uint64_t allowed = config.memory_bytes_max + kProgramBytes + report.pinned_bytes;
   if (config.memory_bytes_max > 0 && allowed < report.host_available_bytes.value_or(UINT64_MAX)) {
     report.host_available_bytes = allowed;
     report.host_available_from =
-        fmt::format("collections.memory_bytes_max, {}, and what is not of collections",
+        fmt::format("collections.memory_bytes_max, {}, and the program's memory",
                     base::BytesText(config.memory_bytes_max));
   }
   return absl::OkStatus();
 }
 
-// The card to plan for: the given one, else the one that a server here would use.
-absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& flags,
-                                 const GivenQuantities& given) {
-  const std::optional<CardFacts> facts = flags.card ? FactsOfCard(*flags.card) : std::nullopt;
+// The card to plan for: the one that flags give, or else the one that a server here would use.
+absl::StatusOr<FoundCard> ChooseCard(const app::Config& config, const PlanFlags& flags,
+                                     const GivenQuantities& given) {
+  const std::optional<CardFacts> facts = flags.card ? FindCardFacts(*flags.card) : std::nullopt;
   if (given.device_memory > 0) {
     return FoundCard{facts ? facts->name : "", "--device-memory",
                      static_cast<std::uint64_t>(given.device_memory)};
@@ -250,7 +250,8 @@ absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& fla
     return FoundCard{facts->name, fmt::format("--card, {} GB by its data sheet", facts->memory_gib),
                      facts->memory_bytes};
   }
-  if (flags.client.server) return absl::NotFoundError("a server does not tell its card's memory");
+  if (flags.client.server)
+    return absl::NotFoundError("a server does not say how much memory its card has");
   if (config.backend.preference == backend::Preference::kCpu) {
     return absl::NotFoundError("backend.preference is cpu");
   }
@@ -258,9 +259,9 @@ absl::StatusOr<FoundCard> CardOf(const app::Config& config, const PlanFlags& fla
                   backend::kNvmlLibrary);
 }
 
-// What is known of its speed: the facts of its name, and over them what is given.
+// Reads the card's speed: the facts known for its name, overridden by the given quantities.
 void ReadDeviceSpeed(const std::string& card, const GivenQuantities& given, PlanReport& report) {
-  if (const std::optional<CardFacts> facts = FactsOfCard(card)) {
+  if (const std::optional<CardFacts> facts = FindCardFacts(card)) {
     report.known_card = facts->name;
     report.device_speed = facts->speed;
     report.device_speed_from = fmt::format("{} of {}", facts->source, facts->name);
@@ -280,7 +281,7 @@ void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQu
   report.memory_fraction = options.memory_fraction;
   report.reserve_bytes = options.reserve_bytes;
   report.full_goes_to_cpu = config.backend.gpu_when_full == backend::WhenFull::kCpu;
-  const absl::StatusOr<FoundCard> found = CardOf(config, flags, given);
+  const absl::StatusOr<FoundCard> found = ChooseCard(config, flags, given);
   if (!found.ok()) {
     report.no_device_reason = std::string(found.status().message());
     return;
@@ -291,7 +292,7 @@ void ReadDevice(const app::Config& config, const PlanFlags& flags, const GivenQu
   const int capability = report.device_speed.capability;
   if (capability != 0 && capability < backend::kGpuCodeMin) {
     report.no_device_reason = fmt::format(
-        "{} is sm_{}, for which there is no code: it begins at sm_{}",
+        "{} is sm_{}, for which there is no code; the lowest is sm_{}",
         report.card.empty() ? "this card" : report.card, capability, backend::kGpuCodeMin);
     return;
   }
@@ -314,8 +315,9 @@ absl::Status ReadHostSpeed(const PlanFlags& flags, const GivenQuantities& given,
     report.host_speed_from = "--host-bandwidth";
     return absl::OkStatus();
   }
-  if (flags.client.server) return absl::OkStatus();  // it may be another machine
-  // The widest vectors are multiplied at the best rate, which keeps the floors of others floors.
+  if (flags.client.server) return absl::OkStatus();  // the server may be on another machine
+  // Measures with the widest vectors, whose rate is the best, so that floors of the others stay
+  // floors.
   const auto widest = std::ranges::max(report.collections, {}, &PlannedCollection::dim);
   const RealClock clock;
   app::ProcessorLoad load;
@@ -398,7 +400,7 @@ void AddPlanCommand(CommandLine& line) {
       .Text("--card", flags->card, "NAME",
             "Plan for this card: T4, \"RTX A5000\" (default: this machine's card, if it has one)")
       .Text("--device-bandwidth", flags->device_bandwidth, "RATE",
-            "The card's memory bandwidth, of one that is not known: 300GB/s")
+            "The card's memory bandwidth, if the card is unknown: 300GB/s")
       .Text("--capability", flags->capability, "N.M",
             "Its compute capability, which decides the strategies it runs: 8.6")
       .Text("--host-memory", flags->host_memory, "SIZE",

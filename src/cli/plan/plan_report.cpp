@@ -36,14 +36,14 @@ std::string DigitsText(double number) {
 }
 
 // `films  5,000 vectors x 384 (cosine), 500 users`
-std::string HeadOf(const PlannedCollection& each) {
+std::string FormatHead(const PlannedCollection& each) {
   return fmt::format("{}  {} x {} ({}){}{}", Printable(each.name),
                      base::Counted(each.rows, "vector"), each.dim, data::NameOf(each.metric),
                      each.users > 0 ? fmt::format(", {}", base::Counted(each.users, "user")) : "",
                      each.is_loaded ? ", loaded" : "");
 }
 
-std::uint64_t ReloadOf(const PlannedCollection& each) {
+std::uint64_t HostReloadBytes(const PlannedCollection& each) {
   return each.memory.ReloadPeakBytes(each.memory.resident.host(), false);
 }
 
@@ -59,7 +59,7 @@ std::string HostTable(const PlanReport& report, const Terminal& terminal) {
     const engine::ResidentBytes& bytes = each.memory.resident;
     table.AddRow({each.name, BytesText(bytes.vectors), BytesOrDash(bytes.payload),
                   BytesOrDash(bytes.users), BytesOrDash(bytes.index), BytesText(bytes.host()),
-                  BytesText(ReloadOf(each))});
+                  BytesText(HostReloadBytes(each))});
   }
   table.AddRow({"program", "", "", "", "", BytesText(kProgramBytes), BytesText(kProgramBytes)});
   if (report.pinned_bytes > 0) {
@@ -94,7 +94,7 @@ std::string HostFitText(const PlanReport& report) {
         "  what the GPU's driver takes on the host is not planned\n";
   }
   if (report.host.held_bytes > report.host.reload_bytes) {
-    fmt::format_to(out, "  {} where callers still page through what a reload replaces\n",
+    fmt::format_to(out, "  {} while callers still page through the replaced generation\n",
                    BytesText(report.host.held_bytes));
   }
   for (const PlannedCollection& each : report.collections) {
@@ -103,8 +103,7 @@ std::string HostFitText(const PlanReport& report) {
                      Printable(each.name));
     }
     if (each.is_loaded) {
-      fmt::format_to(out,
-                     "  {}: without what a load takes for a moment; give its folder for that\n",
+      fmt::format_to(out, "  {}: the temporary memory of a load is not known; give its folder\n",
                      Printable(each.name));
     }
   }
@@ -136,7 +135,7 @@ std::string DeviceTable(const PlanReport& report, const Terminal& terminal) {
   return table.Render(terminal, 0);
 }
 
-// Which collections do not, by name: `films, books`.
+// The names of the collections for which `holds` is false: `films, books`.
 std::string NamesWithout(const PlanReport& report, bool DeviceShare::*holds) {
   std::string names;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
@@ -165,7 +164,7 @@ std::string DeviceFitText(const PlanReport& report) {
   }
   if (const int capability = report.device_speed.capability; capability != 0) {
     fmt::format_to(out, "  sm_{}    {}\n", capability,
-                   fmt::join(StrategiesOf(capability), "\n           "));
+                   fmt::join(ListStrategies(capability), "\n           "));
   }
   const std::string names = NamesWithout(report, &DeviceShare::reload_fits);
   if (!names.empty()) {
@@ -208,7 +207,7 @@ std::string TimeTable(const PlanReport& report, const Terminal& terminal) {
   if (priced) columns.push_back({"cost of 1M", Align::kRight});
   Table table(columns);
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    for (const PlanFigure& figure : FiguresOf(report, i)) {
+    for (const PlanFigure& figure : MakeFigures(report, i)) {
       std::vector<std::string> cells = {report.collections[i].name,
                                         figure.where,
                                         base::Grouped(figure.batch),
@@ -250,12 +249,12 @@ std::string SpeedSources(const PlanReport& report) {
   return text;
 }
 
-// What the figures are, and which cards they are scaled from.
+// Explains the figures' kinds, and names the cards that they are scaled from.
 std::string BasisNotes(const PlanReport& report) {
   std::set<std::string> from;
   bool has_floor_of_server = false;
   for (std::size_t i = 0; i < report.collections.size(); ++i) {
-    for (const PlanFigure& figure : FiguresOf(report, i)) {
+    for (const PlanFigure& figure : MakeFigures(report, i)) {
       if (figure.basis == Basis::kScaled && !figure.from.empty()) from.insert(figure.from);
       has_floor_of_server |= figure.is_served && figure.basis == Basis::kFloor;
     }
@@ -296,7 +295,7 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
   const PlannedCollection& each = report.collections[index];
   const engine::ResidentBytes& bytes = each.memory.resident;
   Json times = Json::array();
-  for (const PlanFigure& figure : FiguresOf(report, index)) {
+  for (const PlanFigure& figure : MakeFigures(report, index)) {
     times.push_back(FigureJson(figure, report.price_per_hour));
   }
   Json json = {{"name", each.name},
@@ -313,7 +312,7 @@ Json CollectionPlanJson(const PlanReport& report, std::size_t index) {
                  {"index", bytes.index},
                  {"rest", bytes.host()},
                  {"load_peak", each.memory.peak_bytes()},
-                 {"reload_peak", ReloadOf(each)},
+                 {"reload_peak", HostReloadBytes(each)},
                  {"reload_peak_held", each.memory.ReloadPeakBytes(bytes.host(), true)}}},
                {"device", nullptr},
                {"times", std::move(times)}};
@@ -351,11 +350,11 @@ Json DeviceJson(const PlanReport& report) {
           {"products_per_s", NumberOrNull(report.device_speed.limits.products_per_s)},
           {"capability",
            report.device_speed.capability == 0 ? Json() : Json(report.device_speed.capability)},
-          {"strategies", StrategiesOf(report.device_speed.capability)}};
+          {"strategies", ListStrategies(report.device_speed.capability)}};
 }
 
-// A floor, and what it becomes by a server.
-//   on_device  where it is the card's; null on the host
+// Adds a floor, the engine's time, and the times of a server.
+//   on_device  the batch on the card; null on the host
 void AddFigures(const DeviceBatch* on_device, const SpeedFloor& floor, const EngineTime& engine,
                 const EngineTime& at_once, std::vector<PlanFigure>& figures) {
   PlanFigure figure{floor.where,
@@ -392,8 +391,8 @@ void AddFigures(const DeviceBatch* on_device, const SpeedFloor& floor, const Eng
 
 EngineTime OnHost(const SpeedFloor& floor) { return {floor.seconds, Basis::kFloor, ""}; }
 
-// Of kCallsAtOnce calls, which the engine answers together; no time where it is not known how fast
-// it multiplies.
+// The engine's time for kCallsAtOnce calls, which it answers together. No time if the rate of
+// multiplying is unknown.
 EngineTime AtOnceOnHost(const PlannedCollection& collection, const SpeedLimits& host) {
   if (host.products_per_s == 0) return {};
   return OnHost(FloorOnHost(collection, kCallsAtOnce, host));
@@ -401,7 +400,7 @@ EngineTime AtOnceOnHost(const PlannedCollection& collection, const SpeedLimits& 
 
 }  // namespace
 
-std::vector<PlanFigure> FiguresOf(const PlanReport& report, std::size_t collection) {
+std::vector<PlanFigure> MakeFigures(const PlanReport& report, std::size_t collection) {
   const PlannedCollection& each = report.collections[collection];
   std::vector<PlanFigure> figures;
   const SpeedLimits& host = report.host_speed;
@@ -439,7 +438,7 @@ bool Fits(const PlanReport& report) {
 std::string PlanText(const PlanReport& report, const Terminal& terminal) {
   std::string text;
   for (const PlannedCollection& each : report.collections) {
-    text += Bold(HeadOf(each), terminal) + '\n';
+    text += Bold(FormatHead(each), terminal) + '\n';
   }
   text += '\n' + HostTable(report, terminal) + HostFitText(report);
   if (report.device) {
@@ -449,7 +448,7 @@ std::string PlanText(const PlanReport& report, const Terminal& terminal) {
                    Printable(report.no_device_reason));
   }
   text += '\n' + LimitsText(report);
-  if (!FiguresOf(report, 0).empty()) {
+  if (!MakeFigures(report, 0).empty()) {
     text += '\n' + TimeTable(report, terminal) + SpeedSources(report) + BasisNotes(report);
   }
   return text;

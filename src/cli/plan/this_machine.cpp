@@ -39,16 +39,16 @@ absl::StatusOr<FoundCard> ReadCard(int number, const std::string& library) {
                    *reading->memory_total_bytes};
 }
 
-// Sizes that are read: from what every cache holds to what none does.
+// The sizes of memory to read, from a size that every cache holds to a size that no cache holds.
 constexpr std::size_t kReadBytesMin = std::size_t{32} << 10;
 constexpr std::size_t kReadBytesMax = std::size_t{256} << 20;
-constexpr std::size_t kBytesTogether = 512;  // that one step of ReadLines reads
+constexpr std::size_t kBytesTogether = 512;  // bytes that one step of ReadLines reads
 constexpr std::size_t kQueries = 256;
 constexpr std::chrono::milliseconds kReadTime{30};  // for each size
 constexpr std::chrono::milliseconds kBatchTime{200};
 
-// Reads one word of each cache line, because what moves between caches are lines. Eight sums, so
-// that no addition waits for the one before.
+// Reads one word of each cache line, because caches move whole lines. Adds into eight sums, so that
+// no addition waits for the previous one.
 std::uint64_t ReadLines(const std::byte* begin, std::size_t size) {
   std::uint64_t sums[8] = {};
   for (std::size_t at = 0; at < size; at += kBytesTogether) {
@@ -61,7 +61,8 @@ std::uint64_t ReadLines(const std::byte* begin, std::size_t size) {
   return std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{0});
 }
 
-// Runs it until the time is over, at least twice. Returns the best rate of what it says it did.
+// Runs `work` until the time is over, at least twice. Returns the best rate, in units that `work`
+// returns, per second.
 template <class Work>
 double BestRate(Clock::Duration time, const Clock& clock, Work work) {
   double best = 0;
@@ -74,14 +75,14 @@ double BestRate(Clock::Duration time, const Clock& clock, Work work) {
   return best;
 }
 
-// Memory of which each thread reads a part of its own, as its caches are its own.
+// Memory to read. Each thread reads its own part, because each has its own caches.
 class ReadBuffer {
  public:
   explicit ReadBuffer(unsigned threads)
       : pool_(threads),
         memory_(kReadBytesMax),
         part_bytes_(kReadBytesMax / pool_.thread_count() / kBytesTogether * kBytesTogether) {
-    // By all threads, so that a machine spreads it over its memories.
+    // All threads fill it, so that the system spreads the pages over its memory nodes.
     constexpr std::size_t kTogether = std::size_t{1} << 20;
     std::atomic<std::size_t> next{0};
     auto fill = [&](unsigned) {
@@ -93,19 +94,20 @@ class ReadBuffer {
     pool_.Run(fill);
   }
 
-  // The rate at which so many bytes are read by all threads together.
+  // The rate, in bytes per second, at which all threads together read `bytes` bytes repeatedly.
   double Measure(std::size_t bytes, const Clock& clock) {
     const std::size_t each = std::min(
         part_bytes_,
         std::max(bytes / pool_.thread_count() / kBytesTogether, std::size_t{1}) * kBytesTogether);
-    // Often enough that waking the threads does not count.
+    // Repeats so often that the time to wake the threads is negligible.
     const std::size_t times = std::max<std::size_t>(1, kReadBytesMax / 4 / bytes);
     std::atomic<std::size_t> read_bytes{0};  // a thread that wakes too late reads nothing
     auto read = [&](unsigned thread) {
       std::uint64_t sum = 0;
       for (std::size_t i = 0; i < times; ++i) {
         sum += ReadLines(memory_.As<const std::byte>() + thread * part_bytes_, each);
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // else it would be read once
+        // Without the fence the compiler could read the memory only once.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
       }
       sum_.fetch_add(sum, std::memory_order_relaxed);
       read_bytes.fetch_add(each * times, std::memory_order_relaxed);
@@ -128,7 +130,7 @@ void MeasureReading(unsigned threads, const Clock& clock, SpeedLimits& speed) {
   ReadBuffer buffer(threads);
   for (std::size_t bytes = kReadBytesMax; bytes >= kReadBytesMin; bytes /= 2) {
     const double rate = buffer.Measure(bytes, clock);
-    // Less cannot take longer; where it seems so, something disturbed.
+    // A smaller size cannot be slower to read; a lower rate means that something disturbed it.
     const double larger = speed.cached.empty() ? 0 : speed.cached.back().bytes_per_s;
     speed.cached.push_back({bytes, std::max(rate, larger)});
   }
@@ -136,7 +138,7 @@ void MeasureReading(unsigned threads, const Clock& clock, SpeedLimits& speed) {
   speed.bytes_per_s = speed.cached.back().bytes_per_s;
 }
 
-// The seconds of the fastest answer to a batch over so many of the rows.
+// The seconds of the fastest answer to a batch of queries over these rows.
 absl::StatusOr<double> TimeBatch(const backend::cpu::Int8Options& options, MatrixView rows,
                                  MatrixView queries, const Clock& clock) {
   const auto engine = backend::cpu::MakeInt8Backend(options);
@@ -144,7 +146,7 @@ absl::StatusOr<double> TimeBatch(const backend::cpu::Int8Options& options, Matri
   if (!index.ok()) return index.status();
   QuerySpec spec;
   spec.k = 10;
-  // No random row comes near, so nothing but the first stage's products is measured.
+  // No random row reaches this score, so only the products of the first stage are measured.
   spec.score_threshold = 0.99F;
   const std::vector<QuerySpec> specs(queries.row_count(), spec);
   SearchResult result;
@@ -157,8 +159,8 @@ absl::StatusOr<double> TimeBatch(const backend::cpu::Int8Options& options, Matri
   return 1 / rate;
 }
 
-// The difference between many rows and a quarter of them, so that what each query costs by itself
-// does not count.
+// Multiply-adds per second. Takes the difference between many rows and a quarter of them, so that
+// the fixed cost of a query does not count.
 absl::StatusOr<double> MeasureProducts(backend::cpu::Int8Options options, std::size_t dim,
                                        const Clock& clock) {
   constexpr std::size_t kNumbers = std::size_t{16} << 20;

@@ -20,20 +20,20 @@ struct FoundCard {
   std::uint64_t memory_bytes = 0;
 };
 
-// Asks the plug-in, which numbers cards and counts their memory as a server does, without opening
-// one. Without a plug-in the driver's management library answers, which numbers cards by their
-// place on the bus and counts a little more memory; `origin` then says so.
+// Asks the plug-in, which numbers cards and counts memory as a server does, without opening a card.
+// Without a plug-in asks the driver's management library. The library numbers cards by their place
+// on the bus and counts a little more memory; `origin` then says so.
 //   number           gpu.device
 //   nvml             the management library, by its name or path
-// Errors: those of the driver, the plug-in or the management library, in words for an operator.
+// Errors: the driver's, the plug-in's or the management library's, in words for an operator.
 absl::StatusOr<FoundCard> FindCard(int number, const backend::GpuSearch& search,
                                    const std::string& nvml);
 
-// Measures for about a second what bounds every search of the CPU engine on this machine: how fast
-// all threads together read again and again what fits into which cache, or into none, and what more
-// rows cost the engine in a large batch.
-//   dim  of the vectors to multiply
-// Errors: kResourceExhausted without 300 MiB of memory.
+// Measures, in about a second, the rates that bound every search of the CPU engine on this machine.
+// First the rate at which all threads together read blocks of different sizes, from caches to
+// memory. Then the engine's multiply-adds per second in a large batch.
+//   dim  dimension of the vectors to multiply
+// Errors: kResourceExhausted if less than 300 MiB of memory is free.
 absl::StatusOr<SpeedLimits> MeasureHostSpeed(const backend::cpu::Int8Options& options,
                                              std::size_t dim, const Clock& clock);
 

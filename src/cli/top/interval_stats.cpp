@@ -17,10 +17,10 @@ constexpr std::string_view kCalls = "rpc_server_call_duration_seconds";
 constexpr std::string_view kOwnMethod = "simile.v1.AdminService/GetStats";
 constexpr std::string_view kSearchService = "simile.v1.SearchService/";
 
-double SecondsOf(std::uint64_t time_us) { return static_cast<double>(time_us) / 1e6; }
+double ToSeconds(std::uint64_t time_us) { return static_cast<double>(time_us) / 1e6; }
 
-// Name and labels as one text.
-std::string KeyOf(const v1::MetricValue& metric) {
+// A metric's name and labels as one text.
+std::string MakeMetricKey(const v1::MetricValue& metric) {
   std::string key = metric.name();
   for (const auto& [label, value] :
        std::map<std::string, std::string>(metric.labels().begin(), metric.labels().end())) {
@@ -29,7 +29,7 @@ std::string KeyOf(const v1::MetricValue& metric) {
   return key;
 }
 
-// What was observed in an interval.
+// The observations of a histogram in an interval.
 struct Distribution {
   double count = 0;
   double sum = 0;
@@ -52,7 +52,7 @@ struct Distribution {
   }
 };
 
-// Two readings, side by side.
+// Compares two readings of the metrics.
 class Readings {
  public:
   Readings(const v1::GetStatsResponse& earlier, const v1::GetStatsResponse& later) : later_(later) {
@@ -60,21 +60,22 @@ class Readings {
                           earlier.started_at().seconds() == later.started_at().seconds() &&
                           earlier.started_at().nanos() == later.started_at().nanos();
     const std::uint64_t from_us = same_run ? earlier.uptime_us() : 0;
-    seconds_ = std::max(SecondsOf(later.uptime_us() - from_us), 1e-3);
+    seconds_ = std::max(ToSeconds(later.uptime_us() - from_us), 1e-3);
     if (!same_run) return;
-    for (const v1::MetricValue& metric : earlier.metrics()) earlier_[KeyOf(metric)] = &metric;
+    for (const v1::MetricValue& metric : earlier.metrics())
+      earlier_[MakeMetricKey(metric)] = &metric;
   }
 
   double seconds() const { return seconds_; }
 
-  // Calls use(metric) for each set of labels of the later reading.
+  // Calls use(metric) for each label set of this metric in the later reading.
   template <class Use>
   void ForEach(std::string_view name, Use use) const {
     for (const v1::MetricValue& metric : later_.metrics()) {
       if (metric.name() == name) use(metric);
     }
   }
-  // The sum over all sets of labels, now.
+  // The sum over all label sets in the later reading.
   double Now(std::string_view name) const {
     double sum = 0;
     ForEach(name, [&](const v1::MetricValue& metric) { sum += metric.number(); });
@@ -83,16 +84,16 @@ class Readings {
   std::uint64_t CountNow(std::string_view name) const {
     return static_cast<std::uint64_t>(std::max(Now(name), 0.0));
   }
-  // A counter's increase in a second.
+  // A counter's increase per second.
   double PerSecond(const v1::MetricValue& metric) const {
-    const auto before = earlier_.find(KeyOf(metric));
+    const auto before = earlier_.find(MakeMetricKey(metric));
     const double from = before == earlier_.end() ? 0 : before->second->number();
     return (metric.number() - from) / seconds_;
   }
-  // Adds what a histogram observed in the interval.
+  // Adds the observations of a histogram in the interval.
   void AddTo(Distribution& distribution, const v1::MetricValue& metric) const {
     distribution.Add(metric.histogram(), 1);
-    const auto before = earlier_.find(KeyOf(metric));
+    const auto before = earlier_.find(MakeMetricKey(metric));
     if (before != earlier_.end()) distribution.Add(before->second->histogram(), -1);
   }
   Distribution Observed(std::string_view name) const {
@@ -100,7 +101,7 @@ class Readings {
     ForEach(name, [&](const v1::MetricValue& metric) { AddTo(observed, metric); });
     return observed;
   }
-  // A counter by one of its labels, without those that were never counted.
+  // The values of a counter by one of its labels; leaves out values that are 0.
   std::vector<ReasonStats> Reasons(std::string_view name, const char* label) const {
     std::vector<ReasonStats> reasons;
     ForEach(name, [&](const v1::MetricValue& metric) {
@@ -150,7 +151,7 @@ void ReadCalls(const Readings& readings, IntervalStats& stats) {
   std::ranges::stable_sort(stats.methods, std::greater<>(), &MethodStats::calls_per_s);
   stats.latency = searches.percentiles();
   stats.in_flight = readings.CountNow("simile_requests_in_flight");
-  // GetStats itself.
+  // Leaves out the GetStats call that made this reading.
   if (stats.in_flight > 0) --stats.in_flight;
   stats.connections = readings.CountNow("simile_connections");
 }
@@ -276,7 +277,7 @@ IntervalStats Compare(const v1::GetStatsResponse& earlier, const v1::GetStatsRes
   stats.taken_at = std::chrono::system_clock::time_point(
       std::chrono::duration_cast<std::chrono::system_clock::duration>(
           std::chrono::duration<double>(now_s)));
-  stats.uptime_s = SecondsOf(later.uptime_us());
+  stats.uptime_s = ToSeconds(later.uptime_us());
   stats.seconds = readings.seconds();
   stats.backend = later.backend();
   readings.ForEach("simile_build_info", [&](const v1::MetricValue& metric) {

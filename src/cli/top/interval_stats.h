@@ -11,7 +11,8 @@
 
 namespace simile::cli::top {
 
-// Of durations in seconds; infinite above the largest bound that the server counts under.
+// Percentiles of durations, in seconds. Infinite above the largest bucket bound of the server's
+// histogram.
 struct Percentiles {
   double p50_s = 0;
   double p99_s = 0;
@@ -22,8 +23,8 @@ struct MethodStats {
   std::string name;  // "Search"
   double calls_per_s = 0;
   double queries_per_s = 0;
-  double errors_per_s = 0;             // calls that ended with another status than OK
-  std::optional<Percentiles> latency;  // of all of them; none without calls
+  double errors_per_s = 0;             // calls that ended with a status other than OK
+  std::optional<Percentiles> latency;  // of all these calls; none without calls
 };
 
 // The queries of one lane of the queue now.
@@ -31,25 +32,25 @@ struct LaneStats {
   std::string name;  // "plain"
   std::uint64_t waiting = 0;
   std::uint64_t running = 0;
-  double wait_s = 0;  // estimated, until all of it is answered
+  double wait_s = 0;  // estimated time until the whole lane is answered
 };
 
 struct CollectionStats {
   std::string name;
   std::uint64_t rows = 0;
-  double age_s = 0;  // of its snapshot
+  double age_s = 0;  // of the snapshot
   std::uint64_t host_bytes = 0;
   std::uint64_t device_bytes = 0;
 };
 
-// A counter with a label that says why.
+// A counter, for one value of the label that says why.
 struct ReasonStats {
   std::string reason;
   double per_s = 0;
   std::uint64_t total = 0;  // since the server started
 };
 
-// The card, as the driver's management library sees it. None: cannot be read.
+// The card, as the driver's management library reports it. An unset value cannot be read.
 struct GpuStats {
   std::string number;
   std::optional<double> utilization_ratio;
@@ -58,16 +59,16 @@ struct GpuStats {
   std::optional<std::uint64_t> memory_used_bytes;
   std::optional<std::uint64_t> memory_total_bytes;
   std::optional<std::uint64_t> ecc_uncorrected_errors;
-  std::vector<std::string> throttled;  // reasons that hold now
-  std::vector<ReasonStats> xids;       // that were counted
+  std::vector<std::string> throttled;  // reasons for throttling that hold now
+  std::vector<ReasonStats> xids;       // Xid errors that were counted
 };
 
-// What a server did between two readings of its metrics, and its state at the second one.
+// A server's activity between two readings of its metrics, and its state at the second reading.
 struct IntervalStats {
   std::string version;  // of the server
   std::chrono::system_clock::time_point taken_at;
   double uptime_s = 0;
-  double seconds = 0;  // the interval's length
+  double seconds = 0;  // length of the interval
   v1::BackendStatus backend;
 
   double calls_per_s = 0;
@@ -76,11 +77,11 @@ struct IntervalStats {
   std::optional<Percentiles> latency;  // of all searches: Search, Recommend, SearchStream
   std::uint64_t in_flight = 0;
   std::uint64_t connections = 0;
-  std::vector<MethodStats> methods;  // that were ever called, most calls first
+  std::vector<MethodStats> methods;  // methods that were called since start, most calls first
 
   double batches_per_s = 0;
-  std::optional<double> batch_mean;          // queries; none without a batch
-  std::optional<Percentiles> batch_latency;  // of a batch in the engine
+  std::optional<double> batch_mean;          // queries per batch; none without a batch
+  std::optional<Percentiles> batch_latency;  // time of a batch in the engine
   double busy_ratio = 0;                     // share of the interval in which the engine searched
   std::uint64_t queue_depth = 0;             // of all lanes
   std::vector<LaneStats> lanes;              // by name
@@ -94,20 +95,22 @@ struct IntervalStats {
   std::uint64_t device_bytes_peak = 0;
 
   std::vector<CollectionStats> collections;  // by name
-  std::vector<ReasonStats> rejected;         // reasons that were ever counted, as the next three
+  std::vector<ReasonStats> rejected;         // reasons counted since start; the next three likewise
   std::vector<ReasonStats> fallbacks;
   std::vector<ReasonStats> device_errors;
   std::vector<ReasonStats> reloads;
   std::optional<GpuStats> gpu;
 };
 
-// Compares two readings. Without an earlier one, or when the server was started in between, the
-// interval begins with the server's start. Calls of GetStats are left out: they are those of `top`.
+// Compares two readings. The interval begins with the server's start if `earlier` is empty or the
+// server was started in between. Leaves out calls of GetStats, which `top` itself makes.
 IntervalStats Compare(const v1::GetStatsResponse& earlier, const v1::GetStatsResponse& later);
 
-// A distribution's value that `share` of its observations do not exceed, linear within a bucket as
-// Prometheus' histogram_quantile: infinite in the last one. Nothing without observations.
-//   buckets  ascending bounds, the last one infinite, and how many are at most that large
+// The value that `share` of the observations do not exceed. Interpolates linearly within a bucket,
+// as Prometheus' histogram_quantile does; infinite in the last bucket. Nothing without
+// observations.
+//   buckets  pairs of a bound and the number of observations up to it, ascending; the last bound is
+//            infinite
 std::optional<double> Quantile(const std::vector<std::pair<double, double>>& buckets, double share);
 
 }  // namespace simile::cli::top

@@ -36,11 +36,10 @@ namespace {
 using std::chrono::milliseconds;
 using top::IntervalStats;
 
-// A picture that fills the terminal of standard output, in its alternate screen, so that what was
-// there before comes back afterwards. Keys are read without echo. The terminal is restored by the
-// destructor, and while the program is stopped by Ctrl-Z.
-// REQUIRES: standard output is a terminal. Made by the main thread before any other, because
-// threads inherit the blocked signals.
+// A picture that fills the terminal of standard output. Uses the alternate screen, so that the
+// former content comes back afterwards. Reads keys without echo. The destructor restores the
+// terminal; so does Ctrl-Z, while the program is stopped. REQUIRES: standard output is a terminal,
+// and no other thread exists yet, because threads inherit the blocked signals.
 class LiveScreen {
  public:
   LiveScreen();
@@ -48,9 +47,9 @@ class LiveScreen {
   LiveScreen(const LiveScreen&) = delete;
   LiveScreen& operator=(const LiveScreen&) = delete;
 
-  // Replaces the picture; begins it when it is the first.
+  // Replaces the picture. The first call enters the alternate screen.
   void Draw(const std::string& text);
-  // Ends the picture. Idempotent; Draw begins another one.
+  // Leaves the alternate screen. Idempotent; Draw enters it again.
   void Leave();
 
   // The terminal as it is now: its size may change at any time.
@@ -59,21 +58,21 @@ class LiveScreen {
 
   enum class Event : std::uint8_t {
     kQuit,     // `q`, or a signal: see exit_code
-    kRedraw,   // the size changed, or the program goes on after Ctrl-Z
+    kRedraw,   // the size changed, or the program continues after Ctrl-Z
     kReady,    // the descriptor is readable
-    kTimeout,  // none of these within the time
+    kTimeout,  // no event within the time
   };
-  // Waits for the first of these.
+  // Waits for the first event.
   //   ready_fd  -1 for none
   Event Await(int ready_fd, milliseconds timeout);
-  // After kQuit: 0 for `q`, else as a shell reports a program that the signal ended.
+  // After kQuit: 0 for `q`; for a signal, the code that a shell reports for it.
   int exit_code() const { return exit_code_; }
 
  private:
   void Enter();
   std::optional<Event> ReadSignal();
   std::optional<Event> ReadKey();
-  void Stop();  // as Ctrl-Z does, until the program goes on
+  void Stop();  // stops the program as Ctrl-Z does, until it is continued
 
   base::FileDescriptor signals_;
   std::optional<termios> former_mode_;  // of the keyboard, while the picture is shown
@@ -82,7 +81,7 @@ class LiveScreen {
   int exit_code_ = 0;
 };
 
-// Control sequences that xterm and all that follow it understand.
+// Control sequences of xterm and compatible terminals.
 constexpr const char* kEnterScreen = "\x1b[?1049h\x1b[?25l";  // alternate screen, no cursor
 constexpr const char* kLeaveScreen = "\x1b[?25h\x1b[?1049l";
 constexpr const char* kHome = "\x1b[H";
@@ -127,7 +126,7 @@ void LiveScreen::Enter() {
 void LiveScreen::Leave() {
   if (!active_) return;
   base::WriteAll(STDOUT_FILENO, kLeaveScreen);
-  // Keys that nobody read are not for the shell.
+  // Discards unread keys, which are not meant for the shell.
   if (former_mode_) tcsetattr(STDIN_FILENO, TCSAFLUSH, &*former_mode_);
   former_mode_.reset();
   active_ = false;
@@ -186,7 +185,7 @@ std::optional<LiveScreen::Event> LiveScreen::ReadSignal() {
 std::optional<LiveScreen::Event> LiveScreen::ReadKey() {
   char key = 0;
   if (read(STDIN_FILENO, &key, 1) != 1) {
-    keys_readable_ = false;  // its end: the signals are left
+    keys_readable_ = false;  // standard input has ended, so watches only signals
     return std::nullopt;
   }
   if (key != 'q' && key != 'Q') return std::nullopt;
@@ -229,10 +228,10 @@ absl::Status CheckTopFlags(const TopFlags& flags) {
                   kIntervalMin.count()));
 }
 
-// The error of a server without the switch says how that server is to be started. What a server
-// refuses one caller stays as it is.
+// Adds to the error of a server without --allow-admin how to start it. Leaves the error for a
+// caller without the role unchanged.
 absl::Status WithAdvice(const absl::Status& status, const std::string& address) {
-  if (DetailsOf(status).reason != base::InfoOf(base::ErrorReason::kAdminNotAllowed).name) {
+  if (ParseDetails(status).reason != base::InfoOf(base::ErrorReason::kAdminNotAllowed).name) {
     return status;
   }
   return base::WithMessage(
@@ -248,7 +247,7 @@ std::string Shown(const IntervalStats& stats, const TopFlags& flags, const std::
   return flags.client.json ? TopJson(stats) : TopText(stats, address, StandardOutput());
 }
 
-// Prints one text for each interval, one after the other.
+// Prints one text per interval.
 int PrintIntervals(const TopFlags& flags) {
   const Connection connection = Connect(flags.client, kStatsTimeoutSeconds);
   absl::StatusOr<v1::GetStatsResponse> earlier = connection.GetStats();
@@ -269,7 +268,8 @@ int PrintIntervals(const TopFlags& flags) {
   return Fail(WithAdvice(earlier.status(), connection.address()), flags.client.json);
 }
 
-// The view on a terminal: reads on a thread of its own, so that keys work while a server is silent.
+// The view on a terminal. Reads the metrics on another thread, so that keys work while a server is
+// silent.
 class LiveView {
  public:
   explicit LiveView(const TopFlags& flags)
@@ -285,14 +285,14 @@ class LiveView {
       if (count && interval == *count) break;
       if (ShowUntil(next) == LiveScreen::Event::kQuit) return screen_.exit_code();
     }
-    // The last picture stays.
+    // Prints the last picture, so that it stays on the screen.
     screen_.Leave();
     fmt::print("{}", Shown(*stats_, flags_, connection_.address()));
     return kSucceeded;
   }
 
  private:
-  // Makes the next reading. Ends the program when the user quits.
+  // Makes the next reading. Ends the program if the user quits.
   void Read() {
     absl::StatusOr<v1::GetStatsResponse> later;
     const app::BackgroundTask reading([&] { later = connection_.GetStats(); });
@@ -310,7 +310,7 @@ class LiveView {
     stats_ = top::Compare(earlier_.value_or(v1::GetStatsResponse()), *later);
     earlier_ = *std::move(later);
   }
-  // Shows the picture until the time of the next one, kTimeout, or until the user quits.
+  // Shows the picture until the next one is due (returns kTimeout) or the user quits.
   LiveScreen::Event ShowUntil(std::chrono::steady_clock::time_point next) {
     while (true) {
       Draw();

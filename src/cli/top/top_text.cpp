@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLabelWidth = 11;
-constexpr std::size_t kFactsWidthMin = 20;  // a terminal that is narrower gets longer lines
+constexpr std::size_t kFactsWidthMin = 20;  // a narrower terminal gets lines that are too long
 constexpr const char* kBetweenFacts = " \u00b7 ";
 
 std::uint64_t Rounded(double number) {
@@ -48,7 +48,7 @@ std::string PercentilesText(const Percentiles& percentiles) {
 
 std::string PercentText(double ratio) { return fmt::format("{:.0f} %", ratio * 100); }
 
-// A label, and facts after it, as many on a line as fit.
+// Lines of a label and facts; each line has as many facts as fit.
 class Sheet {
  public:
   explicit Sheet(const Terminal& terminal) : terminal_(terminal) {}
@@ -68,7 +68,7 @@ class Sheet {
     }
     if (!line.empty()) AddLine(label, line);
   }
-  // A sentence, broken between its words.
+  // Adds a sentence, broken between its words.
   void AddSentence(std::string_view label, const std::string& sentence) {
     for (const std::string& line : Wrapped(Printable(sentence), FactsWidth())) {
       AddLine(label, line);
@@ -155,7 +155,7 @@ void AddGpu(const GpuStats& gpu, Sheet& sheet) {
   sheet.AddFacts("gpu " + gpu.number, facts);
 }
 
-// Whether loads of collections failed, or take place.
+// Whether loads of collections failed, or happened in the interval.
 bool AreLoadsNews(const std::vector<ReasonStats>& reloads) {
   return std::ranges::any_of(reloads, [](const ReasonStats& result) {
     return result.per_s > 0 || result.reason == "failed";

@@ -7,17 +7,17 @@
 
 namespace simile::cli::top {
 
-// What `simile top` shows of an interval: lines ended by '\n', of at most the terminal's width
-// where it has one. Sections of which there is nothing to say are left out.
+// The text that `simile top` shows for an interval: lines ended by '\n', at most as wide as the
+// terminal, if it has a width. Leaves out empty sections.
 //   address  of the server
 std::string TopText(const IntervalStats& stats, const std::string& address,
                     const Terminal& terminal);
 
-// The same as one line of JSON, ended by '\n', under the names of IntervalStats; times in RFC 3339.
-// What is not known is null, and so is a percentile above the largest bound.
+// The interval as one line of JSON, ended by '\n', under the names of IntervalStats; times in RFC
+// 3339. Unknown values are null, and so is a percentile above the largest bound.
 std::string TopJson(const IntervalStats& stats);
 
-// The lines that fit in this height, the last of which counts the others.
+// The first lines_max lines. If there are more, the last line says how many are left out.
 std::string FirstLines(const std::string& text, std::size_t lines_max);
 
 }  // namespace simile::cli::top

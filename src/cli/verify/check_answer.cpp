@@ -18,8 +18,8 @@ std::string RangeText(const ScoreRange& range) {
   return fmt::format("{:.8g} to {:.8g}", range.low, range.high);
 }
 
-// Whether every hit may be returned, has the score of its row, and comes in order of rank.
-//   in_order  by descending score, then by row
+// Checks that every hit may be returned, has its row's score, and comes in the order of ranks.
+//   in_order  whether hits must come by descending score, then by row
 std::optional<std::string> CheckEach(const Expectation& expected, std::span<const ReturnedHit> hits,
                                      std::size_t offset, bool in_order) {
   std::vector<bool> seen(expected.scores.size());
@@ -52,7 +52,8 @@ std::optional<std::string> CheckEach(const Expectation& expected, std::span<cons
   return std::nullopt;
 }
 
-// Whether as many rows are returned as pass: exactly, unless rounding decides about a threshold.
+// Checks that as many rows are returned as pass. Allows a range if rounding decides whether rows
+// reach the threshold.
 std::optional<std::string> CheckCount(const Expectation& expected, std::size_t returned) {
   const double threshold = expected.score_threshold.value_or(-kInfinity);
   std::size_t certain = 0;
@@ -70,7 +71,7 @@ std::optional<std::string> CheckCount(const Expectation& expected, std::size_t r
                      base::Grouped(returned_of(certain)));
 }
 
-// Rows of a collection by their best possible score, for the groups.
+// The greatest lower bound of the allowed rows' scores: the least score of a group's best row.
 double BestLow(const Expectation& expected, std::span<const Row> rows) {
   double best = -kInfinity;
   for (const Row row : rows) {
@@ -79,8 +80,8 @@ double BestLow(const Expectation& expected, std::span<const Row> rows) {
   return best;
 }
 
-// An expectation of the rows of one keyword.
-Expectation OfRows(const Expectation& expected, std::span<const Row> rows, std::size_t k) {
+// The expectation for the rows of one keyword.
+Expectation RestrictToRows(const Expectation& expected, std::span<const Row> rows, std::size_t k) {
   Expectation part{.scores = expected.scores,
                    .allowed = std::vector<bool>(expected.scores.size()),
                    .k = k,
@@ -101,8 +102,8 @@ std::optional<std::string> CheckHits(const Expectation& expected,
   const double first = hits.front().score;
   const double last = hits.size() == expected.k ? hits.back().score : -kInfinity;
   const double threshold = expected.score_threshold.value_or(-kInfinity);
-  std::size_t better = 0;     // certainly better than the last hit, and not returned
-  std::size_t skippable = 0;  // possibly better than the first hit
+  std::size_t better = 0;     // rows certainly better than the last hit, but not returned
+  std::size_t skippable = 0;  // rows possibly better than the first hit
   for (std::size_t row = 0; row < expected.scores.size(); ++row) {
     if (!expected.allowed[row] || returned[row]) continue;
     const ScoreRange& range = expected.scores[row];
@@ -147,7 +148,7 @@ std::optional<std::string> CheckGroups(const Expectation& expected, std::size_t 
       return place + "returned twice";
     }
     returned.push_back(group.keyword);
-    const Expectation part = OfRows(expected, known->second->rows, group_size);
+    const Expectation part = RestrictToRows(expected, known->second->rows, group_size);
     if (auto wrong = CheckHits(part, group.hits)) return place + *wrong;
     if (i > 0 && groups[i - 1].hits.front().score < group.hits.front().score) {
       return place + "ranks below a group whose best row is worse";
@@ -169,7 +170,7 @@ std::optional<std::string> CheckGroups(const Expectation& expected, std::size_t 
 std::optional<std::string> CheckDiverse(const Expectation& expected, const DiversityRule& rule,
                                         const Oracle& oracle, std::span<const ReturnedHit> hits) {
   if (auto wrong = CheckEach(expected, hits, expected.offset, false)) return wrong;
-  // The candidates: rows that are certainly or possibly among the best.
+  // The candidates are the rows that are certainly or possibly among the best.
   std::vector<Row> rows;
   for (std::size_t row = 0; row < expected.scores.size(); ++row) {
     if (expected.allowed[row]) rows.push_back(static_cast<Row>(row));
@@ -202,7 +203,7 @@ std::optional<std::string> CheckDiverse(const Expectation& expected, const Diver
   }
   const auto relevance = [&](const Candidate& candidate) {
     const ScoreRange& score = expected.scores[candidate.row];
-    if (candidate.nearest.high == -kInfinity) return score;  // the first choice: by score alone
+    if (candidate.nearest.high == -kInfinity) return score;  // the first choice is by score alone
     return ScoreRange{rule.lambda * score.low - (1 - rule.lambda) * candidate.nearest.high,
                       rule.lambda * score.high - (1 - rule.lambda) * candidate.nearest.low};
   };

@@ -9,8 +9,8 @@
 #include "cli/verify/oracle.h"
 #include "simile/matrix_view.h"
 
-// Pure comparisons of answers with what the files say. Each returns what is wrong in one sentence,
-// or nothing.
+// Pure comparisons of answers with the files. Each returns one sentence about the first mistake, or
+// nothing.
 namespace simile::cli {
 
 struct ReturnedHit {
@@ -25,20 +25,21 @@ struct ReturnedGroup {
   std::vector<ReturnedHit> hits;
 };
 
-// Which rows a query may return, and how many.
+// The rows that a query may return, their scores, and how many.
 struct Expectation {
   std::vector<ScoreRange> scores = {};  // [row_count]
-  std::vector<bool> allowed = {};       // [row_count] passes the filter and is not excluded
+  std::vector<bool> allowed = {};  // [row_count] rows that pass the filter and are not excluded
   std::size_t k = 0;
   std::size_t offset = 0;
   std::optional<double> score_threshold = {};
 };
 
-// The best rows by score, equal scores by row; every better row is returned or skipped by offset.
+// Checks a ranking by score, equal scores by row. Every better row must be returned, or skipped by
+// the offset.
 std::optional<std::string> CheckHits(const Expectation& expected,
                                      std::span<const ReturnedHit> hits);
 
-// The best groups: keyword -> rows that hold it (allowed or not).
+// A keyword and the rows that hold it, allowed or not.
 struct KeywordRows {
   std::string keyword;
   std::vector<Row> rows;
@@ -47,7 +48,7 @@ std::optional<std::string> CheckGroups(const Expectation& expected, std::size_t 
                                        std::span<const KeywordRows> keywords,
                                        std::span<const ReturnedGroup> groups);
 
-// Maximal marginal relevance, as Diversity in search.proto defines it.
+// The parameters of maximal marginal relevance, as Diversity in search.proto defines it.
 struct DiversityRule {
   double lambda = 0.5;
   std::size_t candidates = 100;
@@ -55,7 +56,7 @@ struct DiversityRule {
 std::optional<std::string> CheckDiverse(const Expectation& expected, const DiversityRule& rule,
                                         const Oracle& oracle, std::span<const ReturnedHit> hits);
 
-// These rows in this order, scores 0.
+// Checks that the hits are these rows in this order, with score 0.
 std::optional<std::string> CheckOrder(std::span<const Row> expected,
                                       std::span<const ReturnedHit> hits);
 

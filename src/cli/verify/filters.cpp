@@ -43,18 +43,18 @@ const PayloadList* TextList(const PayloadValue& value) {
 
 Passing YesOrNo(bool passes) { return passes ? Passing::kYes : Passing::kNo; }
 
-// How often drawing a row with a value is tried before a field counts as too sparse.
+// How many rows are drawn in search of a value before a field counts as too sparse.
 constexpr int kDrawsMax = 32;
-// Of a text in a condition, and of the ids in one: a filter has at most 8,192 bytes.
+// The most bytes of a text in a condition, and of all its ids. A filter has at most 8,192 bytes.
 constexpr std::size_t kTextBytesMax = 256;
 constexpr std::size_t kIdBytesMax = 2'000;
-// Rows among which `:` is asked.
+// How many rows a condition with `:` is restricted to.
 constexpr std::size_t kHasRows = 12;
 
 using Field = v1::PayloadField;
 
-std::vector<const Field*> FieldsOf(const SampleDraw& draw,
-                                   std::initializer_list<v1::FieldType> types) {
+std::vector<const Field*> FindFields(const SampleDraw& draw,
+                                     std::initializer_list<v1::FieldType> types) {
   std::vector<const Field*> fields;
   for (const Field& field : draw.served().fields()) {
     const bool wanted = std::find(types.begin(), types.end(), field.type()) != types.end();
@@ -63,12 +63,12 @@ std::vector<const Field*> FieldsOf(const SampleDraw& draw,
   return fields;
 }
 
-PayloadValue ValueOf(const SampleDraw& draw, const std::string& field, Row row) {
+PayloadValue ReadValue(const SampleDraw& draw, const std::string& field, Row row) {
   const data::PayloadTable& payload = draw.dataset().payload;
   return payload.ReadField(row, *payload.FieldNumber(field));
 }
 
-// The text in quotes, as filters write it.
+// The text quoted and escaped for a filter.
 std::string QuotedForFilter(std::string_view text) {
   std::string quoted = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -87,20 +87,22 @@ std::string QuotedForFilter(std::string_view text) {
   return quoted + '"';
 }
 
-// A condition, and the rows that pass it.
+// A condition of a filter, and the rows that pass it.
 struct Condition {
   std::string text;
-  std::vector<bool> passes = {};    // [row_count]
-  std::vector<bool> negation = {};  // [row_count] rows that pass its NOT; empty: it is not asked
+  std::vector<bool> passes = {};  // [row_count]
+  // [row_count] rows that pass its NOT; empty: do not ask with NOT.
+  std::vector<bool> negation = {};
 };
 
-// Nothing when some row's value does not tell whether it passes.
-std::optional<Condition> ConditionOf(const SampleDraw& draw, const Field& field, std::string text,
-                                     const std::function<Passing(const PayloadValue&)>& passing) {
+// Makes a condition and finds the rows that pass it. Nothing if a row's value leaves open whether
+// it passes.
+std::optional<Condition> MakeCondition(const SampleDraw& draw, const Field& field, std::string text,
+                                       const std::function<Passing(const PayloadValue&)>& passing) {
   Condition condition;
   condition.text = std::move(text);
   for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
-    const Passing of_row = passing(ValueOf(draw, field.name(), static_cast<Row>(row)));
+    const Passing of_row = passing(ReadValue(draw, field.name(), static_cast<Row>(row)));
     if (of_row == Passing::kUnknown) return std::nullopt;
     condition.passes.push_back(of_row == Passing::kYes);
     condition.negation.push_back(Negated(of_row) == Passing::kYes);
@@ -109,15 +111,15 @@ std::optional<Condition> ConditionOf(const SampleDraw& draw, const Field& field,
 }
 
 std::optional<Condition> DrawNumberCondition(SampleDraw& draw, const Field& field) {
-  const PayloadValue value = ValueOf(draw, field.name(), draw.AnyRow());
-  const std::optional<WideNumber> bound = NumberOf(field.type(), value);
+  const PayloadValue value = ReadValue(draw, field.name(), draw.AnyRow());
+  const std::optional<WideNumber> bound = ToWideNumber(field.type(), value);
   if (!bound) return std::nullopt;
   const auto* const whole = std::get_if<std::int64_t>(&value.value);
   const std::string number = whole != nullptr ? fmt::format("{}", *whole)
                                               : fmt::format("{}", std::get<double>(value.value));
   const auto comparisons = NumberComparisons();
   const NumberComparison& comparison = comparisons[draw.Below(comparisons.size())];
-  return ConditionOf(
+  return MakeCondition(
       draw, field,
       fmt::format("{} {} {}", QuotedForFilter(field.name()), comparison.symbol, number),
       [&](const PayloadValue& of_row) {
@@ -125,7 +127,8 @@ std::optional<Condition> DrawNumberCondition(SampleDraw& draw, const Field& fiel
       });
 }
 
-// A text of the row's value, or of its list; nothing without one that a filter has space for.
+// The value's text, or a text of its list. Nothing if there is none, or if it is too long for a
+// filter.
 std::optional<std::string> AnyText(SampleDraw& draw, const PayloadValue& value) {
   const PayloadValue* element = &value;
   if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
@@ -146,7 +149,7 @@ std::string WithOtherCase(SampleDraw& draw, std::string text) {
   return text;
 }
 
-// The text, or one that only a server which folds takes for the same.
+// The text, or a spelling that only a server which folds texts takes for equal.
 std::string MaybeRespelled(SampleDraw& draw, std::string text) {
   switch (draw.Below(6)) {
     case 0:
@@ -165,7 +168,7 @@ std::optional<Condition> DrawEqualsText(SampleDraw& draw, const Field& field) {
   std::vector<std::string> wanted;
   std::vector<std::string> quoted;
   for (std::size_t left = several ? 1 + draw.Below(3) : 1; left > 0; --left) {
-    std::optional<std::string> text = AnyText(draw, ValueOf(draw, field.name(), draw.AnyRow()));
+    std::optional<std::string> text = AnyText(draw, ReadValue(draw, field.name(), draw.AnyRow()));
     if (!text) continue;
     wanted.push_back(MaybeRespelled(draw, *std::move(text)));
     quoted.push_back(QuotedForFilter(wanted.back()));
@@ -174,20 +177,20 @@ std::optional<Condition> DrawEqualsText(SampleDraw& draw, const Field& field) {
   constexpr const char* kWritten[kForms] = {"{} = {}", "{} != {}", "{} IN [{}]", "{} NOT IN [{}]"};
   std::string text = fmt::format(fmt::runtime(kWritten[form]), QuotedForFilter(field.name()),
                                  fmt::join(quoted, ", "));
-  return ConditionOf(draw, field, std::move(text), [&](const PayloadValue& value) {
+  return MakeCondition(draw, field, std::move(text), [&](const PayloadValue& value) {
     Passing passing = Passing::kNo;
     for (const std::string& each : wanted) {
       const Passing of_text = EqualsText(field.type(), value, each);
       if (of_text != Passing::kNo) passing = of_text;
       if (of_text == Passing::kYes) break;
     }
-    // A missing field passes NOT IN alone.
+    // A missing field passes only NOT IN.
     const bool missing = std::holds_alternative<std::monostate>(value.value);
     return form == kNotIn || (form == kUnequal && !missing) ? Negated(passing) : passing;
   });
 }
 
-// What `:` asks for: an element of a list, a part of a text.
+// A text for `:` to find: the whole element of a list, or a part of a text.
 std::string AnyPart(SampleDraw& draw, v1::FieldType type, const std::string& folded) {
   if (type == v1::FIELD_TYPE_KEYWORD_LIST || folded.empty()) return folded;
   const std::size_t begin = draw.Below(folded.size());
@@ -197,10 +200,11 @@ std::string AnyPart(SampleDraw& draw, v1::FieldType type, const std::string& fol
   return part.substr(first, part.find_last_not_of(' ') + 1 - first);
 }
 
-// Among a few rows, because most collections have rows whose folding this command does not know.
+// Draws a condition with `:`, restricted to a few rows. Most collections have rows whose folding
+// this command does not know.
 std::optional<Condition> DrawHasText(SampleDraw& draw, const Field& field) {
   std::vector<Row> rows = {draw.AnyRow()};
-  const auto text = AnyText(draw, ValueOf(draw, field.name(), rows.front()));
+  const auto text = AnyText(draw, ReadValue(draw, field.name(), rows.front()));
   const auto folded = text ? AsciiFolded(*text) : std::nullopt;
   const std::string wanted = folded ? AnyPart(draw, field.type(), *folded) : "";
   if (wanted.empty()) return std::nullopt;
@@ -210,7 +214,7 @@ std::optional<Condition> DrawHasText(SampleDraw& draw, const Field& field) {
   std::vector<std::string> ids;
   std::size_t bytes = 0;
   for (const Row row : rows) {
-    const Passing passing = HasText(field.type(), ValueOf(draw, field.name(), row), wanted);
+    const Passing passing = HasText(field.type(), ReadValue(draw, field.name(), row), wanted);
     std::string id = QuotedForFilter(draw.dataset().ids.Id(row));
     if (passing == Passing::kUnknown || (bytes += id.size()) > kIdBytesMax) continue;
     ids.push_back(std::move(id));
@@ -235,7 +239,7 @@ std::optional<Condition> DrawConditionOn(SampleDraw& draw, const Field& field, b
   return std::nullopt;
 }
 
-// A condition on one of the fields.
+// Draws a condition on one of the fields.
 std::optional<Condition> DrawCondition(SampleDraw& draw, const std::vector<const Field*>& fields,
                                        bool required) {
   const std::size_t first = draw.Below(fields.size());
@@ -246,12 +250,12 @@ std::optional<Condition> DrawCondition(SampleDraw& draw, const std::vector<const
   return std::nullopt;
 }
 
-// Nothing when a value does not tell its texts.
+// The rows of each keyword of the field. Nothing if a value leaves open which texts it holds.
 std::optional<std::vector<KeywordRows>> RowsOfKeywords(const SampleDraw& draw, const Field& field) {
   std::vector<KeywordRows> keywords;
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
-    auto texts = GroupTexts(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)));
+    auto texts = GroupTexts(field.type(), ReadValue(draw, field.name(), static_cast<Row>(row)));
     if (!texts) return std::nullopt;
     for (std::string& text : *texts) {
       const auto [place, added] = places.try_emplace(text, keywords.size());
@@ -277,7 +281,7 @@ Passing EqualsText(v1::FieldType type, const PayloadValue& value, std::string_vi
   if (type == v1::FIELD_TYPE_KEYWORD) {
     return text == nullptr ? Passing::kNeither : YesOrNo(*text == wanted);
   }
-  // Whatever separates the text, its elements are parts of it.
+  // Elements are parts of the text, whatever the separator is.
   if (text != nullptr) {
     return text->find(wanted) == std::string::npos ? Passing::kNo : Passing::kUnknown;
   }
@@ -330,7 +334,7 @@ Passing HasText(v1::FieldType type, const PayloadValue& value, std::string_view 
   return passing;
 }
 
-std::optional<WideNumber> NumberOf(v1::FieldType type, const PayloadValue& value) {
+std::optional<WideNumber> ToWideNumber(v1::FieldType type, const PayloadValue& value) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value.value)) return *whole;
   const auto* const number = std::get_if<double>(&value.value);
   if (number == nullptr) return std::nullopt;
@@ -344,7 +348,7 @@ std::span<const NumberComparison> NumberComparisons() { return kNumberComparison
 Passing Compares(v1::FieldType type, const PayloadValue& value, const NumberComparison& comparison,
                  WideNumber bound) {
   if (IsMissing(value)) return Passing::kNo;
-  const std::optional<WideNumber> number = NumberOf(type, value);
+  const std::optional<WideNumber> number = ToWideNumber(type, value);
   if (!number) return Passing::kNeither;
   return YesOrNo(*number < bound   ? comparison.below
                  : *number > bound ? comparison.above
@@ -352,9 +356,9 @@ Passing Compares(v1::FieldType type, const PayloadValue& value, const NumberComp
 }
 
 std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required) {
-  auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
-                                v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
-  // In filters `id` is the item's id, whatever the payload says.
+  auto fields = FindFields(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST,
+                                  v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  // In filters `id` is the item's id, even if the payload has a field `id`.
   std::erase_if(fields, [](const Field* field) { return field->name() == "id"; });
   if (fields.empty()) return std::nullopt;
   const std::optional<Condition> first = DrawCondition(draw, fields, required);
@@ -375,7 +379,7 @@ std::optional<DrawnFilter> DrawFilter(SampleDraw& draw, bool required) {
 }
 
 std::optional<KeywordFieldRows> DrawKeywordField(SampleDraw& draw) {
-  const auto fields = FieldsOf(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST});
+  const auto fields = FindFields(draw, {v1::FIELD_TYPE_KEYWORD, v1::FIELD_TYPE_KEYWORD_LIST});
   if (fields.empty()) return std::nullopt;
   const std::size_t first = draw.Below(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -387,15 +391,16 @@ std::optional<KeywordFieldRows> DrawKeywordField(SampleDraw& draw) {
 }
 
 std::optional<OrderedRows> DrawOrderedField(SampleDraw& draw) {
-  const auto fields = FieldsOf(draw, {v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
+  const auto fields = FindFields(draw, {v1::FIELD_TYPE_INTEGER, v1::FIELD_TYPE_NUMBER});
   if (fields.empty()) return std::nullopt;
   const Field& field = *fields[draw.Below(fields.size())];
   OrderedRows drawn{.field = field.name()};
   std::vector<WideNumber> values;
   for (std::size_t row = 0; row < draw.oracle().row_count(); ++row) {
     drawn.rows.push_back(static_cast<Row>(row));
-    values.push_back(NumberOf(field.type(), ValueOf(draw, field.name(), static_cast<Row>(row)))
-                         .value_or(-std::numeric_limits<WideNumber>::infinity()));
+    values.push_back(
+        ToWideNumber(field.type(), ReadValue(draw, field.name(), static_cast<Row>(row)))
+            .value_or(-std::numeric_limits<WideNumber>::infinity()));
   }
   std::ranges::stable_sort(drawn.rows, std::greater<>(), [&](Row row) { return values[row]; });
   return drawn;

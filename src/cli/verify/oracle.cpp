@@ -11,13 +11,13 @@
 namespace simile::cli {
 namespace {
 
-constexpr double kUnit = 0x1p-24;  // half the distance of 1 to the next fp32 number
+constexpr double kUnit = 0x1p-24;  // half the distance from 1 to the next fp32 number
 
 std::vector<double> AsDoubles(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
 
-double LengthOf(std::span<const double> values) {
+double MeasureLength(std::span<const double> values) {
   double squares = 0;
   for (const double value : values) squares += value * value;
   return std::sqrt(squares);
@@ -30,7 +30,7 @@ double Dot(std::span<const Number> a, std::span<const double> b) {
   return sum;
 }
 
-// Calls work(first, last) for shares of 0..count on all processors.
+// Splits 0..count into ranges and calls work(first, last) for them on all processors.
 template <class Work>
 void InShares(std::size_t count, Work work) {
   const std::size_t threads = base::UsableCpuCount();
@@ -43,13 +43,13 @@ void InShares(std::size_t count, Work work) {
 
 double Squash(double x) { return (x / (1 + std::abs(x)) + 1) / 2; }
 
-// Wider by the rounding of the result to fp32.
+// Widens a range by the rounding of its result to fp32.
 ScoreRange Rounded(ScoreRange range) {
   const double slack = 2 * kUnit * std::max(std::abs(range.low), std::abs(range.high)) + 0x1p-126;
   return {range.low - slack, range.high + slack};
 }
 
-// One row's similarities times weights: the greatest, and their sum.
+// One row's similarities, multiplied by weights: the greatest, and the sum.
 struct Summary {
   ScoreRange greatest{-std::numeric_limits<double>::infinity(),
                       -std::numeric_limits<double>::infinity()};
@@ -63,7 +63,8 @@ struct Summary {
   }
 };
 
-// Squash is monotonic, and which branch applies is known unless the two ranges overlap.
+// The range of best_score. Squash is monotonic. If the ranges of positive and negative overlap,
+// both branches may apply.
 ScoreRange BestScore(const Summary& positive, const Summary& negative) {
   const ScoreRange& p = positive.greatest;
   const ScoreRange& n = negative.greatest;
@@ -90,14 +91,14 @@ bool Oracle::IsSearchable(Row row) const {
 
 std::vector<double> Oracle::Normalized(std::vector<double> vector) const {
   if (dataset_.metric != Metric::kCosine) return vector;
-  const double length = LengthOf(vector);
+  const double length = MeasureLength(vector);
   for (double& value : vector) value /= length;
   return vector;
 }
 
 WeightedVector Oracle::Combined(std::vector<double> sum, double reach) const {
   WeightedVector combined;
-  if (reach > 0) combined.magnification = 1 + reach / LengthOf(sum);
+  if (reach > 0) combined.magnification = 1 + reach / MeasureLength(sum);
   combined.values = Normalized(std::move(sum));
   return combined;
 }
@@ -112,7 +113,7 @@ WeightedVector Oracle::Average(std::span<const WeightedVector> positive,
     for (const WeightedVector& vector : vectors) {
       const double share = factor * vector.weight / total;
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share * vector.values[i];
-      reach += std::abs(share) * LengthOf(vector.values);
+      reach += std::abs(share) * MeasureLength(vector.values);
     }
   };
   add(positive, negative.empty() ? 1.0 : 2.0);
@@ -126,13 +127,15 @@ WeightedVector Oracle::Blend(const std::vector<double>& target, const std::vecto
   for (std::size_t i = 0; i < sum.size(); ++i) {
     sum[i] = (1 - user_weight) * target[i] + user_weight * profile[i];
   }
-  const double reach = (1 - user_weight) * LengthOf(target) + user_weight * LengthOf(profile);
+  const double reach =
+      (1 - user_weight) * MeasureLength(target) + user_weight * MeasureLength(profile);
   return Combined(std::move(sum), reach);
 }
 
-// The server rounds the vector to fp32 and computes the canonical score in fp32.
+// The error bound of a score: the server rounds the vector to fp32 and computes the canonical score
+// in fp32.
 double Oracle::Tolerance(const WeightedVector& vector) const {
-  const double length = LengthOf(vector.values);
+  const double length = MeasureLength(vector.values);
   const double row = dataset_.longest_row;
   return certificate::CanonicalScoreError(dim(), length * (1 + kUnit), row) +
          2 * kUnit * vector.magnification * length * row;

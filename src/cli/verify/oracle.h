@@ -10,23 +10,23 @@
 
 namespace simile::cli {
 
-// The score that a row must have, as far as the rounding of fp32 arithmetic lets double precision
-// tell. Mostly a few units in the last place wide.
+// The range that must contain a row's score. Computed in double precision and widened by the
+// rounding of the server's fp32 arithmetic; usually a few units in the last place wide.
 struct ScoreRange {
   double low = 0;
   double high = 0;
 };
 
-// A vector that rows are compared with, in double precision.
+// A vector to compare rows with, in double precision.
 struct WeightedVector {
   std::vector<double> values;  // [dim]
   double weight = 1;
-  // How many times its own relative rounding error is magnified by how it was made: 1 for a vector
-  // that is rounded once.
+  // The factor by which the vector's computation magnified its relative rounding error: 1 for a
+  // vector that is rounded once.
   double magnification = 1;
 };
 
-// How the similarities of a row become its score, as search.proto defines it.
+// How a row's similarities become its score, as search.proto defines it.
 struct ScoreRule {
   enum class Kind : std::uint8_t { kSimilarity, kBestScore, kSumScores };
   Kind kind = Kind::kSimilarity;
@@ -34,8 +34,8 @@ struct ScoreRule {
   std::vector<WeightedVector> negative = {};  // none for kSimilarity
 };
 
-// Computes what a collection must answer from its files, in double precision and without any part
-// of the engine. Borrows the dataset.
+// Computes the scores that a collection must return, from its files, in double precision and
+// without any part of the engine. Borrows the dataset.
 class Oracle {
  public:
   explicit Oracle(const data::Dataset& dataset) : dataset_(dataset) {}
@@ -46,18 +46,20 @@ class Oracle {
 
   std::vector<double> ItemVector(Row row) const;
   std::vector<double> UserVector(Row user) const;
-  // Whether a search may return the row: not one that on_zero_row skips.
+  // Whether a search may return the row: false for a zero row that on_zero_row skips.
   bool IsSearchable(Row row) const;
-  // At unit length for cosine, unchanged for the dot product. REQUIRES: not zero for cosine.
+  // The vector at unit length for cosine, unchanged for the dot product. REQUIRES: not zero for
+  // cosine.
   std::vector<double> Normalized(std::vector<double> vector) const;
-  // The weighted mean of `positive`, twice it less that of `negative` when there are any; and the
-  // blend of a vector with a profile. Both as a query: Normalized.
+  // Average: the weighted mean of `positive`; if there are `negative` vectors, twice this mean
+  // minus their mean. Blend: a target blended with a user's profile. Both results are Normalized,
+  // as queries are.
   WeightedVector Average(std::span<const WeightedVector> positive,
                          std::span<const WeightedVector> negative) const;
   WeightedVector Blend(const std::vector<double>& target, const std::vector<double>& profile,
                        double user_weight) const;
 
-  // The scores of all rows. Cost: rows x dim multiply-adds for each vector, on all processors.
+  // The scores of all rows. Cost: rows x dim multiply-adds per vector, on all processors.
   std::vector<ScoreRange> Scores(const ScoreRule& rule) const;
   // The similarity of two rows.
   ScoreRange RowSimilarity(Row a, Row b) const;

@@ -17,10 +17,10 @@ namespace simile::cli {
 namespace {
 
 constexpr std::uint32_t kMaxK = 50;
-// A query cannot ask for more than limits.k_max hits, those it skips included.
+// Bounds the offset, because k and the skipped hits together may not exceed limits.k_max.
 constexpr std::size_t kOffsetEnd = Limits{}.k_max - kMaxK;
 
-// A query while it is drawn: the message, what it is searched by, and the rows it may return.
+// A query while it is drawn: the request, the rule of its scores, and the rows that it may return.
 struct Drawing {
   Sample sample;
   ScoreRule rule;
@@ -49,18 +49,18 @@ WeightedVector AsQuery(const SampleDraw& draw, std::span<const float> values) {
   return {.values = draw.oracle().Normalized({values.begin(), values.end()})};
 }
 
-// "k 10", with the offset when there is one.
+// "k 10", or "k 10 from 5" with an offset.
 std::string ReachText(const Expectation& expected) {
   return expected.offset == 0 ? fmt::format("k {}", expected.k)
                               : fmt::format("k {} from {}", expected.k, expected.offset + 1);
 }
 
-// The hits by their ids' rows in the files: a server that lost a row numbers the ones after it
-// anew.
-//   unknown  set to a sentence when an id is not in the files
-std::vector<ReturnedHit> HitsOf(const data::Dataset& dataset,
-                                const google::protobuf::RepeatedPtrField<v1::Hit>& hits,
-                                std::optional<std::string>& unknown) {
+// The hits, with the rows that their ids have in the files. A server that lost a row numbers the
+// later rows differently.
+//   unknown  set to a sentence if an id is not in the files
+std::vector<ReturnedHit> ToReturnedHits(const data::Dataset& dataset,
+                                        const google::protobuf::RepeatedPtrField<v1::Hit>& hits,
+                                        std::optional<std::string>& unknown) {
   std::vector<ReturnedHit> returned;
   for (const v1::Hit& hit : hits) {
     const std::optional<Row> row = dataset.ids.Find(hit.id());
@@ -74,20 +74,20 @@ std::vector<ReturnedHit> HitsOf(const data::Dataset& dataset,
   return returned;
 }
 
-// Completes a query whose answer is a list of the best rows.
+// Completes a query whose answer is a ranking of rows.
 Sample Finish(SampleDraw& draw, Drawing drawing, std::string label) {
   drawing.expected.scores = draw.oracle().Scores(drawing.rule);
   drawing.sample.label = fmt::format("{}, {}", label, ReachText(drawing.expected));
   drawing.sample.check = [&dataset = draw.dataset(), expected = std::move(drawing.expected)](
                              const v1::SearchResult& result) -> std::optional<std::string> {
     std::optional<std::string> unknown;
-    const std::vector<ReturnedHit> hits = HitsOf(dataset, result.hits(), unknown);
+    const std::vector<ReturnedHit> hits = ToReturnedHits(dataset, result.hits(), unknown);
     return unknown ? unknown : CheckHits(expected, hits);
   };
   return std::move(drawing.sample);
 }
 
-// Sets the query to a stored row, which is never returned.
+// Sets the query to a stored item, which its own answer leaves out.
 std::string ByAnyItem(SampleDraw& draw, Drawing& drawing) {
   const Row row = draw.AnyRow();
   const std::string id = draw.dataset().ids.Id(row);
@@ -97,7 +97,7 @@ std::string ByAnyItem(SampleDraw& draw, Drawing& drawing) {
   return fmt::format("item {}", id);
 }
 
-// By the stored vector of an item, which the answer then has too.
+// Sets the query to the stored vector of an item, which the answer then includes.
 std::string ByStoredVector(SampleDraw& draw, Drawing& drawing) {
   const Row row = draw.AnyRow();
   const std::span<const float> vector = draw.dataset().vectors.view()[row];
@@ -170,7 +170,7 @@ std::optional<Sample> DrawRecommend(SampleDraw& draw) {
   return sample;
 }
 
-// Adds an item or a vector, with a weight.
+// Fills in an example with an item or a vector, and a weight.
 void AddExample(SampleDraw& draw, Drawing& drawing, v1::Example& example,
                 std::vector<WeightedVector>& vectors) {
   WeightedVector vector;
@@ -245,7 +245,7 @@ std::optional<Sample> DrawBlend(SampleDraw& draw) {
   return Finish(draw, std::move(drawing), std::move(label));
 }
 
-// Restricts the query to a drawn filter; false when the payload has nothing to filter by.
+// Restricts the query to a drawn filter. False if no filter can be drawn.
 bool AddFilter(SampleDraw& draw, Drawing& drawing, std::string& label, bool required) {
   const std::optional<DrawnFilter> filter = DrawFilter(draw, required);
   if (!filter) return false;
@@ -272,7 +272,8 @@ std::optional<Sample> DrawFiltered(SampleDraw& draw) {
   return Finish(draw, std::move(drawing), std::move(label));
 }
 
-// By a vector: an item that does not pass a required filter does not exist for the call.
+// Searches by a vector, because an item that fails the required filter would not exist for the
+// call.
 std::optional<Sample> DrawRequiredFilter(SampleDraw& draw) {
   Drawing drawing = Start(draw);
   std::string label = ByAnyVector(draw, drawing);
@@ -280,7 +281,7 @@ std::optional<Sample> DrawRequiredFilter(SampleDraw& draw) {
   return Finish(draw, std::move(drawing), std::move(label));
 }
 
-// What scores are compared with: docs/api.md, "Scores and thresholds".
+// The threshold that scores are compared with; see docs/api.md, "Scores and thresholds".
 float ComparedThreshold(const SampleDraw& draw, float threshold) {
   const data::Dataset& dataset = draw.dataset();
   return dataset.metric == Metric::kCosine
@@ -290,7 +291,7 @@ float ComparedThreshold(const SampleDraw& draw, float threshold) {
 
 std::optional<Sample> DrawThreshold(SampleDraw& draw) {
   Drawing drawing = Start(draw);
-  // A row's own vector and 1, which finds the rows that are equal to it; or the score of some row,
+  // Either a row's own vector with threshold 1, which finds equal rows; or the score of some row,
   // so that the threshold divides the collection.
   const bool equal_rows = draw.Below(4) == 0 && draw.dataset().metric == Metric::kCosine;
   std::string label = equal_rows ? ByStoredVector(draw, drawing) : ByAnyItem(draw, drawing);
@@ -320,7 +321,7 @@ std::optional<Sample> DrawGroups(SampleDraw& draw) {
     std::vector<ReturnedGroup> groups;
     for (const v1::HitGroup& group : result.groups()) {
       std::optional<std::string> unknown;
-      std::vector<ReturnedHit> hits = HitsOf(dataset, group.hits(), unknown);
+      std::vector<ReturnedHit> hits = ToReturnedHits(dataset, group.hits(), unknown);
       if (unknown) return unknown;
       if (hits.empty()) return fmt::format("group {} has no rows", group.rank());
       groups.push_back({group.rank(), group.keyword(), std::move(hits)});
@@ -347,7 +348,7 @@ std::optional<Sample> DrawDiverse(SampleDraw& draw) {
                           rule = DiversityRule{lambda, candidates}](
                              const v1::SearchResult& result) -> std::optional<std::string> {
     std::optional<std::string> unknown;
-    const std::vector<ReturnedHit> hits = HitsOf(oracle.dataset(), result.hits(), unknown);
+    const std::vector<ReturnedHit> hits = ToReturnedHits(oracle.dataset(), result.hits(), unknown);
     return unknown ? unknown : CheckDiverse(expected, rule, oracle, hits);
   };
   return std::move(drawing.sample);
@@ -388,7 +389,7 @@ std::optional<Sample> DrawColdStart(SampleDraw& draw) {
   drawing.sample.check = [&dataset = draw.dataset(), rows = std::move(order->rows)](
                              const v1::SearchResult& result) -> std::optional<std::string> {
     std::optional<std::string> unknown;
-    const std::vector<ReturnedHit> hits = HitsOf(dataset, result.hits(), unknown);
+    const std::vector<ReturnedHit> hits = ToReturnedHits(dataset, result.hits(), unknown);
     return unknown ? unknown : CheckOrder(rows, hits);
   };
   return std::move(drawing.sample);

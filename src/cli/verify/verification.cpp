@@ -17,7 +17,7 @@
 namespace simile::cli {
 namespace {
 
-// Of one Fetch: below every server's limit of ids, and of bytes with vectors of 4,096 dimensions.
+// Rows per Fetch. Few enough for every server's limit of ids, and of bytes with 4,096 dimensions.
 constexpr std::size_t kRowsPerFetch = 128;
 
 bool Equals(const PayloadValue& stored, const v1::PayloadValue& served);
@@ -105,7 +105,7 @@ std::string ComparePayload(const PayloadObject& stored, const PayloadMap& served
   return {};
 }
 
-// Compares the rows of one Fetch, again without each id that the server does not know.
+// Fetches and compares some rows. Repeats the Fetch without each id that the server does not know.
 absl::Status CompareSome(const Connection& connection, const std::string& collection,
                          const data::Dataset& dataset, std::vector<Row> rows,
                          std::size_t findings_max, StoredRows& result) {
@@ -135,7 +135,7 @@ absl::Status CompareSome(const Connection& connection, const std::string& collec
       }
       return absl::OkStatus();
     }
-    // The first unknown id; found by asking for one after another.
+    // An id is unknown: finds it by fetching the rows one by one.
     if (!absl::IsNotFound(fetched.status())) return fetched.status();
     if (rows.size() == 1) {
       ++result.compared;
@@ -152,9 +152,9 @@ absl::Status CompareSome(const Connection& connection, const std::string& collec
   return absl::OkStatus();
 }
 
-constexpr std::size_t kFindingsMax = 20;  // described; all are counted
+constexpr std::size_t kFindingsMax = 20;  // findings that are described; all are counted
 
-// Stored rows take about as long as the samples.
+// The share of the progress for stored rows.
 constexpr double kRowsShare = 0.3;
 
 struct SampleAnswer {
@@ -162,7 +162,7 @@ struct SampleAnswer {
   v1::Receipt receipt;
 };
 
-// Asks for all pages of a sample; their hits together are the result.
+// Asks for all pages of a sample and joins their hits.
 absl::StatusOr<SampleAnswer> AskOne(const Connection& connection, const Sample& sample) {
   SampleAnswer answer;
   v1::SearchRequest request = sample.request;
@@ -196,7 +196,7 @@ absl::StatusOr<SampleAnswer> Recommend(const Connection& connection, const Sampl
   return SampleAnswer{response->results(0), response->receipt()};
 }
 
-// What is wrong with an answer, in one sentence.
+// What is wrong with an answer, in one sentence; nothing if it is right.
 std::optional<std::string> CheckSample(const Sample& sample, const SampleAnswer& answer,
                                        const std::string& served_snapshot_id) {
   const v1::SearchResult& result = answer.result;
@@ -231,7 +231,7 @@ class Verifier {
 
   absl::StatusOr<Verification> Run(const std::function<void(double)>& progress) {
     CompareShape();
-    // The files of another collection: vectors of other sizes cannot be compared.
+    // Another dimension means that the files are another collection's; rows cannot be compared.
     if (served_.dim() != dataset_.vectors.dim()) return std::move(result_);
     auto rows =
         CompareStoredRows(connection_, served_.name(), dataset_, options_.rows_max, kFindingsMax);
@@ -278,7 +278,7 @@ class Verifier {
             v1::Collection::Metric_Name(metric));
   }
 
-  // Errors: the server cannot be reached.
+  // Errors: the connection's, if the server cannot be reached.
   absl::Status AskKind(const SampleKind& kind, SampleDraw& draw) {
     Verification::Kind tally{.name = kind.name};
     for (std::uint32_t i = 0; i < options_.samples; ++i) {

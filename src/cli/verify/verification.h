@@ -14,8 +14,8 @@
 
 namespace simile::cli {
 
-// What is wrong with one served row, compared bit for bit with the files: nothing, or a sentence
-// that names the row, its id, and the first difference.
+// Compares a served row with the files, bit for bit. Returns a sentence that names the row, its id
+// and the first difference; empty if there is none.
 std::string CompareRow(const data::Dataset& dataset, Row row, const v1::Item& served);
 
 struct StoredRows {
@@ -23,10 +23,10 @@ struct StoredRows {
   std::uint64_t different = 0;
   std::vector<std::string> findings;  // the first of them
 };
-// Fetches rows of a served collection, payload and vector, and compares each with the files.
-//   rows_max  all rows when there are no more, else as many, evenly spread
+// Fetches rows of a served collection, with payload and vector, and compares each with the files.
+//   rows_max  the most rows to compare; if there are more, takes this many, evenly spread
 //   findings_max  how many differences are described
-// Errors: the connection's; a row that the server does not have is a finding and no error.
+// Errors: the connection's. A row that the server lacks is a finding, not an error.
 absl::StatusOr<StoredRows> CompareStoredRows(const Connection& connection,
                                              const std::string& collection,
                                              const data::Dataset& dataset, std::uint64_t rows_max,
@@ -38,19 +38,19 @@ struct VerifyOptions {
   std::uint64_t rows_max = 100'000;  // stored rows compared
 };
 
-// How a server's answers compare with the files.
+// The result of comparing a server with the files.
 struct Verification {
   struct Kind {
     std::string name;
-    std::uint32_t asked = 0;  // 0: the collection has nothing to ask with
+    std::uint32_t asked = 0;  // 0: the collection lacks the data for this kind
     std::uint32_t wrong = 0;
   };
   std::string served_snapshot_id;
   std::string snapshot_id;  // of the files
   StoredRows rows;
   std::vector<Kind> kinds;
-  std::vector<std::string> findings;  // the first of them, stored rows' aside
-  std::uint64_t different = 0;        // of all comparisons
+  std::vector<std::string> findings;  // the first findings, without those of stored rows
+  std::uint64_t different = 0;        // over all comparisons
 
   bool same() const { return different == 0; }
 };
@@ -58,8 +58,8 @@ struct Verification {
 // Compares a served collection with its files: identity and shape, stored rows, and samples of
 // every kind of query.
 //   progress  called with 0..1
-// Errors: the connection's, when the server cannot be asked. What a server answers wrongly, an
-// error of a query included, is a finding.
+// Errors: the connection's, if the server cannot be asked. A wrong answer is a finding, and so is
+// an error of a query.
 absl::StatusOr<Verification> Verify(const Connection& connection, const v1::Collection& served,
                                     const data::Dataset& dataset, const VerifyOptions& options,
                                     const std::function<void(double)>& progress);

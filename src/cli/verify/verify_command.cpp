@@ -23,7 +23,7 @@ namespace simile::cli {
 namespace {
 
 constexpr double kVerifyTimeoutSeconds = 30;
-// Nothing was compared.
+// The exit code if nothing was compared.
 constexpr int kNotCompared = 2;
 
 struct VerifyFlags {
@@ -36,7 +36,7 @@ struct VerifyFlags {
   std::optional<std::uint32_t> seed;
 };
 
-// What a run found, and how long it took.
+// The findings of a run, and how long it took.
 struct VerifyReport {
   std::string server;
   std::string collection;
@@ -143,7 +143,7 @@ void AddVerifyCommand(CommandLine& line) {
       .Paths(PathKind::kFolder)
       .Required()
       .File("--config", flags->config, "FILE",
-            "The server's settings, whose limits the files are read by (or SIMILE_CONFIG)");
+            "The server's settings, whose limits apply to the files (or SIMILE_CONFIG)");
   const VerifyOptions defaults;
   command.Collection(flags->collection,
                      "The collection to compare (default: the server's only one)");
@@ -152,8 +152,7 @@ void AddVerifyCommand(CommandLine& line) {
   command.Number("--rows", flags->rows, "N",
                  fmt::format("Stored rows to compare, evenly spread (default {})",
                              base::Grouped(defaults.rows_max)));
-  command.Number("--seed", flags->seed, "N",
-                 "Draws other queries; the same seed draws the same (default 1)");
+  command.Number("--seed", flags->seed, "N", "The seed of the drawn queries (default 1)");
   AddClientFlags(command, flags->client, fmt::format("default {:.0f}", kVerifyTimeoutSeconds));
   command.Footer("Exit codes: 0 as the files say, 1 a difference, 2 not compared.").Run([flags] {
     const absl::StatusOr<VerifyReport> report = RunVerify(*flags);

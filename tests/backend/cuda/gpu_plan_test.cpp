@@ -118,7 +118,7 @@ TEST(GpuPlanTest, TellsTheStrategiesOfEachCapability) {
       SearchResult result;
       ASSERT_TRUE((*index)->Search({queries->view().Slice(0, batch), specs}, result).ok());
       const cli::PassKind kind =
-          cli::PassKindOf(planned, static_cast<std::uint32_t>(batch), card.capability, size);
+          cli::ChoosePassKind(planned, static_cast<std::uint32_t>(batch), card.capability, size);
       const bool is_gemm = kind == cli::PassKind::kGemm || kind == cli::PassKind::kFp32Gemm;
       const std::string scan =
           card.capability >= kRingScanMin ? "fp16-scan-sm" : "fp16-scan-registers-sm";

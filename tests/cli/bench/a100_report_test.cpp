@@ -43,8 +43,8 @@ A100Measurements Good() {
   return measured;
 }
 
-TargetOutcome OutcomeOf(const A100Measurements& measured, const std::string& name) {
-  for (const A100Target& target : TargetsOf(measured)) {
+TargetOutcome FindOutcome(const A100Measurements& measured, const std::string& name) {
+  for (const A100Target& target : CheckTargets(measured)) {
     if (target.name == name) return target.outcome;
   }
   ADD_FAILURE() << "no target " << name;
@@ -52,7 +52,7 @@ TargetOutcome OutcomeOf(const A100Measurements& measured, const std::string& nam
 }
 
 TEST(A100ReportTest, PassesWhatMeetsTheTargets) {
-  const auto targets = TargetsOf(Good());
+  const auto targets = CheckTargets(Good());
   EXPECT_EQ(targets.size(), 16U);
   for (const A100Target& target : targets) {
     EXPECT_EQ(target.outcome, TargetOutcome::kPass) << target.name << ": " << target.measured;
@@ -75,7 +75,7 @@ TEST(A100ReportTest, FailsWhatMissesATarget) {
   measured.similarity.franchises.push_back({"Star Wars", "Star Wars", Hits(3), false});
   measured.users[0].genre_matches = 7;
   measured.filters[0].matches = 9;
-  for (const A100Target& target : TargetsOf(measured)) {
+  for (const A100Target& target : CheckTargets(measured)) {
     EXPECT_EQ(target.outcome, TargetOutcome::kFail) << target.name << ": " << target.measured;
   }
 }
@@ -83,11 +83,11 @@ TEST(A100ReportTest, FailsWhatMissesATarget) {
 TEST(A100ReportTest, ComparesTheLargerPeak) {
   A100Measurements measured = Good();
   measured.memory.peak_allocated_bytes = 6'000'000'000;  // of mapped files, which are not resident
-  EXPECT_EQ(OutcomeOf(measured, "peak memory"), TargetOutcome::kFail);
-  EXPECT_EQ(OutcomeOf(measured, "headroom at peak"), TargetOutcome::kFail);
+  EXPECT_EQ(FindOutcome(measured, "peak memory"), TargetOutcome::kFail);
+  EXPECT_EQ(FindOutcome(measured, "headroom at peak"), TargetOutcome::kFail);
   measured.memory = {};
   for (const char* name : {"base memory", "peak memory", "headroom at peak"}) {
-    EXPECT_EQ(OutcomeOf(measured, name), TargetOutcome::kNotApplicable) << name;
+    EXPECT_EQ(FindOutcome(measured, name), TargetOutcome::kNotApplicable) << name;
   }
 }
 
@@ -99,7 +99,7 @@ TEST(A100ReportTest, ComparesTheGpusOwnTime) {
   measured.user_times = {100, 2.2, 2.5, 1.9};
   measured.filter_times = {2, 1.2, 1.5, 0.9};
   for (const char* name : {"single query", "user", "filtered query"}) {
-    EXPECT_EQ(OutcomeOf(measured, name), TargetOutcome::kPass) << name;
+    EXPECT_EQ(FindOutcome(measured, name), TargetOutcome::kPass) << name;
   }
   const auto json = A100Json(measured);
   EXPECT_EQ(json["test_1_similarity"]["gpu_time_ms"], 0.9);
@@ -121,7 +121,7 @@ TEST(A100ReportTest, SaysWhatTheDataCannotTell) {
   measured.similarity.coherence.reset();
   for (const char* name : {"user", "filtered query", "genre match", "filter match", "similarity",
                            "coherence", "diverse periods", "top 3 of the same franchise"}) {
-    EXPECT_EQ(OutcomeOf(measured, name), TargetOutcome::kNotApplicable) << name;
+    EXPECT_EQ(FindOutcome(measured, name), TargetOutcome::kNotApplicable) << name;
   }
   const auto json = A100Json(measured);
   EXPECT_TRUE(json["test_2_personalization"]["avg_gpu_time_ms"].is_null());
@@ -272,9 +272,9 @@ TEST(A100ReportTest, GivesTheCostOfACpuAlone) {
 
 TEST(A100ReportTest, RecognisesAFranchiseByItsTitleBeginnings) {
   const Franchise& star_wars = Franchises()[0];
-  EXPECT_TRUE(IsOf(star_wars, "Star Wars: The Last Jedi"));
-  EXPECT_TRUE(IsOf(star_wars, "The Empire Strikes Back"));
-  EXPECT_FALSE(IsOf(star_wars, "Star Trek"));
+  EXPECT_TRUE(HasTitle(star_wars, "Star Wars: The Last Jedi"));
+  EXPECT_TRUE(HasTitle(star_wars, "The Empire Strikes Back"));
+  EXPECT_FALSE(HasTitle(star_wars, "Star Trek"));
 }
 
 }  // namespace

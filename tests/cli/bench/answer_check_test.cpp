@@ -102,9 +102,9 @@ TEST_F(VectorCheckTest, NamesWhatIsWrong) {
       {Answer({{"a", 1}, {"c", 0.6F}}), "queries[0]: b is missing: its score is 0.8"},
       {Answer({{"a", 1}, {"b", 0.80001F}}), "rank 2, b: its score is 0.8"},
       {Answer({{"b", 0.8F}, {"a", 1}}), "rank 2 has a better score than rank 1"},
-      {Answer({{"a", 1}, {"a", 1}}), "a is there twice"},
+      {Answer({{"a", 1}, {"a", 1}}), "a is returned twice"},
       {Answer({{"a", 1}}), "1 hits, where k is 2 and 4 rows can be returned"},
-      {Answer({{"a", 1}, {"x", 0.8F}}), "no item x is known"},
+      {Answer({{"a", 1}, {"x", 0.8F}}), "the collection has no item x"},
       {Answer({{"a", 1}, {"b", NAN}}), "rank 2, b: its score is nan"},
       {Answer({{"a", INFINITY}, {"b", 0.8F}}), "rank 1, a: its score is inf"},
   };

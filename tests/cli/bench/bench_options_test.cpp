@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 
 TEST(BenchOptionsTest, DefaultsToAClosedLoopOfVectors) {
-  const auto options = OptionsOf(BenchFlags());
+  const auto options = MakeBenchOptions(BenchFlags());
   ASSERT_TRUE(options.ok()) << options.status();
   ASSERT_EQ(options->plans.size(), 1U);
   const RunPlan& plan = options->plans[0];
@@ -34,7 +34,7 @@ TEST(BenchOptionsTest, DefaultsToAClosedLoopOfVectors) {
 TEST(BenchOptionsTest, MakesARunOfEachLoad) {
   BenchFlags flags;
   flags.in_flight = {"1", "300"};
-  auto options = OptionsOf(flags);
+  auto options = MakeBenchOptions(flags);
   ASSERT_TRUE(options.ok()) << options.status();
   ASSERT_EQ(options->plans.size(), 2U);
   EXPECT_EQ(options->plans[0].connections, 1U);
@@ -45,7 +45,7 @@ TEST(BenchOptionsTest, MakesARunOfEachLoad) {
   flags.in_flight = {"50"};
   flags.rate = {"100", "250.5"};
   flags.stream = true;
-  options = OptionsOf(flags);
+  options = MakeBenchOptions(flags);
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->plans[1].load.rate, 250.5);
   EXPECT_EQ(options->plans[1].load.in_flight, 50U);
@@ -139,7 +139,7 @@ TEST(BenchOptionsTest, NamesTheFlagThatIsWrong) {
   for (const auto& [set, message] : cases) {
     BenchFlags flags;
     set(flags);
-    const auto options = OptionsOf(flags);
+    const auto options = MakeBenchOptions(flags);
     EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument) << message;
     EXPECT_THAT(std::string(options.status().message()), HasSubstr(message));
   }

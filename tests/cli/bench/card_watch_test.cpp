@@ -44,7 +44,7 @@ TEST_F(CardReaderTest, ReadsTheCardOfTheServersProcess) {
   Describe(
       "devices=2\nname=NVIDIA T4\nprocesses@0=7\nprocesses@1=8,77\nutilization@0=10\n"
       "utilization@1=61\nmemory_total=1000\n");
-  const absl::StatusOr<CardReading> reading = ReaderOfProcesses({77}, kManagement)();
+  const absl::StatusOr<CardReading> reading = MakeProcessReader({77}, kManagement)();
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_EQ(reading->name, "NVIDIA T4");
   EXPECT_EQ(reading->utilization_ratio, 0.61);
@@ -55,7 +55,7 @@ TEST_F(CardReaderTest, TakesTheOnlyCardWhereItsProcessesAreNotNamed) {
   Describe(
       "devices=1\nname=NVIDIA "
       "T4\nprocesses=\nutilization=61\nmemory_used=500\nmemory_total=1000\n");
-  const absl::StatusOr<CardReading> reading = ReaderOfProcesses({77}, kManagement)();
+  const absl::StatusOr<CardReading> reading = MakeProcessReader({77}, kManagement)();
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_EQ(reading->utilization_ratio, 0.61);
   EXPECT_EQ(reading->memory_used_bytes, 500U);
@@ -63,9 +63,9 @@ TEST_F(CardReaderTest, TakesTheOnlyCardWhereItsProcessesAreNotNamed) {
 
 TEST_F(CardReaderTest, NamesNoCardOfSeveralWithoutAProcess) {
   Describe("devices=2\nprocesses=5\n");
-  EXPECT_THAT(std::string(ReaderOfProcesses({77}, kManagement)().status().message()),
-              HasSubstr("on none of this machine's 2 cards"));
-  EXPECT_EQ(ReaderOfProcesses({}, kManagement)().status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(MakeProcessReader({77}, kManagement)().status().message()),
+              HasSubstr("on any of this machine's 2 cards"));
+  EXPECT_EQ(MakeProcessReader({}, kManagement)().status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(CardOfMetricsTest, ReadsWhatTheServerExports) {
@@ -79,19 +79,19 @@ TEST(CardOfMetricsTest, ReadsWhatTheServerExports) {
   add("simile_gpu_utilization_ratio", 0.5);
   add("simile_gpu_device_memory_used_bytes", 2e9);
   add("simile_gpu_temperature_celsius", 60);
-  const absl::StatusOr<CardReading> reading = ReaderOfMetrics([&] { return stats; })();
+  const absl::StatusOr<CardReading> reading = MakeMetricsReader([&] { return stats; })();
   ASSERT_TRUE(reading.ok()) << reading.status();
   EXPECT_EQ(reading->name, "GPU 1");
   EXPECT_EQ(reading->utilization_ratio, 0.5);
   EXPECT_EQ(reading->memory_used_bytes, 2'000'000'000U);
   EXPECT_EQ(reading->memory_total_bytes, std::nullopt);
-  EXPECT_EQ(ReaderOfMetrics([] { return v1::GetStatsResponse(); })().status().code(),
+  EXPECT_EQ(MakeMetricsReader([] { return v1::GetStatsResponse(); })().status().code(),
             absl::StatusCode::kNotFound);
 }
 
 TEST(CardOfEitherTest, KeepsTheOneThatAnswers) {
   int asked_first = 0;
-  const CardReader read = FirstReaderOf(
+  const CardReader read = ChooseReader(
       [&]() -> absl::StatusOr<CardReading> {
         ++asked_first;
         return absl::NotFoundError("no library");
@@ -100,9 +100,8 @@ TEST(CardOfEitherTest, KeepsTheOneThatAnswers) {
   EXPECT_TRUE(read().ok());
   EXPECT_TRUE(read().ok());
   EXPECT_EQ(asked_first, 1);
-  const CardReader neither =
-      FirstReaderOf([] { return absl::NotFoundError("no library"); },
-                    [] { return absl::PermissionDeniedError("no metrics"); });
+  const CardReader neither = ChooseReader([] { return absl::NotFoundError("no library"); },
+                                          [] { return absl::PermissionDeniedError("no metrics"); });
   EXPECT_EQ(neither().status(), absl::PermissionDeniedError("no library; no metrics"));
 }
 

@@ -15,7 +15,7 @@ using testing::Not;
 using testing::Pointwise;
 using testing::StartsWith;
 
-std::size_t CountOf(const std::string& text, const std::string& part) {
+std::size_t CountParts(const std::string& text, const std::string& part) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
     ++count;
@@ -44,19 +44,19 @@ TEST(LoadPlotTest, DrawsEverySeriesAndEscapesTexts) {
       LoadPlot({"films <& more>", "5,000 x 384", "queries a second", "latency, ms"}, series);
   EXPECT_THAT(svg, StartsWith("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   EXPECT_THAT(svg, HasSubstr("films &lt;&amp; more&gt;"));
-  EXPECT_EQ(CountOf(svg, "<circle"), 6U);
-  EXPECT_EQ(CountOf(svg, "stroke-width=\"2\""), 2U);
+  EXPECT_EQ(CountParts(svg, "<circle"), 6U);
+  EXPECT_EQ(CountParts(svg, "stroke-width=\"2\""), 2U);
   EXPECT_THAT(svg, HasSubstr(">p99</text>"));
   EXPECT_THAT(svg, HasSubstr("p99: 90 ms at 9,000"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
   EXPECT_THAT(svg, Not(HasSubstr("inf")));
-  EXPECT_EQ(CountOf(svg, "<svg"), CountOf(svg, "</svg>"));
+  EXPECT_EQ(CountParts(svg, "<svg"), CountParts(svg, "</svg>"));
 }
 
 TEST(LoadPlotTest, DrawsASinglePoint) {
   const std::string svg = LoadPlot({"t", "s", "x", "y"}, {{"p50", {{0, 1}}}});
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_EQ(CountOf(svg, "<circle"), 1U);
+  EXPECT_EQ(CountParts(svg, "<circle"), 1U);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ CallSpec Defaults() {
   CallSpec spec;
   spec.kind = FindCallKind("vector");
   spec.k = 7;
-  spec.payload = PayloadSelectorOf({"none"});
+  spec.payload = MakePayloadSelector({"none"});
   return spec;
 }
 

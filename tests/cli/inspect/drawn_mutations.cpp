@@ -31,14 +31,14 @@ FolderContent FolderWith(const char* file) {
 Mutation OfBytes(const char* file, std::string name,
                  const std::function<void(std::string& bytes)>& change) {
   FolderContent changed = FolderWith(file);
-  change(*changed.BytesOf(file));
+  change(*changed.FindBytes(file));
   return {std::move(name),
           [changed = std::move(changed)](FolderContent& folder) { folder = changed; }, "",
           Fate::kEither};
 }
 
 void AddCuts(const char* file, SeededRandom& random, std::vector<Mutation>& mutations) {
-  const std::size_t size = FolderWith(file).BytesOf(file)->size();
+  const std::size_t size = FolderWith(file).FindBytes(file)->size();
   for (std::size_t i = 0; i < kCutsOfEachFile; ++i) {
     const std::size_t kept = random.Below(size);
     mutations.push_back(OfBytes(file, fmt::format("{} {} cut to {} bytes", i, file, kept),
@@ -48,7 +48,7 @@ void AddCuts(const char* file, SeededRandom& random, std::vector<Mutation>& muta
 
 // Half of the flips are in the first bytes, where the headers of vectors are.
 void AddFlips(const char* file, SeededRandom& random, std::vector<Mutation>& mutations) {
-  const std::size_t size = FolderWith(file).BytesOf(file)->size();
+  const std::size_t size = FolderWith(file).FindBytes(file)->size();
   for (std::size_t i = 0; i < kFlipsOfEachFile; ++i) {
     const std::size_t at = random.Below(i % 2 == 0 ? std::min<std::size_t>(size, 100) : size);
     const std::size_t bit = random.Below(8);

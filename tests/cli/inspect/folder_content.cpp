@@ -23,7 +23,7 @@ void FolderContent::MakeUnreadable(const std::string& name) {
   }
 }
 
-std::string* FolderContent::BytesOf(const std::string& name) {
+std::string* FolderContent::FindBytes(const std::string& name) {
   const auto found = entries_.find(name);
   if (found == entries_.end() || found->second.kind != Kind::kFile) return nullptr;
   return &found->second.bytes;

@@ -27,7 +27,7 @@ class FolderContent {
   void MakeUnreadable(const std::string& name);
 
   // The bytes of a file, to be changed; null when it is absent or no regular file.
-  std::string* BytesOf(const std::string& name);
+  std::string* FindBytes(const std::string& name);
   // Whether a message begins with the name of an entry, or of a file below it, and a colon.
   bool Names(std::string_view message) const;
 

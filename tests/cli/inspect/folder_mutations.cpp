@@ -36,7 +36,7 @@ class FolderList {
 };
 
 std::string NpyRows(std::size_t rows, std::size_t dim) {
-  return NpyOf(Stored::kFloat32, std::vector<double>(rows * dim, 0.5), dim);
+  return MakeNpy(Stored::kFloat32, std::vector<double>(rows * dim, 0.5), dim);
 }
 
 Apply Put(std::string name, std::string bytes) {
@@ -68,7 +68,7 @@ Apply Exchanged(std::string one, std::string other) {
 // Two files under both names.
 Apply Doubled(std::string name, std::string second) {
   return [name = std::move(name), second = std::move(second)](FolderContent& folder) {
-    const std::string* const bytes = folder.BytesOf(name);
+    const std::string* const bytes = folder.FindBytes(name);
     if (bytes != nullptr) folder.Put(second, *bytes);
   };
 }
@@ -283,7 +283,7 @@ void AddZeroRows(FolderList& list) {
       for (const std::size_t row : rows) {
         for (std::size_t i = 0; i < kDim; ++i) numbers[row * kDim + i] = 0;
       }
-      folder.Put(kVectorsNpy, NpyOf(Stored::kFloat32, numbers, kDim));
+      folder.Put(kVectorsNpy, MakeNpy(Stored::kFloat32, numbers, kDim));
       folder.Put(kSettings, settings);
     };
   };
@@ -295,14 +295,14 @@ void AddZeroRows(FolderList& list) {
       [](FolderContent& folder) {
         std::vector<double> numbers = ThingNumbers();
         numbers[5] = std::numeric_limits<double>::quiet_NaN();
-        folder.Put(kVectorsNpy, NpyOf(Stored::kFloat32, numbers, kDim));
+        folder.Put(kVectorsNpy, MakeNpy(Stored::kFloat32, numbers, kDim));
         folder.Put(kSettings, R"({"metric": "dot"})");
       },
       "NaN");
   list.Load("zero_user_of_dot", [](FolderContent& folder) {
     std::vector<double> numbers = UserNumbers();
     for (std::size_t i = 0; i < kDim; ++i) numbers[i] = 0;
-    folder.Put(kUserVectors, NpyOf(Stored::kFloat32, numbers, kDim));
+    folder.Put(kUserVectors, MakeNpy(Stored::kFloat32, numbers, kDim));
     folder.Put(kSettings, R"({"metric": "dot"})");
   });
 }

@@ -221,10 +221,10 @@ class InspectLoadProgramTest : public testing::Test {
       const ProgramRun inspected = RunProgram({"inspect", folder, "--json"});
       const ProgramRun loaded = Load(name);
       // A caller's folder has no links out of the data root; an operator's may.
-      const std::string inspected_message = LeadsOut(loaded) ? "" : MessageOf(inspected);
-      EXPECT_EQ(inspected_message, LeadsOut(loaded) ? "" : MessageOf(loaded));
+      const std::string inspected_message = LeadsOut(loaded) ? "" : ReadMessage(inspected);
+      EXPECT_EQ(inspected_message, LeadsOut(loaded) ? "" : ReadMessage(loaded));
       EXPECT_EQ(inspected.exit_code, loaded.exit_code);
-      EXPECT_EQ(inspected.exit_code, MessageOf(loaded).empty() ? 0 : 1) << loaded.printed;
+      EXPECT_EQ(inspected.exit_code, ReadMessage(loaded).empty() ? 0 : 1) << loaded.printed;
       ++compared_;
       if (loaded.exit_code != 0) ++refused_;
     }
@@ -239,10 +239,10 @@ class InspectLoadProgramTest : public testing::Test {
   }
 
   static bool LeadsOut(const ProgramRun& run) {
-    return MessageOf(run).find("leads out of the folders") != std::string::npos;
+    return ReadMessage(run).find("leads out of the folders") != std::string::npos;
   }
   // The error that the JSON tells; empty without one.
-  static std::string MessageOf(const ProgramRun& run) {
+  static std::string ReadMessage(const ProgramRun& run) {
     const json said = json::parse(run.printed, nullptr, false);
     EXPECT_TRUE(said.is_object()) << run.printed << run.errors;
     if (!said.is_object()) return run.errors;

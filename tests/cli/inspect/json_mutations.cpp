@@ -26,7 +26,7 @@ std::string ListWith(std::size_t entry, const std::string& text) {
 }
 
 // A list of so many ids.
-std::string ListOf(std::size_t count) {
+std::string MakeIdList(std::size_t count) {
   std::vector<std::string> entries;
   for (std::size_t n = 0; n < count; ++n) entries.push_back(fmt::format("\"user-{}\"", n));
   return fmt::format("[{}]", fmt::join(entries, ", "));
@@ -77,20 +77,21 @@ std::vector<WrongText> WrongLists() {
       {"list_inside", R"({"users": {"ids": ["a"]}})", "\"users\""},
       {"list_of_objects", R"([{"id": "user-0"}, {"id": "user-1"}])", "row 0"},
       {"no_ids", "[]", "0 ids"},
-      {"1_id", ListOf(1), "1 id"},
-      {"7_ids", ListOf(7), "7 ids"},
-      {"9_ids", ListOf(9), "9 ids, but"},
-      {"50_ids", ListOf(50), "50 ids, but"},
+      {"1_id", MakeIdList(1), "1 id"},
+      {"7_ids", MakeIdList(7), "7 ids"},
+      {"9_ids", MakeIdList(9), "9 ids, but"},
+      {"50_ids", MakeIdList(50), "50 ids, but"},
       {"trailing_comma", R"(["user-0", "user-1",])", "column"},
       {"not_closed", R"(["user-0", "user-1")", "column"},
-      {"two_values", fmt::format("{} []", ListOf(8)), "nothing may follow"},
-      {"comment", fmt::format("{} // users", ListOf(8)), "nothing may follow"},
+      {"two_values", fmt::format("{} []", MakeIdList(8)), "nothing may follow"},
+      {"comment", fmt::format("{} // users", MakeIdList(8)), "nothing may follow"},
       {"utf16", std::string("\xFF\xFE[\0]\0", 6), "is UTF-16"},
       {"same_twice", ListWith(7, "\"user-0\""), "distinct"},
       {"same_next", ListWith(1, "\"user-0\""), "distinct"},
       {"all_same", R"(["u", "u", "u", "u", "u", "u", "u", "u"])", "distinct"},
       {"number_and_text", R"([1, 2, 3, 4, 5, 6, 7, "1"])", "distinct"},
-      {"object", fmt::format(R"({{"user_ids": {}, "made": "2024"}})", ListOf(8)), "", Fate::kLoads},
+      {"object", fmt::format(R"({{"user_ids": {}, "made": "2024"}})", MakeIdList(8)), "",
+       Fate::kLoads},
       {"numbers", "[0, 1, 2, 3, 4, 5, 6, 7]", "", Fate::kLoads},
   };
 }

@@ -123,12 +123,12 @@ Mutation OfLine(const char* label, const char* file, const LineFault& fault, std
                 Fate fate = Fate::kRefused) {
   return {fmt::format("{}_line_{}_{}", label, line + 1, fault.label),
           [=, change = fault.change](FolderContent& folder) {
-            std::string* const bytes = folder.BytesOf(file);
+            std::string* const bytes = folder.FindBytes(file);
             if (bytes == nullptr) return;
-            std::vector<std::string> lines = LinesOf(*bytes);
+            std::vector<std::string> lines = SplitLines(*bytes);
             if (line >= lines.size()) return;
             lines[line] = change(lines[line]);
-            *bytes = TextOf(lines);
+            *bytes = JoinLines(lines);
           },
           SaysOfLine(line, fault.says), fate};
 }
@@ -238,10 +238,10 @@ std::string Indented(const std::string& text) {
 }
 
 std::string JoinedAt(const std::string& text, std::size_t line) {
-  std::vector<std::string> lines = LinesOf(text);
+  std::vector<std::string> lines = SplitLines(text);
   lines[line] += lines[line + 1];
   lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(line) + 1);
-  return TextOf(lines);
+  return JoinLines(lines);
 }
 
 std::string Utf16(const std::string& text) {
@@ -259,11 +259,13 @@ std::vector<TextFault> TextFaults() {
       {"indented", Indented, "indented"},
       {"json_list",
        [](const std::string& text) {
-         return fmt::format("[\n{}\n]\n", fmt::join(LinesOf(text), ",\n"));
+         return fmt::format("[\n{}\n]\n", fmt::join(SplitLines(text), ",\n"));
        },
        ""},
       {"json_list_on_one_line",
-       [](const std::string& text) { return fmt::format("[{}]", fmt::join(LinesOf(text), ",")); },
+       [](const std::string& text) {
+         return fmt::format("[{}]", fmt::join(SplitLines(text), ","));
+       },
        ""},
       {"csv",
        [](const std::string&) { return std::string("id,title,year\nthing-0,Thing 0,1950\n"); },
@@ -276,7 +278,9 @@ std::vector<TextFault> TextFaults() {
       {"last_line_cut", [](const std::string& text) { return text.substr(0, text.size() - 9); },
        ""},
       {"commas_at_ends",
-       [](const std::string& text) { return fmt::format("{}\n", fmt::join(LinesOf(text), ",\n")); },
+       [](const std::string& text) {
+         return fmt::format("{}\n", fmt::join(SplitLines(text), ",\n"));
+       },
        "line 1"},
       {"mark_twice",
        [](const std::string& text) { return fmt::format("\xEF\xBB\xBF\xEF\xBB\xBF{}", text); },
@@ -288,7 +292,7 @@ std::vector<TextFault> TextFaults() {
        "", Fate::kLoads},
       {"carriage_returns",
        [](const std::string& text) {
-         return fmt::format("{}\r\n", fmt::join(LinesOf(text), "\r\n"));
+         return fmt::format("{}\r\n", fmt::join(SplitLines(text), "\r\n"));
        },
        "", Fate::kLoads},
       {"blank_last", [](const std::string& text) { return fmt::format("{}\n", text); }, "",
@@ -302,7 +306,7 @@ void AddTexts(std::vector<Mutation>& mutations, const char* label, const char* f
   for (const TextFault& fault : TextFaults()) {
     mutations.push_back({fmt::format("{}_{}", label, fault.label),
                          [file, change = fault.change](FolderContent& folder) {
-                           std::string* const bytes = folder.BytesOf(file);
+                           std::string* const bytes = folder.FindBytes(file);
                            if (bytes != nullptr && bytes->ends_with('\n')) *bytes = change(*bytes);
                          },
                          fault.says, fault.fate});

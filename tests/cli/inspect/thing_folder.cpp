@@ -68,7 +68,7 @@ std::string LittleEndian(std::size_t value, std::size_t bytes) {
   return text;
 }
 
-std::string ShapeOf(const std::vector<double>& numbers, std::size_t dim) {
+std::string FormatShape(const std::vector<double>& numbers, std::size_t dim) {
   return fmt::format("{}, {}", numbers.size() / dim, dim);
 }
 
@@ -102,7 +102,7 @@ std::string Encode(Stored type, const std::vector<double>& numbers) {
   return bytes;
 }
 
-std::string NpyOf(std::string_view dictionary, std::string_view data, char version) {
+std::string MakeNpy(std::string_view dictionary, std::string_view data, char version) {
   const std::size_t width = version == 1 ? 2 : 4;
   std::string header(dictionary);
   const std::size_t unpadded = 8 + width + header.size() + 1;
@@ -121,11 +121,12 @@ std::string NpyDictionary(std::string_view descr, std::string_view shape) {
   return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
 }
 
-std::string NpyOf(Stored type, const std::vector<double>& numbers, std::size_t dim) {
-  return NpyOf(NpyDictionary(FormatOf(type).descr, ShapeOf(numbers, dim)), Encode(type, numbers));
+std::string MakeNpy(Stored type, const std::vector<double>& numbers, std::size_t dim) {
+  return MakeNpy(NpyDictionary(FormatOf(type).descr, FormatShape(numbers, dim)),
+                 Encode(type, numbers));
 }
 
-std::string SafetensorsOf(std::string_view header, std::string_view data) {
+std::string MakeSafetensors(std::string_view header, std::string_view data) {
   std::string file = LittleEndian(header.size(), 8);
   file += header;
   file += data;
@@ -137,20 +138,20 @@ std::string SafetensorsHeader(std::string_view dtype, std::string_view shape, st
                      dtype, shape, bytes);
 }
 
-std::string SafetensorsOf(Stored type, const std::vector<double>& numbers, std::size_t dim) {
+std::string MakeSafetensors(Stored type, const std::vector<double>& numbers, std::size_t dim) {
   const std::string data = Encode(type, numbers);
-  return SafetensorsOf(SafetensorsHeader(FormatOf(type).dtype, ShapeOf(numbers, dim), data.size()),
-                       data);
+  return MakeSafetensors(
+      SafetensorsHeader(FormatOf(type).dtype, FormatShape(numbers, dim), data.size()), data);
 }
 
-std::vector<std::string> LinesOf(const std::string& text) {
+std::vector<std::string> SplitLines(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
 }
 
-std::string TextOf(const std::vector<std::string>& lines) {
+std::string JoinLines(const std::vector<std::string>& lines) {
   return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
@@ -174,11 +175,11 @@ FolderContent ThingFolder() {
   std::vector<std::string> users;
   for (std::size_t n = 0; n < kUsers; ++n) users.push_back(fmt::format("\"user-{}\"", n));
   FolderContent folder;
-  folder.Put(kVectorsNpy, NpyOf(Stored::kFloat32, ThingNumbers(), kDim));
-  folder.Put(kPayload, TextOf(things));
+  folder.Put(kVectorsNpy, MakeNpy(Stored::kFloat32, ThingNumbers(), kDim));
+  folder.Put(kPayload, JoinLines(things));
   folder.Put(kUserIds, fmt::format("[\n{}\n]\n", fmt::join(users, ",\n")));
-  folder.Put(kUserVectors, NpyOf(Stored::kFloat32, UserNumbers(), kDim));
-  folder.Put(kInteractionLines, TextOf(seen));
+  folder.Put(kUserVectors, MakeNpy(Stored::kFloat32, UserNumbers(), kDim));
+  folder.Put(kInteractionLines, JoinLines(seen));
   folder.Put(kSettings, kGoodSettings);
   return folder;
 }
@@ -186,7 +187,7 @@ FolderContent ThingFolder() {
 FolderContent ThingFolderOfSafetensors() {
   FolderContent folder = ThingFolder();
   folder.Remove(kVectorsNpy);
-  folder.Put(kVectorsSafetensors, SafetensorsOf(Stored::kFloat32, ThingNumbers(), kDim));
+  folder.Put(kVectorsSafetensors, MakeSafetensors(Stored::kFloat32, ThingNumbers(), kDim));
   return folder;
 }
 

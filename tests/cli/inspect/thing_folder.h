@@ -38,21 +38,21 @@ enum class Stored : std::uint8_t { kFloat16, kBfloat16, kFloat32, kFloat64 };
 std::string Encode(Stored type, const std::vector<double>& numbers);
 
 // A .npy file with this dictionary as its header, padded as NumPy pads it.
-std::string NpyOf(std::string_view dictionary, std::string_view data, char version = 1);
+std::string MakeNpy(std::string_view dictionary, std::string_view data, char version = 1);
 // The dictionary that NumPy writes.
 std::string NpyDictionary(std::string_view descr, std::string_view shape);
 // A .npy file as NumPy writes it. `type` is not kBfloat16, which NumPy lacks.
-std::string NpyOf(Stored type, const std::vector<double>& numbers, std::size_t dim);
+std::string MakeNpy(Stored type, const std::vector<double>& numbers, std::size_t dim);
 
 // A .safetensors file with this header.
-std::string SafetensorsOf(std::string_view header, std::string_view data);
+std::string MakeSafetensors(std::string_view header, std::string_view data);
 std::string SafetensorsHeader(std::string_view dtype, std::string_view shape, std::size_t bytes);
 // One tensor, "embeddings".
-std::string SafetensorsOf(Stored type, const std::vector<double>& numbers, std::size_t dim);
+std::string MakeSafetensors(Stored type, const std::vector<double>& numbers, std::size_t dim);
 
 // The lines of a text without their ends, and the text of lines, each ended by '\n'.
-std::vector<std::string> LinesOf(const std::string& text);
-std::string TextOf(const std::vector<std::string>& lines);
+std::vector<std::string> SplitLines(const std::string& text);
+std::string JoinLines(const std::vector<std::string>& lines);
 // Line `n` (from 0) of metadata.jsonl, and of interactions.jsonl.
 std::string PayloadLine(std::size_t n);
 std::string InteractionLine(std::size_t n);

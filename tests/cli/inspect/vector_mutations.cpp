@@ -66,9 +66,9 @@ std::vector<double> Spoil(std::vector<double> numbers, const WrongNumbers& wrong
 void PutVectors(FolderContent& folder, const VectorFile& file, const std::vector<double>& numbers) {
   folder.Remove(kVectorsNpy);
   if (file.safetensors) {
-    folder.Put(kVectorsSafetensors, SafetensorsOf(file.type, numbers, kDim));
+    folder.Put(kVectorsSafetensors, MakeSafetensors(file.type, numbers, kDim));
   } else {
-    folder.Put(kVectorsNpy, NpyOf(file.type, numbers, kDim));
+    folder.Put(kVectorsNpy, MakeNpy(file.type, numbers, kDim));
   }
 }
 
@@ -89,13 +89,13 @@ void AddWrongNumbers(std::vector<Mutation>& mutations) {
       }
     }
     for (const Place place : kUserPlaces) {
-      mutations.push_back({fmt::format("users_{}_row_{}", wrong.label, place.row),
-                           [=, &wrong](FolderContent& folder) {
-                             folder.Put(
-                                 kUserVectors,
-                                 NpyOf(Stored::kFloat32, Spoil(UserNumbers(), wrong, place), kDim));
-                           },
-                           SaysAt(wrong, place)});
+      mutations.push_back(
+          {fmt::format("users_{}_row_{}", wrong.label, place.row),
+           [=, &wrong](FolderContent& folder) {
+             folder.Put(kUserVectors,
+                        MakeNpy(Stored::kFloat32, Spoil(UserNumbers(), wrong, place), kDim));
+           },
+           SaysAt(wrong, place)});
     }
   }
 }
@@ -164,12 +164,12 @@ constexpr std::array<WrongHeader, 4> kHarmlessNpyHeaders = {{
 
 void AddNpyHeaders(std::vector<Mutation>& mutations) {
   const auto add = [&](const WrongHeader& header) {
-    mutations.push_back(
-        {fmt::format("npy_header_{}", header.label),
-         [&header](FolderContent& folder) {
-           folder.Put(kVectorsNpy, NpyOf(header.header, Encode(Stored::kFloat32, ThingNumbers())));
-         },
-         header.says, header.fate});
+    mutations.push_back({fmt::format("npy_header_{}", header.label),
+                         [&header](FolderContent& folder) {
+                           folder.Put(kVectorsNpy, MakeNpy(header.header, Encode(Stored::kFloat32,
+                                                                                 ThingNumbers())));
+                         },
+                         header.says, header.fate});
   };
   for (const WrongHeader& header : kWrongNpyHeaders) add(header);
   for (const WrongHeader& header : kHarmlessNpyHeaders) add(header);
@@ -191,7 +191,7 @@ void AddVectorFile(std::vector<Mutation>& mutations, const std::string& label,
 void AddNpyStarts(std::vector<Mutation>& mutations) {
   const std::string data = Encode(Stored::kFloat32, ThingNumbers());
   const std::string dictionary = NpyDictionary("<f4", "50, 16");
-  const std::string good = NpyOf(dictionary, data);
+  const std::string good = MakeNpy(dictionary, data);
   const auto add = [&](const char* label, const std::string& bytes, const char* says,
                        Fate fate = Fate::kRefused) {
     AddVectorFile(mutations, fmt::format("npy_{}", label), kVectorsNpy, bytes, says, fate);
@@ -206,15 +206,15 @@ void AddNpyStarts(std::vector<Mutation>& mutations) {
   add("pickle", fmt::format("\x80\x04{}", data), "pickle");
   add("hdf5", fmt::format("\x89HDF\r\n{}", data), "HDF5");
   add("csv", "0.5,0.25\n0.5,0.25\n", "no .npy file");
-  add("safetensors_inside", SafetensorsOf(Stored::kFloat32, ThingNumbers(), kDim),
+  add("safetensors_inside", MakeSafetensors(Stored::kFloat32, ThingNumbers(), kDim),
       "looks like a .safetensors file");
   add("magic_lower_case", with(1, 'n'), "no .npy file");
   add("version_0", with(6, '\0'), "version 0.0");
   add("version_2_of_1", with(6, '\2'), "");
   add("version_9", with(6, '\x09'), "version 9.0");
   add("version_1_1", with(7, '\1'), "version 1.1");
-  add("version_2", NpyOf(dictionary, data, 2), "", Fate::kLoads);
-  add("version_3", NpyOf(dictionary, data, 3), "", Fate::kLoads);
+  add("version_2", MakeNpy(dictionary, data, 2), "", Fate::kLoads);
+  add("version_3", MakeNpy(dictionary, data, 3), "", Fate::kLoads);
   add("header_0_bytes", with(8, '\0'), "newline");
   add("header_255_bytes", with(8, '\xFF'), "");
   add("header_65398_bytes", with(9, '\xFF'), "at most 10,000");
@@ -292,25 +292,25 @@ constexpr std::array<WrongTensors, 31> kWrongTensors = {{
 
 void AddSafetensors(std::vector<Mutation>& mutations) {
   const std::string data = Encode(Stored::kFloat32, ThingNumbers());
-  const std::string good = SafetensorsOf(Stored::kFloat32, ThingNumbers(), kDim);
+  const std::string good = MakeSafetensors(Stored::kFloat32, ThingNumbers(), kDim);
   const auto add = [&](const std::string& label, const std::string& bytes, const char* says,
                        Fate fate = Fate::kRefused) {
     AddVectorFile(mutations, fmt::format("safetensors_{}", label), kVectorsSafetensors, bytes, says,
                   fate);
   };
   for (const WrongTensors& wrong : kWrongTensors) {
-    add(wrong.label, SafetensorsOf(wrong.header, data), wrong.says);
+    add(wrong.label, MakeSafetensors(wrong.header, data), wrong.says);
   }
   add("header_2_63", fmt::format("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F{}", good.substr(8)),
       "at most 1,048,576");
-  add("header_0", SafetensorsOf("", data), "");
-  add("header_longer", SafetensorsOf(good.substr(8), "").replace(1, 1, "\x7F"), "cut short");
-  add("npy_inside", NpyOf(Stored::kFloat32, ThingNumbers(), kDim), "looks like a .npy file");
+  add("header_0", MakeSafetensors("", data), "");
+  add("header_longer", MakeSafetensors(good.substr(8), "").replace(1, 1, "\x7F"), "cut short");
+  add("npy_inside", MakeNpy(Stored::kFloat32, ThingNumbers(), kDim), "looks like a .npy file");
   add("spaces_after_header",
-      SafetensorsOf(fmt::format("{}   ", SafetensorsHeader("F32", "50, 16", data.size())), data),
+      MakeSafetensors(fmt::format("{}   ", SafetensorsHeader("F32", "50, 16", data.size())), data),
       "", Fate::kLoads);
   add("with_metadata",
-      SafetensorsOf(
+      MakeSafetensors(
           R"({"__metadata__":{"a":"b"},"e":{"dtype":"F32","shape":[50,16],"data_offsets":[0,3200]}})",
           data),
       "", Fate::kLoads);
@@ -327,11 +327,11 @@ std::vector<Mutation> VectorMutations() {
   const std::size_t row = kDim * sizeof(float);
   // Within magic, version, length, dictionary, the first row, the last one; at each of their ends.
   AddVectorCuts(
-      mutations, "npy", kVectorsNpy, NpyOf(Stored::kFloat32, ThingNumbers(), kDim),
+      mutations, "npy", kVectorsNpy, MakeNpy(Stored::kFloat32, ThingNumbers(), kDim),
       {0, 3, 6, 7, 8, 9, 10, 60, 127, 128, 129, 128 + row, 128 + 49 * row, 128 + 50 * row - 1});
-  AddVectorCuts(mutations, "users", kUserVectors, NpyOf(Stored::kFloat32, UserNumbers(), kDim),
+  AddVectorCuts(mutations, "users", kUserVectors, MakeNpy(Stored::kFloat32, UserNumbers(), kDim),
                 {0, 5, 8, 128, 128 + 7 * row, 128 + 8 * row - 1});
-  const std::string tensors = SafetensorsOf(Stored::kFloat32, ThingNumbers(), kDim);
+  const std::string tensors = MakeSafetensors(Stored::kFloat32, ThingNumbers(), kDim);
   const std::size_t header = tensors.size() - kThings * row;
   AddVectorCuts(mutations, "safetensors", kVectorsSafetensors, tensors,
                 {0, 4, 8, 9, header - 1, header, header + 1, header + row, tensors.size() - 1});

@@ -93,10 +93,10 @@ TEST(CapacityTest, FloorsAreReadingOrMultiplying) {
 
 TEST(CapacityTest, FloorsOfSmallPassesAreThoseOfCaches) {
   const SpeedLimits limits{20e9, 0, {{64 << 10, 200e9}, {2 << 20, 60e9}, {32 << 20, 20e9}}};
-  EXPECT_EQ(limits.RateOf(1), 200e9);
-  EXPECT_EQ(limits.RateOf((2 << 20) - 1), 200e9) << "what is faster: a floor stays one";
-  EXPECT_EQ(limits.RateOf(2 << 20), 60e9);
-  EXPECT_EQ(limits.RateOf(1 << 30), 20e9);
+  EXPECT_EQ(limits.FindRate(1), 200e9);
+  EXPECT_EQ(limits.FindRate((2 << 20) - 1), 200e9) << "what is faster: a floor stays one";
+  EXPECT_EQ(limits.FindRate(2 << 20), 60e9);
+  EXPECT_EQ(limits.FindRate(1 << 30), 20e9);
   const PlannedCollection films = Planned(5'000, 384);
   EXPECT_THAT(FloorOnHost(films, 64, limits).seconds,
               DoubleEq(static_cast<double>(films.batch_bytes) / 200e9));
@@ -125,7 +125,7 @@ TEST(CapacityTest, KindsOfPassesFollowFromTheCapability) {
   const backend::ResidentSize fp16 = backend::PlanResident({1'000'000, 384}, true);
   const backend::ResidentSize with_int8 = backend::PlanResident({1'000'000, 384}, true, true);
   const auto kind = [&](int capability, std::uint32_t batch, const backend::ResidentSize& size) {
-    return PassKindOf(million, batch, capability, size);
+    return ChoosePassKind(million, batch, capability, size);
   };
   for (const int capability : {0, 80, 86, 89, 90, 100, 120}) {
     EXPECT_EQ(kind(capability, 64, with_int8), PassKind::kInt8Scan) << capability;
@@ -138,8 +138,8 @@ TEST(CapacityTest, KindsOfPassesFollowFromTheCapability) {
   EXPECT_EQ(kind(70, 65, fp16), PassKind::kGemm);
   EXPECT_EQ(kind(61, 1, fp16), PassKind::kFp32Scan);
   EXPECT_EQ(kind(61, 65, fp16), PassKind::kFp32Gemm);
-  EXPECT_EQ(PassKindOf(Planned(1'024, 384), 1, 90, with_int8), PassKind::kCanonical);
-  EXPECT_EQ(kind(90, 1, with_int8), PassKindOf(Planned(1'025, 384), 1, 90, with_int8));
+  EXPECT_EQ(ChoosePassKind(Planned(1'024, 384), 1, 90, with_int8), PassKind::kCanonical);
+  EXPECT_EQ(kind(90, 1, with_int8), ChoosePassKind(Planned(1'025, 384), 1, 90, with_int8));
 }
 
 TEST(CapacityTest, ScansMultiplyForWholeInstructions) {

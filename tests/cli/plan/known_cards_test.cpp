@@ -19,55 +19,55 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string NameOf(std::string_view given) {
-  const auto facts = FactsOfCard(given);
+std::string FindName(std::string_view given) {
+  const auto facts = FindCardFacts(given);
   return facts ? facts->name : "none";
 }
 
 TEST(KnownCardsTest, KnowsCardsByTheDriversNames) {
-  EXPECT_EQ(NameOf("NVIDIA H200"), "H200");
-  EXPECT_EQ(NameOf("NVIDIA H100 80GB HBM3"), "H100 80GB HBM3");
-  EXPECT_EQ(NameOf("NVIDIA H100 PCIe"), "H100 PCIe");
-  EXPECT_EQ(NameOf("NVIDIA A100-SXM4-80GB"), "A100-SXM4-80GB");
-  EXPECT_EQ(NameOf("NVIDIA A100-PCIE-40GB"), "A100-PCIE-40GB");
-  EXPECT_EQ(NameOf("NVIDIA A100 80GB PCIe"), "A100 80GB PCIe");
-  EXPECT_EQ(NameOf("NVIDIA GH200 480GB"), "GH200 480GB");
-  EXPECT_EQ(NameOf("Tesla V100-SXM2-32GB"), "V100-SXM2-32GB");
-  EXPECT_EQ(NameOf("Tesla V100S-PCIE-32GB"), "V100S-PCIE-32GB");
-  EXPECT_EQ(NameOf("Tesla P100-PCIE-16GB"), "P100-PCIE-16GB");
-  EXPECT_EQ(NameOf("Tesla P4"), "P4");
-  EXPECT_EQ(NameOf("NVIDIA RTX A5000"), "RTX A5000");
-  EXPECT_EQ(NameOf("NVIDIA GeForce RTX 3080 Ti"), "GeForce RTX 3080 Ti");
-  EXPECT_EQ(NameOf("NVIDIA GeForce GTX 1060 3GB"), "GeForce GTX 1060 3GB");
-  EXPECT_EQ(NameOf("NVIDIA TITAN X (Pascal)"), "TITAN X (Pascal)");
-  EXPECT_EQ(NameOf("NVIDIA RTX 6000 Ada Generation"), "RTX 6000 Ada Generation");
-  EXPECT_EQ(NameOf("NVIDIA RTX PRO 6000 Blackwell Server Edition"), "RTX PRO 6000 Blackwell");
+  EXPECT_EQ(FindName("NVIDIA H200"), "H200");
+  EXPECT_EQ(FindName("NVIDIA H100 80GB HBM3"), "H100 80GB HBM3");
+  EXPECT_EQ(FindName("NVIDIA H100 PCIe"), "H100 PCIe");
+  EXPECT_EQ(FindName("NVIDIA A100-SXM4-80GB"), "A100-SXM4-80GB");
+  EXPECT_EQ(FindName("NVIDIA A100-PCIE-40GB"), "A100-PCIE-40GB");
+  EXPECT_EQ(FindName("NVIDIA A100 80GB PCIe"), "A100 80GB PCIe");
+  EXPECT_EQ(FindName("NVIDIA GH200 480GB"), "GH200 480GB");
+  EXPECT_EQ(FindName("Tesla V100-SXM2-32GB"), "V100-SXM2-32GB");
+  EXPECT_EQ(FindName("Tesla V100S-PCIE-32GB"), "V100S-PCIE-32GB");
+  EXPECT_EQ(FindName("Tesla P100-PCIE-16GB"), "P100-PCIE-16GB");
+  EXPECT_EQ(FindName("Tesla P4"), "P4");
+  EXPECT_EQ(FindName("NVIDIA RTX A5000"), "RTX A5000");
+  EXPECT_EQ(FindName("NVIDIA GeForce RTX 3080 Ti"), "GeForce RTX 3080 Ti");
+  EXPECT_EQ(FindName("NVIDIA GeForce GTX 1060 3GB"), "GeForce GTX 1060 3GB");
+  EXPECT_EQ(FindName("NVIDIA TITAN X (Pascal)"), "TITAN X (Pascal)");
+  EXPECT_EQ(FindName("NVIDIA RTX 6000 Ada Generation"), "RTX 6000 Ada Generation");
+  EXPECT_EQ(FindName("NVIDIA RTX PRO 6000 Blackwell Server Edition"), "RTX PRO 6000 Blackwell");
 }
 
 TEST(KnownCardsTest, KnowsTheNamesThatPeopleWrite) {
   for (const char* const name :
        {"p4", "Tesla P4", "NVIDIA Tesla P4", "nvidia-tesla-p4", "TESLA_P4"}) {
-    EXPECT_EQ(NameOf(name), "P4") << name;
+    EXPECT_EQ(FindName(name), "P4") << name;
   }
   for (const char* const name : {"A5000", "rtx a5000", "RTXA5000", "NVIDIA A5000", "a5000 24gb"}) {
-    EXPECT_EQ(NameOf(name), "RTX A5000") << name;
+    EXPECT_EQ(FindName(name), "RTX A5000") << name;
   }
   for (const char* const name : {"a100", "A100 40GB", "A100-SXM4", "NVIDIA A100 40 GB"}) {
-    EXPECT_EQ(NameOf(name), "A100-SXM4-40GB") << name;
+    EXPECT_EQ(FindName(name), "A100-SXM4-40GB") << name;
   }
   for (const char* const name : {"4070tisuper", "RTX 4070 Ti Super", "GeForce RTX4070TI SUPER"}) {
-    EXPECT_EQ(NameOf(name), "GeForce RTX 4070 Ti SUPER") << name;
+    EXPECT_EQ(FindName(name), "GeForce RTX 4070 Ti SUPER") << name;
   }
   for (const char* const name :
        {"1080ti", "GTX1080Ti", "geforce gtx 1080 ti", "GeForceGTX1080Ti"}) {
-    EXPECT_EQ(NameOf(name), "GeForce GTX 1080 Ti") << name;
+    EXPECT_EQ(FindName(name), "GeForce GTX 1080 Ti") << name;
   }
-  EXPECT_EQ(NameOf("H100 SXM5"), "H100 80GB HBM3");
-  EXPECT_EQ(NameOf("A100 80g"), "A100-SXM4-80GB");
-  EXPECT_EQ(NameOf("p4000"), "Quadro P4000");
-  EXPECT_EQ(NameOf("Quadro RTX 6000"), "Quadro RTX 6000");
-  EXPECT_EQ(NameOf("3080 12gb"), "GeForce RTX 3080 12GB");
-  EXPECT_EQ(NameOf("titanxp"), "TITAN Xp");
+  EXPECT_EQ(FindName("H100 SXM5"), "H100 80GB HBM3");
+  EXPECT_EQ(FindName("A100 80g"), "A100-SXM4-80GB");
+  EXPECT_EQ(FindName("p4000"), "Quadro P4000");
+  EXPECT_EQ(FindName("Quadro RTX 6000"), "Quadro RTX 6000");
+  EXPECT_EQ(FindName("3080 12gb"), "GeForce RTX 3080 12GB");
+  EXPECT_EQ(FindName("titanxp"), "TITAN Xp");
 }
 
 // A name with a word that is not understood may be another card's.
@@ -77,7 +77,7 @@ TEST(KnownCardsTest, GuessesNothing) {
         "NVIDIA GeForce RTX 3080 Laptop GPU", "GeForce GTX 1080 with Max-Q Design",
         "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA A10-24Q", "GRID T4-16Q", "RTX 6000",
         "GeForce GTX TITAN X", "Quadro M4000", "P4 P4", "T4+"}) {
-    EXPECT_EQ(NameOf(name), "none") << name;
+    EXPECT_EQ(FindName(name), "none") << name;
   }
 }
 
@@ -96,7 +96,7 @@ TEST(KnownCardsTest, KnowsEveryNameThatItLists) {
     for (const std::string& name :
          {card.name, "NVIDIA " + card.name, absl::AsciiStrToLower(card.name),
           absl::AsciiStrToUpper(card.name)}) {
-      EXPECT_EQ(NameOf(name), card.name) << name;
+      EXPECT_EQ(FindName(name), card.name) << name;
     }
     EXPECT_GT(card.speed.limits.products_per_s, card.speed.limits.bytes_per_s) << card.name;
     EXPECT_EQ(card.speed.scan_products_per_s < card.speed.limits.products_per_s,
@@ -110,14 +110,14 @@ TEST(KnownCardsTest, KnowsEveryNameThatItLists) {
 
 TEST(KnownCardsTest, TellsTheMemoryThatDriversReported) {
   const auto expect = [](const char* name, double reported) {
-    EXPECT_NEAR(static_cast<double>(FactsOfCard(name)->memory_bytes), reported, 0.01 * reported);
+    EXPECT_NEAR(static_cast<double>(FindCardFacts(name)->memory_bytes), reported, 0.01 * reported);
   };
   expect("H100", 85'017'493'504);  // cudaMemGetInfo, 2026-11-28
   expect("H200", 150'109'880'320);
 }
 
 TEST(KnownCardsTest, KnowsComputeCapabilities) {
-  const auto capability = [](const char* name) { return FactsOfCard(name)->capability; };
+  const auto capability = [](const char* name) { return FindCardFacts(name)->capability; };
   EXPECT_EQ(capability("P100"), 60);
   EXPECT_EQ(capability("P4"), 61);
   EXPECT_EQ(capability("GTX 1080"), 61);
@@ -148,7 +148,7 @@ TEST(KnownCardsTest, KnowsWhichCodeIsBuilt) {
               HasSubstr(fmt::format("set(SIMILE_CUDA_ARCHITECTURES {} ", backend::kGpuCodeMin)));
 }
 
-std::string RowOf(const CardFacts& card) {
+std::string FormatRow(const CardFacts& card) {
   const double gb_per_s = card.speed.limits.bytes_per_s / 1e9;
   const double tflops = card.speed.limits.products_per_s * 2 / 1e12;
   return fmt::format("| {} | {}.{} | {:g} GB | {:g} | {:g} | {} |", card.name, card.capability / 10,
@@ -161,7 +161,7 @@ TEST(KnownCardsTest, AreTheTableOfTheDocumentation) {
     if (line.ends_with("data sheet |") || line.ends_with("white paper |")) rows.push_back(line);
   }
   std::vector<std::string> known;
-  for (const CardFacts& card : KnownCards()) known.push_back(RowOf(card));
+  for (const CardFacts& card : KnownCards()) known.push_back(FormatRow(card));
   EXPECT_EQ(rows, known) << "docs/cards.md should have:\n"
                          << fmt::format("{}", fmt::join(known, "\n"));
 }
@@ -170,10 +170,10 @@ TEST(KnownCardsTest, SaysWhatACapabilityRuns) {
   const std::string page = TextOfSource("docs/cards.md");
   for (const int capability : {60, 61, 70, 75, 80, 86, 89, 90, 100, 120}) {
     const std::string row =
-        fmt::format("| sm_{} | {} |", capability, fmt::join(StrategiesOf(capability), "; "));
+        fmt::format("| sm_{} | {} |", capability, fmt::join(ListStrategies(capability), "; "));
     EXPECT_THAT(page, HasSubstr(row));
   }
-  EXPECT_TRUE(StrategiesOf(0).empty());
+  EXPECT_TRUE(ListStrategies(0).empty());
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ PlannedCollection Rows(std::uint64_t rows, std::uint32_t dim) {
 struct Case {
   Case(const std::string& card, std::uint64_t rows, std::uint32_t dim, std::uint32_t batch,
        std::uint32_t k)
-      : facts(FactsOfCard(card).value()),
+      : facts(FindCardFacts(card).value()),
         collection(Rows(rows, dim)),
         resident(backend::PlanResident(
             {static_cast<unsigned>(rows), static_cast<unsigned>(PaddedDim(dim))}, true,
@@ -45,7 +45,7 @@ struct Case {
   DeviceBatch of;
 };
 
-std::vector<MeasuredPass> PassesOf(std::string_view card) {
+std::vector<MeasuredPass> FindPasses(std::string_view card) {
   std::vector<MeasuredPass> passes;
   std::ranges::copy_if(MeasuredPasses(), std::back_inserter(passes),
                        [&](const MeasuredPass& pass) { return pass.card == card; });
@@ -56,10 +56,10 @@ std::vector<MeasuredPass> PassesOf(std::string_view card) {
 //   wanted  which of them
 template <class Wanted>
 void ExpectWithinOneAndAHalf(const std::string& card, const std::string& other, Wanted wanted) {
-  const std::vector<MeasuredPass> known = PassesOf(other);
+  const std::vector<MeasuredPass> known = FindPasses(other);
   double worst = 1;
   int compared = 0;
-  for (const MeasuredPass& pass : PassesOf(card)) {
+  for (const MeasuredPass& pass : FindPasses(card)) {
     if (pass.kind != PassKind::kInt8Scan && pass.kind != PassKind::kGemm) continue;
     if (!wanted(pass)) continue;
     const Case predicted(card, pass.rows, pass.dim, pass.batch, pass.k);
@@ -107,7 +107,7 @@ TEST(PassTimesTest, ScalesByALineOverFloors) {
 }
 
 TEST(PassTimesTest, SaysWhatWasMeasuredAsItIs) {
-  for (const MeasuredPass& pass : PassesOf("H100 80GB HBM3")) {
+  for (const MeasuredPass& pass : FindPasses("H100 80GB HBM3")) {
     const Case here("H100", pass.rows, pass.dim, pass.batch, pass.k);
     const EngineTime time = EngineTimeOnDevice(here.of);
     EXPECT_EQ(time.basis, Basis::kMeasured) << pass.batch;

@@ -81,7 +81,7 @@ TEST(PlanCommandTest, SaysThatACardHasNoCode) {
   const ProgramRun run = RunProgram({"plan", kFilms, kBandwidth, "--card", "Tesla P100"});
   EXPECT_EQ(run.exit_code, 0) << run.errors << "the CPU answers";
   EXPECT_THAT(run.printed, HasSubstr("no card planned: P100-SXM2-16GB is sm_60, for which there is "
-                                     "no code: it begins at sm_61\n"));
+                                     "no code; the lowest is sm_61\n"));
   const ProgramRun old = RunProgram(
       {"plan", kFilms, kBandwidth, "--device-memory", "12GiB", "--capability", "5.2", "--json"});
   EXPECT_EQ(json::parse(old.printed)["device"], nullptr);

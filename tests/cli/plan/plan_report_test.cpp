@@ -18,7 +18,7 @@ using testing::Not;
 
 constexpr std::uint64_t kOneGiB = std::uint64_t{1} << 30;
 
-PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_bytes) {
+PlanReport MakeReport(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_bytes) {
   PlannedCollection collection;
   collection.name = "films";
   collection.rows = rows;
@@ -59,7 +59,7 @@ PlanReport ReportOf(std::uint64_t rows, std::uint32_t dim, std::uint64_t device_
 
 TEST(PlanReportTest, FitsEightyColumns) {
   for (const std::uint64_t device : {std::uint64_t{0}, kOneGiB, 16 * kOneGiB}) {
-    PlanReport report = ReportOf(10'000'000, 768, device);
+    PlanReport report = MakeReport(10'000'000, 768, device);
     report.collections[0].name = "books-and-co";
     report.int8_is_assumed = true;
     std::istringstream lines(PlanText(report, Terminal{}));
@@ -68,7 +68,7 @@ TEST(PlanReportTest, FitsEightyColumns) {
 }
 
 TEST(PlanReportTest, SaysWhatDoesNotFitAndWhatHelps) {
-  const PlanReport report = ReportOf(10'000'000, 768, 16 * kOneGiB);
+  const PlanReport report = MakeReport(10'000'000, 768, 16 * kOneGiB);
   EXPECT_FALSE(Fits(report));
   const std::string text = PlanText(report, Terminal{});
   EXPECT_THAT(text, HasSubstr("films  10,000,000 vectors x 768 (cosine)\n"));
@@ -82,7 +82,7 @@ TEST(PlanReportTest, SaysWhatDoesNotFitAndWhatHelps) {
 }
 
 TEST(PlanReportTest, SaysThatItFits) {
-  const PlanReport report = ReportOf(100'000, 384, 16 * kOneGiB);
+  const PlanReport report = MakeReport(100'000, 384, 16 * kOneGiB);
   EXPECT_TRUE(Fits(report));
   const std::string text = PlanText(report, Terminal{});
   EXPECT_THAT(text, HasSubstr("  fits: 64.00 GiB may be taken\n  (nine tenths"));
@@ -94,19 +94,19 @@ TEST(PlanReportTest, SaysThatItFits) {
 }
 
 TEST(PlanReportTest, WritesSmallCostsWithoutExponents) {
-  PlanReport report = ReportOf(1'000, 64, 16 * kOneGiB);
+  PlanReport report = MakeReport(1'000, 64, 16 * kOneGiB);
   report.device_speed.limits.products_per_s = 1e15;
   EXPECT_THAT(PlanText(report, Terminal{}), Not(HasSubstr("e-")));
 }
 
 TEST(PlanReportTest, SaysWhyNoCardIsPlanned) {
-  EXPECT_THAT(PlanText(ReportOf(100'000, 384, 0), Terminal{}),
+  EXPECT_THAT(PlanText(MakeReport(100'000, 384, 0), Terminal{}),
               HasSubstr("\nno card planned: no NVIDIA driver on this machine (libcuda.so.1 not "
                         "found)\n  (--card T4 plans for one)\n"));
 }
 
 TEST(PlanReportTest, KnowsNothingOfAHostThatIsNotNamed) {
-  PlanReport report = ReportOf(100'000, 384, 0);
+  PlanReport report = MakeReport(100'000, 384, 0);
   report.host_available_bytes.reset();
   EXPECT_TRUE(Fits(report));
   EXPECT_THAT(PlanText(report, Terminal{}),
@@ -117,7 +117,7 @@ TEST(PlanReportTest, KnowsNothingOfAHostThatIsNotNamed) {
 }
 
 TEST(PlanReportTest, AReloadThatIsRefusedDoesNotFit) {
-  PlanReport report = ReportOf(4'000'000, 768, 16 * kOneGiB);
+  PlanReport report = MakeReport(4'000'000, 768, 16 * kOneGiB);
   ASSERT_TRUE(report.device->fits());
   ASSERT_FALSE(report.device->shares[0].reload_fits);
   EXPECT_TRUE(Fits(report)) << "the CPU takes over";
@@ -127,7 +127,7 @@ TEST(PlanReportTest, AReloadThatIsRefusedDoesNotFit) {
 }
 
 TEST(PlanReportTest, GivesProgramsNumbers) {
-  const auto said = nlohmann::json::parse(PlanJson(ReportOf(100'000, 384, 16 * kOneGiB)));
+  const auto said = nlohmann::json::parse(PlanJson(MakeReport(100'000, 384, 16 * kOneGiB)));
   EXPECT_EQ(said["fits"], true);
   const auto& films = said["collections"][0];
   EXPECT_EQ(films["host"]["vectors"], 100'000 * 384 * 4);
@@ -139,14 +139,14 @@ TEST(PlanReportTest, GivesProgramsNumbers) {
   EXPECT_EQ(films["times"].size(), 12U);
   EXPECT_EQ(said["device"]["capability"], 75);
   EXPECT_EQ(said["limits"]["batch"], 1'024);
-  const auto without = nlohmann::json::parse(PlanJson(ReportOf(100'000, 384, 0)));
+  const auto without = nlohmann::json::parse(PlanJson(MakeReport(100'000, 384, 0)));
   EXPECT_EQ(without["device"], nullptr);
 }
 
 TEST(PlanReportTest, SaysOfEachFigureWhatItIs) {
-  const PlanReport report = ReportOf(100'000, 384, 16 * kOneGiB);
+  const PlanReport report = MakeReport(100'000, 384, 16 * kOneGiB);
   std::vector<std::string> gpu, cpu;
-  for (const PlanFigure& figure : FiguresOf(report, 0)) {
+  for (const PlanFigure& figure : MakeFigures(report, 0)) {
     (figure.where == "gpu" ? gpu : cpu)
         .push_back(fmt::format("{} {} {}", figure.batch, figure.what, BasisText(figure.basis)));
   }
@@ -160,8 +160,8 @@ TEST(PlanReportTest, SaysOfEachFigureWhatItIs) {
 }
 
 TEST(PlanReportTest, PricesWhatAServerServes) {
-  const PlanReport report = ReportOf(100'000, 384, 16 * kOneGiB);
-  for (const PlanFigure& figure : FiguresOf(report, 0)) {
+  const PlanReport report = MakeReport(100'000, 384, 16 * kOneGiB);
+  for (const PlanFigure& figure : MakeFigures(report, 0)) {
     EXPECT_EQ(figure.is_served, figure.what == "64 callers" ||
                                     (figure.what == "one caller" && figure.batch == 1'024));
     if (figure.is_served) {

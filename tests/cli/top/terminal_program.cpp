@@ -20,7 +20,7 @@
 namespace simile::cli::top {
 namespace {
 
-winsize SizeOf(unsigned short columns, unsigned short lines) {
+winsize MakeSize(unsigned short columns, unsigned short lines) {
   winsize size{};
   size.ws_col = columns;
   size.ws_row = lines;
@@ -36,7 +36,7 @@ TerminalProgram::TerminalProgram(const std::vector<std::string>& arguments, unsi
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const winsize size = SizeOf(columns, lines);
+  const winsize size = MakeSize(columns, lines);
   int terminal = -1;
   pid_ = forkpty(&terminal, nullptr, nullptr, &size);
   if (pid_ == 0) {
@@ -74,7 +74,7 @@ std::string TerminalProgram::TakeOutput() { return std::exchange(output_, {}); }
 void TerminalProgram::Type(const std::string& keys) const { base::WriteAll(terminal_.get(), keys); }
 
 void TerminalProgram::Resize(unsigned short columns, unsigned short lines) const {
-  const winsize size = SizeOf(columns, lines);
+  const winsize size = MakeSize(columns, lines);
   ioctl(terminal_.get(), TIOCSWINSZ, &size);
 }
 

@@ -29,50 +29,50 @@ Expectation TenRows(std::size_t k, std::size_t offset = 0) {
   return expected;
 }
 
-float ScoreOf(Row row) { return 0.9F - 0.1F * static_cast<float>(row); }
+float RowScore(Row row) { return 0.9F - 0.1F * static_cast<float>(row); }
 
-std::vector<ReturnedHit> HitsOf(std::vector<Row> rows, std::uint32_t first_rank = 1) {
+std::vector<ReturnedHit> MakeHits(std::vector<Row> rows, std::uint32_t first_rank = 1) {
   std::vector<ReturnedHit> hits;
-  for (const Row row : rows) hits.push_back({first_rank++, row, ScoreOf(row)});
+  for (const Row row : rows) hits.push_back({first_rank++, row, RowScore(row)});
   return hits;
 }
 
 TEST(CheckHitsTest, PassesTheBestRows) {
-  EXPECT_EQ(CheckHits(TenRows(4), HitsOf({0, 1, 2, 4})), std::nullopt);
-  EXPECT_EQ(CheckHits(TenRows(3, 2), HitsOf({2, 4, 5}, 3)), std::nullopt);
-  EXPECT_EQ(CheckHits(TenRows(20), HitsOf({0, 1, 2, 4, 5, 6, 7, 8, 9})), std::nullopt);
+  EXPECT_EQ(CheckHits(TenRows(4), MakeHits({0, 1, 2, 4})), std::nullopt);
+  EXPECT_EQ(CheckHits(TenRows(3, 2), MakeHits({2, 4, 5}, 3)), std::nullopt);
+  EXPECT_EQ(CheckHits(TenRows(20), MakeHits({0, 1, 2, 4, 5, 6, 7, 8, 9})), std::nullopt);
   EXPECT_EQ(CheckHits(TenRows(5, 20), {}), std::nullopt);
 }
 
 TEST(CheckHitsTest, NamesEachMistake) {
   const Expectation expected = TenRows(4);
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1, 4, 5})), Optional(HasSubstr("row 2 is missing")));
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1, 2, 3})),
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1, 4, 5})), Optional(HasSubstr("row 2 is missing")));
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1, 2, 3})),
               Optional(HasSubstr("row 3 at rank 4 is excluded")));
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 2, 1, 4})),
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 2, 1, 4})),
               Optional(HasSubstr("ranks 2 and 3 are in the wrong order")));
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1, 2})),
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1, 2})),
               Optional(HasSubstr("3 hits returned instead of 4")));
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1, 2, 4, 5})), Optional(HasSubstr("instead of 4")));
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1, 1, 4})), Optional(HasSubstr("returned twice")));
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1, 2, 4}, 2)), Optional(HasSubstr("has rank 2")));
-  std::vector<ReturnedHit> wrong_score = HitsOf({0, 1, 2, 4});
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1, 2, 4, 5})), Optional(HasSubstr("instead of 4")));
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1, 1, 4})), Optional(HasSubstr("returned twice")));
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1, 2, 4}, 2)), Optional(HasSubstr("has rank 2")));
+  std::vector<ReturnedHit> wrong_score = MakeHits({0, 1, 2, 4});
   wrong_score[1].score += 1e-5F;
   EXPECT_THAT(CheckHits(expected, wrong_score), Optional(HasSubstr("row 1 at rank 2 has score")));
 }
 
 TEST(CheckHitsTest, CountsWhatAnOffsetSkips) {
   // Two rows are skipped, so only two better ones may be missing.
-  EXPECT_THAT(CheckHits(TenRows(3, 2), HitsOf({4, 5, 6}, 3)),
+  EXPECT_THAT(CheckHits(TenRows(3, 2), MakeHits({4, 5, 6}, 3)),
               Optional(HasSubstr("row 2 is missing")));
-  EXPECT_THAT(CheckHits(TenRows(3, 2), HitsOf({1, 2, 4}, 3)),
+  EXPECT_THAT(CheckHits(TenRows(3, 2), MakeHits({1, 2, 4}, 3)),
               Optional(HasSubstr("only 1 row can be better")));
 }
 
 TEST(CheckHitsTest, EqualScoresComeInOrderOfRows) {
   Expectation expected = TenRows(2);
   expected.scores[1] = expected.scores[0];
-  std::vector<ReturnedHit> hits = HitsOf({0, 1});
+  std::vector<ReturnedHit> hits = MakeHits({0, 1});
   hits[1].score = hits[0].score;
   EXPECT_EQ(CheckHits(expected, hits), std::nullopt);
   std::swap(hits[0].row, hits[1].row);
@@ -82,9 +82,9 @@ TEST(CheckHitsTest, EqualScoresComeInOrderOfRows) {
 TEST(CheckHitsTest, RowsBelowAThresholdAreNeitherReturnedNorMissing) {
   Expectation expected = TenRows(5);
   expected.score_threshold = 0.65;
-  EXPECT_EQ(CheckHits(expected, HitsOf({0, 1, 2})), std::nullopt);
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1})), Optional(HasSubstr("instead of 3")));
-  EXPECT_THAT(CheckHits(expected, HitsOf({0, 1, 2, 4})),
+  EXPECT_EQ(CheckHits(expected, MakeHits({0, 1, 2})), std::nullopt);
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1})), Optional(HasSubstr("instead of 3")));
+  EXPECT_THAT(CheckHits(expected, MakeHits({0, 1, 2, 4})),
               Optional(HasSubstr("below the threshold")));
 }
 
@@ -102,7 +102,7 @@ std::vector<KeywordRows> Keywords() {
 
 TEST(CheckGroupsTest, PassesTheBestGroups) {
   const std::vector<ReturnedGroup> groups = {
-      {1, "a", HitsOf({0, 1})}, {2, "b", HitsOf({2, 4})}, {3, "c", HitsOf({5})}};
+      {1, "a", MakeHits({0, 1})}, {2, "b", MakeHits({2, 4})}, {3, "c", MakeHits({5})}};
   EXPECT_EQ(CheckGroups(TenRows(10), 2, Keywords(), groups), std::nullopt);
 }
 
@@ -110,17 +110,17 @@ TEST(CheckGroupsTest, NamesEachMistake) {
   const auto check = [](std::vector<ReturnedGroup> groups) {
     return CheckGroups(TenRows(2), 2, Keywords(), groups);
   };
-  EXPECT_EQ(check({{1, "a", HitsOf({0, 1})}, {2, "b", HitsOf({2, 4})}}), std::nullopt);
-  EXPECT_THAT(check({{1, "a", HitsOf({0, 1})}}), Optional(HasSubstr("1 group returned instead")));
-  EXPECT_THAT(check({{1, "a", HitsOf({0, 1})}, {2, "c", HitsOf({5})}}),
+  EXPECT_EQ(check({{1, "a", MakeHits({0, 1})}, {2, "b", MakeHits({2, 4})}}), std::nullopt);
+  EXPECT_THAT(check({{1, "a", MakeHits({0, 1})}}), Optional(HasSubstr("1 group returned instead")));
+  EXPECT_THAT(check({{1, "a", MakeHits({0, 1})}, {2, "c", MakeHits({5})}}),
               Optional(HasSubstr("group \"b\" is missing")));
-  EXPECT_THAT(check({{1, "a", HitsOf({0})}, {2, "b", HitsOf({2, 4})}}),
+  EXPECT_THAT(check({{1, "a", MakeHits({0})}, {2, "b", MakeHits({2, 4})}}),
               Optional(HasSubstr("1 hit returned instead of 2")));
-  EXPECT_THAT(check({{1, "a", HitsOf({0, 1})}, {2, "x", HitsOf({2})}}),
+  EXPECT_THAT(check({{1, "a", MakeHits({0, 1})}, {2, "x", MakeHits({2})}}),
               Optional(HasSubstr("no row has this keyword")));
-  EXPECT_THAT(check({{1, "b", HitsOf({2, 4})}, {2, "a", HitsOf({0, 1})}}),
+  EXPECT_THAT(check({{1, "b", MakeHits({2, 4})}, {2, "a", MakeHits({0, 1})}}),
               Optional(HasSubstr("ranks below a group")));
-  EXPECT_THAT(check({{1, "a", HitsOf({0, 1})}, {2, "a", HitsOf({0, 1})}}),
+  EXPECT_THAT(check({{1, "a", MakeHits({0, 1})}, {2, "a", MakeHits({0, 1})}}),
               Optional(HasSubstr("returned twice")));
 }
 
