@@ -83,7 +83,7 @@ __device__ __forceinline__ float Rotate(const float* vector, unsigned stride, fl
 }
 
 // Any rounding would do: errors are measured on the codes that result.
-__device__ __forceinline__ int CodeOf(float value, float steps_per_unit, float limit) {
+__device__ __forceinline__ int ToCode(float value, float steps_per_unit, float limit) {
   return __float2int_rn(min(max(value * steps_per_unit, -limit), limit));
 }
 
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kWarpsMax * 32)
     signed char* const codes = arguments.codes + static_cast<std::size_t>(position) * stride;
     double product = 0, squares = 0;
     for (unsigned i = threadIdx.x; i < stride; i += blockDim.x) {
-      const int code = CodeOf(shared.rotated[i], steps, kCodeMax);
+      const int code = ToCode(shared.rotated[i], steps, kCodeMax);
       codes[i] = static_cast<signed char>(code);
       product += static_cast<double>(shared.rotated[i]) * code;
       squares += Square(code);
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kWarpsMax * 32)
     const float scale = squares > 0 ? static_cast<float>(product / squares) : 0.0F;
     double lost = 0;
     for (unsigned i = threadIdx.x; i < stride; i += blockDim.x) {
-      const int code = CodeOf(shared.rotated[i], steps, kCodeMax);
+      const int code = ToCode(shared.rotated[i], steps, kCodeMax);
       lost += Square(static_cast<double>(shared.rotated[i]) - static_cast<double>(scale) * code);
     }
     const float residual = RoundedUp(sqrt(OverBlock<false>(lost, shared)));
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kWarpsMax * 32)
   signed char* const high = int8.planes + static_cast<std::size_t>(query) * 2 * int8.stride;
   double lost = 0;
   for (unsigned i = threadIdx.x; i < int8.stride; i += blockDim.x) {
-    const int code = CodeOf(shared.rotated[i], steps, kPlanesMax);
+    const int code = ToCode(shared.rotated[i], steps, kPlanesMax);
     const int upper = (code + 64) >> 7;  // the nearest multiple of 128
     high[i] = static_cast<signed char>(upper);
     high[int8.stride + i] = static_cast<signed char>(code - upper * 128);

@@ -218,7 +218,7 @@ __device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, un
   if (threadIdx.x % 32 == 0) shared.run[threadIdx.x / 32] = least;
   __syncthreads();
   for (unsigned i = 0; i < blockDim.x / 32; ++i) least = min(least, shared.run[i]);
-  return ScoreOf(least) / pass.terms[query].score_of_unit;
+  return ToScore(least) / pass.terms[query].score_of_unit;
 }
 
 // Where hits' scores are upper bounds: adds the hits whose upper bounds reach the least canonical
@@ -265,7 +265,7 @@ __device__ __forceinline__ ProofFlag Certify(const Pass& pass, unsigned query, u
   if (kept < terms.wanted) return kTooFew;
   const double limit = (static_cast<double>(gate) + static_cast<double>(pass.bound)) *
                        static_cast<double>(terms.score_of_unit);
-  return static_cast<double>(ScoreOf(last)) >= limit ? kProven : kBelowGate;
+  return static_cast<double>(ToScore(last)) >= limit ? kProven : kBelowGate;
 }
 
 // Orders the keys and writes the answer with its proof. Overwrites the query's hits.

@@ -16,11 +16,11 @@ constexpr unsigned kNoRow = 0;  // the key where no row passes, below every othe
 constexpr float kNoQuery = 65504.0F;
 
 // Two fp16 scores as integers in the same order; -65504 maps to 0x0400, so that 0 is free.
-__device__ __forceinline__ unsigned KeysOf(unsigned scores) {
+__device__ __forceinline__ unsigned ToKeys(unsigned scores) {
   const unsigned negative = (scores >> 15 & 0x00010001U) * 0xffffU;
   return scores ^ (negative | 0x80008000U);
 }
-__device__ __forceinline__ float ValueOf(unsigned key) {
+__device__ __forceinline__ float ToValue(unsigned key) {
   const unsigned half = (key & 0x8000U) != 0 ? key & 0x7fffU : ~key & 0xffffU;
   return __half2float(Bits<__half>(static_cast<unsigned short>(half)));
 }
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
 #pragma unroll
       for (unsigned j = 0; j < kScores / 2; ++j) {
         const unsigned low = bits >> (2 * j) & 1U, high = bits >> (2 * j + 1) & 1U;
-        words[j] = KeysOf(words[j]) & (low * 0xffffU | high * 0xffff0000U);
+        words[j] = ToKeys(words[j]) & (low * 0xffffU | high * 0xffff0000U);
         best = max(best, max(words[j] & 0xffffU, words[j] >> 16));
       }
       if (i < loads && grouped) keys[i] = static_cast<unsigned short>(best);
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
     }
     const BinPlace low = FindBin(counts.data(), place.data(), high.rank);
     const unsigned key = high.bin << 8 | low.bin;
-    if (key != kNoRow) gate = max(kLowestScore, RoundedDown(ValueOf(key) - sample.margin));
+    if (key != kNoRow) gate = max(kLowestScore, RoundedDown(ToValue(key) - sample.margin));
   }
   if (threadIdx.x == 0) pass.gates[query] = gate;
 }

@@ -23,7 +23,7 @@ __device__ __forceinline__ Key MakeKey(float score, unsigned row) {
   return static_cast<Key>(OrderedBits(score)) << 32 | static_cast<Key>(~row);
 }
 
-__device__ __forceinline__ float ScoreOf(Key key) {
+__device__ __forceinline__ float ToScore(Key key) {
   const auto ordered = static_cast<unsigned>(key >> 32);
   return __uint_as_float((ordered & 0x80000000U) != 0 ? ordered & 0x7fffffffU : ~ordered);
 }
@@ -233,7 +233,7 @@ __device__ __forceinline__ unsigned WriteAnswer(const Pass& pass, unsigned query
   int reaching = 0;  // of this thread's
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
     const Key key = keys[i];
-    const float score = ScoreOf(key);
+    const float score = ToScore(key);
     answer[i] = {pass.first_row + ~static_cast<unsigned>(key), score};
     if (score >= threshold) ++reaching;
   }

@@ -33,7 +33,7 @@ __device__ __forceinline__ unsigned HitBits(uint4 scores, unsigned minus_gate) {
 }
 
 // Column, within the chunk, of a lane's hit bit.
-__device__ __forceinline__ unsigned ColumnOf(unsigned bit, unsigned lane) {
+__device__ __forceinline__ unsigned ToColumn(unsigned bit, unsigned lane) {
   return (bit / kScores * 32 + lane) * kScores + bit % kScores;
 }
 
@@ -87,7 +87,7 @@ __device__ __forceinline__ void AppendHits(const Pass& pass, unsigned query, con
   unsigned column = 0;
   float score = 0;
   if (hits != 0) {
-    column = ColumnOf(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
+    column = ToColumn(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
     score = __half2float(scores[column]);
   }
   const unsigned mine = static_cast<unsigned>(__popc(hits));
@@ -108,7 +108,7 @@ __device__ __forceinline__ void AppendHits(const Pass& pass, unsigned query, con
     ++slot;
     hits &= hits - 1;
     if (hits == 0) break;
-    column = ColumnOf(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
+    column = ToColumn(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
     score = __half2float(scores[column]);
   }
 }

@@ -28,7 +28,7 @@ struct DeviceMemory {
   std::uint64_t peak_bytes = 0;  // the most it has been since start
 };
 
-// A card's memory, of all processes together.
+// A card's memory, used by all processes together.
 struct CardMemory {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;
@@ -42,19 +42,19 @@ class Backend {
 
   virtual const BackendInfo& info() const = 0;
 
-  // Why it is slower than it could be, for the first line and `simile doctor`: a library that is
-  // missing or does not work. Empty for no reason; never changes.
+  // Why the backend is slower than it could be: a library that is missing or does not work. For the
+  // first line and `simile doctor`. Empty when nothing is missing; never changes.
   virtual std::string limitation() const { return {}; }
 
   // The backend that answers instead because the device is lost; null while this one answers.
   virtual FallbackBackend fallback() const { return nullptr; }
 
-  // What it holds on its device now, in the same order each time; empty for one on the host.
-  // Counted on the host, so that a lost device is never called. Cost O(kinds).
+  // The bytes that the backend holds on its device now, in the same order each time; empty for a
+  // backend on the host. Counted on the host, so that a lost device is never called. Cost O(kinds).
   virtual std::vector<DeviceMemory> device_memory() const { return {}; }
 
-  // Its card's memory, as the driver said when the backend last allocated or freed some; nothing
-  // for one on the host. A lost device is never called.
+  // The card's memory, as the driver reported it when the backend last allocated or freed memory;
+  // nothing for a backend on the host. A lost device is never called.
   virtual std::optional<CardMemory> card_memory() const { return std::nullopt; }
 
   // The most that MakeResident will allocate for a segment of this shape. Pure; cost O(1).

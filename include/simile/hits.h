@@ -29,8 +29,8 @@ inline RankKey KeyOf(const Hit& hit) { return {hit.score, hit.row}; }
 struct QueryCost {
   std::uint64_t rows_scanned = 0;   // rows whose score, cheap or canonical, was formed
   std::uint64_t rows_rescored = 0;  // rows whose canonical score was formed after a cheap one
-  std::uint64_t rescans = 0;        // times it was searched again because a guessed gate was wrong
-  std::uint64_t rounds = 0;         // searches after the first that its answer needed
+  std::uint64_t rescans = 0;        // repeated searches because a guessed gate was wrong
+  std::uint64_t rounds = 0;         // searches that the answer needed after the first
 
   QueryCost& operator+=(const QueryCost& other) {
     rows_scanned += other.rows_scanned;
@@ -50,7 +50,8 @@ class SearchResult {
   SearchResult(SearchResult&&) noexcept = default;
   SearchResult& operator=(SearchResult&&) noexcept = default;
 
-  // Empties it and makes space for the hits that each query can have, of so many rows.
+  // Empties the result and makes space for the hits that each query can have in a segment of
+  // row_count rows.
   void Reset(std::span<const QuerySpec> specs, std::size_t row_count) {
     ResetWithoutSpace(specs, row_count);
     MakeSpace();
@@ -69,7 +70,8 @@ class SearchResult {
       ends_.push_back(ends_.back() + std::min<std::size_t>(spec.k, row_count));
     }
   }
-  // Makes the buffer large enough, and frees one that is far too large. Repeating it does nothing.
+  // Makes the buffer large enough; replaces a buffer that is far too large. Repeating it does
+  // nothing.
   void MakeSpace() {
     const std::size_t wanted = ends_.back();
     if (hits_.size() > std::max(kHitsKept, 4 * wanted)) hits_ = std::vector<Hit>();
@@ -93,8 +95,8 @@ class SearchResult {
     assert(count <= ends_[query + 1] - ends_[query]);
     hits_of_[query] = {hits_.data() + ends_[query], count};
   }
-  // Hits that lie in the backend's memory, in place of a buffer's. They stay there until Release,
-  // Reset or the end of this result, for which Keep holds what owns them.
+  // Uses hits in the backend's memory instead of the buffer. They stay valid until Release, Reset
+  // or the end of this result, because Keep holds the memory's owner until then.
   void SetLent(std::size_t query, std::span<const Hit> hits) { hits_of_[query] = hits; }
   void Keep(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
   // Call after the last read. If any hits were lent, empties every query's hits.
@@ -110,15 +112,15 @@ class SearchResult {
   const char* Engine(std::size_t query) const { return engines_[query]; }
   void SetEngine(std::size_t query, const char* name) { engines_[query] = name; }
 
-  // Of the hits' buffer, kept for the next batch.
+  // The bytes of the hits' buffer, which is kept for the next batch.
   std::size_t buffer_bytes() const { return hits_.capacity() * sizeof(Hit); }
 
-  // The backend that answered the batch instead of the one called; null when that one did.
+  // The fallback backend that answered the batch; null when the called backend did.
   const FallbackBackend& fallback() const { return fallback_; }
   void SetFallback(FallbackBackend fallback) { fallback_ = std::move(fallback); }
 
  private:
-  // What is kept for the next batch whatever this one needs: 1 MiB.
+  // A buffer of up to 1 MiB is always kept for the next batch.
   static constexpr std::size_t kHitsKept = (1U << 20) / sizeof(Hit);
 
   void Clear(std::size_t batch) {
@@ -132,7 +134,7 @@ class SearchResult {
   }
 
   std::vector<Hit> hits_;
-  std::vector<std::size_t> ends_;  // [batch + 1] where each query's buffer begins; the last: ends
+  std::vector<std::size_t> ends_;  // [batch + 1] begin of each query's buffer; last: the end
   std::vector<std::span<const Hit>> hits_of_;        // [batch]
   std::vector<std::shared_ptr<const void>> owners_;  // of lent hits
   std::vector<QueryCost> costs_;

@@ -5,33 +5,33 @@
 
 namespace simile {
 
-// The largest k of one search of a segment: the upper bound of limits.k_max, and of the lists that
-// the engine searches for when an answer needs several rounds.
+// The largest k of one search of a segment. Bounds limits.k_max and the lists that the engine
+// searches for when an answer needs several rounds.
 inline constexpr std::uint32_t kHitsMax = 10'000;
 
-// Every bound that a request, a file or a connection can reach, with its default. Those that an
-// operator may change are in the typed configuration (src/app/config.h) with unit and range.
+// Every bound that a request, a file or a connection can reach, with its default. The typed
+// configuration (src/app/config.h) has unit and range of each bound that an operator may change.
 struct Limits {
   // Queries
   std::uint32_t k_max = kHitsMax;
   std::uint32_t queries_per_call_max = 1'024;
   std::uint32_t dim_max = 4'096;
   std::uint32_t excluded_ids_max = 10'000;  // per query
-  // Excluded ids of a call, those of its options counted once for each query. Bounds the lists of
-  // rows that they become, one for each query.
+  // Excluded ids of a call. Ids in the call's options count once for each query, because each query
+  // gets a list of excluded rows.
   std::uint32_t exclusions_per_call_max = 256U << 10;
-  std::uint32_t allowed_ids_max = 200'000;           // of a call
-  std::uint32_t item_collections_per_call_max = 16;  // other collections whose items a call names
+  std::uint32_t allowed_ids_max = 200'000;           // per call
+  std::uint32_t item_collections_per_call_max = 16;  // other collections, whose items a call names
   std::uint32_t payload_fields_max = 256;            // named in one call
   std::uint32_t filter_bytes_max = 8U << 10;
-  std::uint32_t filters_per_call_max = 256;    // different ones: each may take a mask over all rows
-  std::uint32_t examples_max = 64;             // per query, positive and negative together
-  std::uint32_t vectors_per_call_max = 1'024;  // each example counted
-  std::uint32_t diversity_candidates_max = 1'000;          // per query
+  std::uint32_t filters_per_call_max = 256;        // different filters, each a mask over all rows
+  std::uint32_t examples_max = 64;                 // per query, positive and negative together
+  std::uint32_t vectors_per_call_max = 1'024;      // an example counts as one
+  std::uint32_t diversity_candidates_max = 1'000;  // per query
   std::uint32_t diversity_pairs_per_call_max = 2'000'000;  // candidates times rows chosen
   std::uint32_t group_rows_per_call_max = 200'000;         // groups times rows of each
   std::uint32_t explained_ids_max = 100;                   // per SearchService.Explain
-  std::uint32_t field_name_bytes_max = 512;                // of a field that a query names
+  std::uint32_t field_name_bytes_max = 512;                // the name of a field in a query
   std::uint32_t fetch_ids_max = 1'024;                     // per LookupService.Fetch
   std::uint32_t lookup_hits_max = 1'000;                   // per LookupService.Lookup
   std::uint32_t lookup_text_bytes_max = 512;
@@ -40,42 +40,42 @@ struct Limits {
   std::uint32_t id_bytes_max = 512;
   std::uint32_t collection_name_bytes_max = 128;
   std::uint32_t queue_queries_max = 1'024;     // waiting, over all collections
-  std::uint64_t queue_bytes_max = 256U << 20;  // of requests that wait or run
+  std::uint64_t queue_bytes_max = 256U << 20;  // all requests that wait or run
   std::uint32_t batch_queries_max = 1'024;     // dispatched together
 
   // Messages
   std::uint32_t receive_bytes_max = 20U << 20;
   std::uint32_t metadata_bytes_max = 8U << 10;
   std::uint32_t reply_bytes_default = 4U << 20;  // what stock clients accept
-  std::uint32_t reply_bytes_max = 64U << 20;     // what a request may raise it to
-  std::uint32_t stream_requests_max = 64;        // of a SearchStream, worked on at a time
-  std::uint64_t unsent_bytes_max = 256U << 20;   // of replies that are made and not yet sent
-  std::uint64_t resolve_bytes_max = 128U << 20;  // of work that waits for a resolve worker, or runs
+  std::uint32_t reply_bytes_max = 64U << 20;     // the most that a request may ask for
+  std::uint32_t stream_requests_max = 64;        // per SearchStream, resolved or searched at a time
+  std::uint64_t unsent_bytes_max = 256U << 20;   // all replies that are made and not yet sent
+  std::uint64_t resolve_bytes_max = 128U << 20;  // all work that waits for a resolve worker or runs
 
   // Connections
   std::uint32_t connections_max = 1'024;
   std::uint32_t connections_per_peer_max = 64;
-  std::uint32_t half_open_connections_max = 256;  // that have not spoken HTTP/2 yet
-  std::uint32_t ipv6_peer_bits = 64;  // addresses that share so many first bits are one peer
+  std::uint32_t half_open_connections_max = 256;  // have not spoken HTTP/2 yet
+  std::uint32_t ipv6_peer_bits = 64;  // addresses with the same first 64 bits are one peer
   std::uint32_t streams_per_connection_max = 100;
-  // Of requests that an address has begun to send, or that wait for their handlers.
+  // Requests of one address that are not completely received, or that wait for their handlers.
   std::uint64_t unfinished_bytes_per_peer_max = 128U << 20;
-  std::uint64_t session_bytes_max = 4U << 20;  // of HTTP/2's state, of a connection
-  // Of one address. At first twice this number; each answered call allows one more reset.
+  std::uint64_t session_bytes_max = 4U << 20;  // HTTP/2's state of one connection
+  // Resets by one address. A burst may have twice this number; each answered call allows one more.
   std::uint32_t resets_per_second_max = 1'000;
-  // Of one address. At first ten times this number.
+  // Empty frames from one address. A burst may have ten times this number.
   std::uint32_t empty_frames_per_second_max = 100;
   std::chrono::milliseconds handshake_timeout{5'000};
   std::chrono::milliseconds keepalive_time{20'000};
   std::chrono::milliseconds keepalive_timeout{10'000};
   std::chrono::milliseconds connection_idle_max{300'000};
-  std::chrono::milliseconds connection_age_max{0};  // 0: a connection may get as old as it likes
-  std::chrono::milliseconds connection_age_grace{30'000};  // for calls of one that is too old
+  std::chrono::milliseconds connection_age_max{0};         // 0: no limit
+  std::chrono::milliseconds connection_age_grace{30'000};  // calls of a connection too old
 
   // Time
   std::chrono::milliseconds search_deadline_default{2'000};
   std::chrono::milliseconds search_deadline_max{10'000};
-  std::chrono::milliseconds drain_delay{100};  // calls are taken, health says NOT_SERVING
+  std::chrono::milliseconds drain_delay{100};  // calls are still accepted, health says NOT_SERVING
   std::chrono::milliseconds drain_timeout{5'000};
   // A replaced snapshot is kept this long for callers that are still paging through it.
   std::chrono::milliseconds page_lease{60'000};
@@ -87,19 +87,19 @@ struct Limits {
   std::uint64_t jsonl_line_bytes_max = 64U << 10;
   std::uint64_t id_list_bytes_max = 4ULL << 30;
   std::uint64_t collection_json_bytes_max = 64U << 10;
-  std::uint32_t unread_files_max = 100;  // listed of a collection's folder
+  std::uint32_t unread_files_max = 100;  // per collection's folder, listed
   std::uint32_t json_depth_max = 16;
   std::uint32_t payload_fields_per_collection_max = 1'024;
 };
 
-// Vectors whose Euclidean length is outside this range are refused, at load and in requests: within
-// it no product or sum overflows and no NaN arises. A vector of zeros scores 0 with every other: it
-// is taken for dot, and refused for cosine, where a row of zeros may be skipped instead.
+// Vectors whose Euclidean length is outside this range are refused, at load and in requests. Within
+// the range no product or sum overflows and no NaN arises. A vector of zeros scores 0 with every
+// vector. Dot collections accept it; cosine collections refuse it, or skip a row of zeros.
 inline constexpr double kNormMin = 0x1p-60;
 inline constexpr double kNormMax = 0x1p60;
 
-// How far from 1 the length of a vector may be that a caller says is stored in a cosine collection
-// (FloatVector.as_stored). Rows and profiles themselves are within 2^-20.
+// How far from 1 the length of a vector may be when the caller marks it as stored in a cosine
+// collection (FloatVector.as_stored). Rows and profiles themselves are within 2^-20.
 inline constexpr double kStoredLengthError = 1e-5;
 
 }  // namespace simile

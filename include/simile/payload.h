@@ -22,8 +22,8 @@ struct PayloadValue {
   friend bool operator==(const PayloadValue&, const PayloadValue&) = default;
 };
 
-// One member of an object. Not a std::pair, which clang 14 cannot complete here, because it looks
-// into PayloadValue while that is still being defined.
+// One member of an object. Not a std::pair, because clang 14 needs the complete PayloadValue for a
+// pair, and PayloadValue is not complete here.
 struct PayloadMember {
   PayloadMember() = default;
   PayloadMember(std::string name, PayloadValue member_value)

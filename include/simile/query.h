@@ -21,7 +21,7 @@ struct QuerySpec {
   const RowMask* mask = nullptr;
   // Rows that must not be returned, ascending and distinct. Borrowed for the call.
   std::span<const Row> excluded_rows;
-  // Rows whose canonical score lies below are not returned.
+  // Rows whose canonical score is below the threshold are not returned.
   float score_threshold = -std::numeric_limits<float>::infinity();
 };
 
@@ -42,8 +42,8 @@ struct DeviceTime {
 struct SearchBatch {
   MatrixView queries;                // [batch, dim] fp32, unit length for cosine
   std::span<const QuerySpec> specs;  // [batch]
-  // Where the device's time is added; null where nobody asks for it, because to measure it costs
-  // the host some microseconds a pass.
+  // The device's time is added here. Null when nobody asks for it, because measuring costs the host
+  // some microseconds a pass.
   DeviceTime* device_time = nullptr;
 };
 

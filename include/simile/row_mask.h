@@ -17,8 +17,9 @@ namespace simile {
 class RowMask {
  public:
   // Recognises a mask without reading its rows: masks with the same identity allow the same rows. A
-  // copy has its source's, until one of the two changes while anyone else keeps the identity. So an
-  // identity that is kept can be compared with that of any later mask.
+  // copy has the identity of its source. When a mask changes and somebody else holds its identity,
+  // the mask gets a new one. So a held identity can be compared with the identity of any later
+  // mask.
   using Identity = std::shared_ptr<const char>;
 
   // A mask over row_count rows that allows none.
@@ -99,7 +100,7 @@ class RowMask {
     if (identity_.use_count() != 1) identity_ = std::make_shared<const char>();
   }
 
-  // The word's bits of rows in [begin, end). REQUIRES: the word has rows of the range.
+  // The bits of a word whose rows are in [begin, end). REQUIRES: the word has rows of the range.
   std::uint64_t WordWithin(std::size_t word, Row begin, Row end) const {
     assert(end <= row_count_);
     std::uint64_t bits = words_[word];

@@ -27,12 +27,12 @@ struct SegmentRows {
   Row first_row = 0;  // the caller's number of rows[0]
 };
 
-// The bytes of a segment beyond the fp32 rows, which the snapshot holds.
+// The bytes that a segment takes in addition to the fp32 rows, which the snapshot holds.
 struct ResidentPlan {
   std::uint64_t host_bytes = 0;
   std::uint64_t device_bytes = 0;
-  std::uint64_t host_build_bytes = 0;  // the most that building it takes besides
-  bool builds_later = false;           // after MakeResident has returned
+  std::uint64_t host_build_bytes = 0;  // the most that building takes in addition
+  bool builds_later = false;           // the index is built after MakeResident has returned
 };
 
 // A search that may be paused between its pieces. Used by one thread at a time. Borrows the
@@ -42,19 +42,21 @@ class SearchPass {
  public:
   virtual ~SearchPass() = default;
 
-  // Starts it on a device that needs no thread. Returns whether it did: Advance then waits for the
-  // device and completes the search. Others may be started before that, and run in their order. A
-  // destroyed one awaits the device. Errors: Advance's. May throw bad_alloc. Once, before Advance.
+  // Starts the search on a device that needs no thread. Returns whether the search was started;
+  // Advance then waits for the device and completes it. Further searches may be started before
+  // Advance; the device runs them in the order of their starts. The destructor of a started search
+  // waits for the device. Call at most once, before Advance. Errors: Advance's. May throw
+  // bad_alloc.
   virtual bool Start() { return false; }
-  // Whether the device has ended what Start gave it. Cost: one call of the driver.
+  // Whether the device has ended the work that Start gave it. Cost: one call of the driver.
   virtual bool HasEnded() const { return false; }
 
-  // Searches on until the turn is over or the search is done, at least one piece. The result is
-  // that of Search, whatever the turns. Returns whether the search is done.
-  // Errors: as SegmentIndex::Search; the pass is then not to be used.
+  // Continues until the turn is over or the search is done, for at least one piece. The result is
+  // the same as Search's, however the turns fall. Returns whether the search is done.
+  // Errors: as SegmentIndex::Search; the pass must not be used after an error.
   virtual absl::StatusOr<bool> Advance(const Turn& turn) = 0;
 
-  // Of its own buffers on the host, without the batch and the result.
+  // The bytes of the pass's own buffers on the host, without the batch and the result.
   virtual std::uint64_t bytes() const { return 0; }
 };
 
@@ -68,24 +70,26 @@ class SegmentIndex {
   virtual std::size_t row_count() const = 0;
   virtual std::size_t dim() const = 0;
 
-  // How far the index is built, 0 .. 1: 1 when nothing is left to build, as for a segment that is
-  // scanned plainly. It answers at any time; below 1 by a slower strategy.
-  // Errors: why it will never be built, in words for an operator; the slower strategy remains.
+  // The share of the index that is built, 0 .. 1. 1 when nothing is left to build, as for a segment
+  // that is only scanned. The segment answers at any time; below 1 by a slower strategy.
+  // Errors: why the index will never be built, in words for an operator; the slower strategy
+  //         remains.
   virtual absl::StatusOr<double> Built() const { return 1.0; }
 
-  // The engine with which it begins one query without a mask now, as results name it
-  // (SearchResult::Engine); lives as long as the backend. Empty: the backend's own. Cost O(1).
+  // The engine that would now begin one query without a mask, as results name it
+  // (SearchResult::Engine). The name lives as long as the backend. Empty: the backend's own engine.
+  // Cost O(1).
   virtual std::string_view engine() const { return {}; }
 
-  // The fewest queries of a pass that reach 95 % of the best rate, as `simile tune` measured. A
+  // The fewest queries of a pass that reach 95 % of the best rate, as measured by `simile tune`. A
   // larger pass only adds waiting. 0: no limit is known. Cost O(1).
   virtual std::uint32_t sufficient_batch() const { return 0; }
 
-  // The backend that answers instead of the one that made it; null while that one answers.
-  // A single search that another backend answered names it in its result.
+  // The fallback backend that answers instead of the one that made the segment; null while that one
+  // answers. When a fallback answers a single search only, the search's result names it.
   virtual FallbackBackend fallback() const { return nullptr; }
 
-  // The bytes it takes now, when they are not those of Backend::Plan.
+  // The bytes that the segment takes now, when they differ from Backend::Plan.
   virtual std::optional<ResidentPlan> Resident() const { return std::nullopt; }
 
   // Finds the best k passing rows for each query, best first by RankKey.
@@ -99,8 +103,9 @@ class SegmentIndex {
   //         device fault.
   virtual absl::Status Search(const SearchBatch& batch, SearchResult& result) const = 0;
 
-  // Begins the same search, to be paused between its pieces. The default has one piece. Several
-  // searches may be under way at once. A paused search holds its buffers and no lock.
+  // Begins the same search, which may be paused between its pieces. The default implementation has
+  // one piece. Several searches may be under way at once. A paused search holds its buffers and no
+  // lock.
   // Errors: kResourceExhausted when there is no memory to begin.
   virtual absl::StatusOr<std::unique_ptr<SearchPass>> Begin(const SearchBatch& batch,
                                                             SearchResult& result) const;
@@ -108,8 +113,8 @@ class SegmentIndex {
   // Whether a search that begins now has more than one piece.
   virtual bool CanPause() const { return false; }
 
-  // As Search, for checks beside the service: on the host it runs on the calling thread alone and
-  // shares no lock with Search, so that no query waits for it.
+  // As Search, for checks that run beside the service. On the host it runs on the calling thread
+  // alone and shares no lock with Search, so that no query waits for it.
   virtual absl::Status SearchAside(const SearchBatch& batch, SearchResult& result) const {
     return Search(batch, result);
   }
@@ -121,14 +126,14 @@ class SegmentIndex {
   //   scores   [query_count, n]    written; scores[q * n + i] is that of rows[i] with query q
   //   device_time  as SearchBatch::device_time
   // REQUIRES: rows are ascending and distinct, all of this segment.
-  // Returns the backend that formed them instead of the one that made the segment, else null.
+  // Returns the fallback backend that formed the scores; null when the segment's own backend did.
   // Errors: as Search. Cost: n * query_count canonical scores; every row is read once.
   virtual absl::StatusOr<FallbackBackend> Score(MatrixView queries, std::span<const Row> rows,
                                                 std::span<float> scores,
                                                 DeviceTime* device_time) const = 0;
 };
 
-// A search of one piece.
+// A search that cannot be paused: one piece.
 class WholeSearch final : public SearchPass {
  public:
   WholeSearch(const SegmentIndex& segment, const SearchBatch& batch, SearchResult& result)

@@ -14,17 +14,17 @@ struct BackendInfo {
   std::string device;  // "AMD EPYC 9B14, 2 threads", "NVIDIA H200"
 };
 
-// The backend that answers, and why it is that one.
+// The backend that answers, and why this backend answers.
 struct ServedBy {
   BackendInfo info;
   std::string reason;  // "no NVIDIA driver on this machine (libcuda.so.1 not found)"
 };
 
-// The backend that answers because the chosen one did not, and why; null when the chosen one did.
-// Immutable, shared by all answers that it explains.
+// The backend that answers because the chosen backend did not, and why; null when the chosen
+// backend did. Immutable, shared by all answers that it explains.
 using FallbackBackend = std::shared_ptr<const ServedBy>;
 
-// Why the fallback backend does what the chosen one was asked to do.
+// Why the fallback backend answers instead of the chosen backend.
 enum class FallbackCause : std::uint8_t {
   kOutOfMemory,  // the device had no memory for a batch
   kCallFailed,   // a device call failed for a batch or a collection

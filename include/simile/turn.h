@@ -4,8 +4,8 @@ namespace simile {
 
 // How long a search may keep the device before other searches get it. Between two pieces of its
 // work the search asks whether the turn is over. A piece takes a few milliseconds at most. When the
-// turn is over, the search pauses, and its next turn goes on there. All methods may be called from
-// any thread.
+// turn is over, the search pauses; its next turn continues at that piece. All methods may be called
+// from any thread.
 class Turn {
  public:
   virtual ~Turn() = default;

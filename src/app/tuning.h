@@ -48,7 +48,8 @@ TuningInForce KnownTuning(const Config& config);
 TuningInForce TuningOf(const Config& config, const MeasuredTuning& measured);
 
 // What the cache holds for this machine; measures what it lacks. Writes nothing: for `tune`.
-// Errors: kFailedPrecondition if the configuration does not use the tuning; those of CpuOptionsOf.
+// Errors: kFailedPrecondition if the configuration does not use the tuning; those of
+// MakeCpuOptions.
 //   measure  as for EnsureTuning
 using Measure =
     std::function<backend::cpu::TuningFindings(const backend::cpu::Int8Options& options)>;

@@ -93,7 +93,7 @@ class FailoverBackend final : public Backend {
   }
 
   void Report(FallbackCause cause, const absl::Status& failed) const {
-    if (observer_) observer_({cause, DeviceErrorOf(failed), std::string(failed.message())});
+    if (observer_) observer_({cause, ParseDeviceError(failed), std::string(failed.message())});
   }
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResidentOnCpu(const SegmentRows& rows,

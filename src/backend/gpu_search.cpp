@@ -69,7 +69,7 @@ std::string WhyTooOld(const SimileDeviceProbe& probe, const AcceleratorKind& kin
 
 // Whether the plug-in has no code for the device, which another build of the engine may have.
 bool HasNoCode(const absl::Status& status, const AcceleratorKind& kind) {
-  const int code = DeviceErrorOf(status).value_or(0);
+  const int code = ParseDeviceError(status).value_or(0);
   return std::ranges::find(kind.no_code, code) != kind.no_code.end();
 }
 
@@ -158,7 +158,7 @@ absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
   return plugin;
 }
 
-std::optional<int> DeviceErrorOf(const absl::Status& status) {
+std::optional<int> ParseDeviceError(const absl::Status& status) {
   const auto payload = status.GetPayload(kDeviceErrorPayload);
   if (!payload) return std::nullopt;
   const std::string digits(*payload);

@@ -31,7 +31,7 @@ absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
 
 // Returns the vendor's error code that a plug-in's Status carries (kDeviceErrorPayload); nullopt
 // for none.
-std::optional<int> DeviceErrorOf(const absl::Status& status);
+std::optional<int> ParseDeviceError(const absl::Status& status);
 
 // Where to look for a GPU of one kind. Tests name their own libraries.
 struct GpuSearch {

@@ -103,13 +103,13 @@ class NvmlFunctions {
   NvmlFunctions& operator=(const NvmlFunctions&) = delete;
 
   // "Driver/library version mismatch"
-  std::string TextOf(int code) const {
+  std::string FindText(int code) const {
     const char* text = error_string != nullptr ? error_string(code) : nullptr;
     return text != nullptr ? text : "unknown error";
   }
   absl::Status Error(int code) const {
     absl::Status status =
-        absl::FailedPreconditionError(fmt::format("NVML error {}: {}", code, TextOf(code)));
+        absl::FailedPreconditionError(fmt::format("NVML error {}: {}", code, FindText(code)));
     status.SetPayload(kNvmlErrorPayload, absl::Cord(std::to_string(code)));
     return status;
   }
@@ -203,7 +203,7 @@ absl::StatusOr<void*> LoadNvml(const std::string& library) {
 
 }  // namespace
 
-std::optional<int> NvmlCodeOf(const absl::Status& status) {
+std::optional<int> ParseNvmlCode(const absl::Status& status) {
   const auto payload = status.GetPayload(kNvmlErrorPayload);
   if (!payload) return std::nullopt;
   return std::stoi(std::string(*payload));
@@ -267,7 +267,7 @@ absl::StatusOr<unsigned> Nvml::IndexAt(const std::string& bus_id) const {
   return index;
 }
 
-absl::StatusOr<void*> Nvml::HandleOf(unsigned index) const {
+absl::StatusOr<void*> Nvml::FindHandle(unsigned index) const {
   NvmlDevice device = nullptr;
   const int code = CallIfThere(functions_->handle_by_index, index, &device);
   if (code != kNvmlSuccess) return functions_->Error(code);
@@ -275,7 +275,7 @@ absl::StatusOr<void*> Nvml::HandleOf(unsigned index) const {
 }
 
 absl::StatusOr<GpuReading> Nvml::Read(unsigned index) const {
-  const absl::StatusOr<void*> device = HandleOf(index);
+  const absl::StatusOr<void*> device = FindHandle(index);
   if (!device.ok()) return device.status();
   CardReader card(*device);
   GpuReading reading;
@@ -304,7 +304,7 @@ absl::StatusOr<GpuReading> Nvml::Read(unsigned index) const {
 }
 
 absl::StatusOr<std::vector<unsigned>> Nvml::ProcessesOn(unsigned index) const {
-  const absl::StatusOr<void*> device = HandleOf(index);
+  const absl::StatusOr<void*> device = FindHandle(index);
   if (!device.ok()) return device.status();
   std::array<NvmlProcess, 64> found{};
   auto count = static_cast<unsigned>(found.size());
@@ -316,7 +316,7 @@ absl::StatusOr<std::vector<unsigned>> Nvml::ProcessesOn(unsigned index) const {
 }
 
 absl::StatusOr<std::unique_ptr<XidEvents>> Nvml::WatchXids(unsigned index) const {
-  const absl::StatusOr<void*> device = HandleOf(index);
+  const absl::StatusOr<void*> device = FindHandle(index);
   if (!device.ok()) return device.status();
   if (functions_->event_set_wait == nullptr) return functions_->Error(kNvmlFunctionNotFound);
   NvmlEventSet set = nullptr;

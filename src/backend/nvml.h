@@ -27,7 +27,7 @@ inline constexpr int kNvmlVersionMismatch = 18;
 inline constexpr int kNvmlUnknown = 999;
 
 // Returns NVML's code of an error that a call below returned; nullopt if it came from the loader.
-std::optional<int> NvmlCodeOf(const absl::Status& status);
+std::optional<int> ParseNvmlCode(const absl::Status& status);
 
 // Why a card runs slower than it could.
 struct ThrottleReason {
@@ -64,7 +64,7 @@ class XidEvents {
   XidEvents& operator=(const XidEvents&) = delete;
 
   // Waits for the next Xid; nullopt when none came in this time, which may be 0.
-  // Errors: the card is lost, or the library fails; NvmlCodeOf says which.
+  // Errors: the card is lost, or the library fails; ParseNvmlCode says which.
   absl::StatusOr<std::optional<std::uint64_t>> Next(std::chrono::milliseconds timeout);
 
  private:
@@ -109,7 +109,7 @@ class Nvml {
 
  private:
   explicit Nvml(std::shared_ptr<const NvmlFunctions> functions);
-  absl::StatusOr<void*> HandleOf(unsigned index) const;
+  absl::StatusOr<void*> FindHandle(unsigned index) const;
 
   const std::shared_ptr<const NvmlFunctions> functions_;
 };

@@ -53,7 +53,7 @@ struct Chosen {
 
 // Returns what the int8 engine runs with: kernels, threads, tuning. Calibration measures with it.
 // Errors: kInvalidArgument for an isa this processor lacks, naming those it has.
-absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options);
+absl::StatusOr<cpu::Int8Options> MakeCpuOptions(const RegistryOptions& options);
 
 // Chooses a backend. A GPU always comes with the CPU as its fallback: see failover_backend.h.
 // Errors: kFailedPrecondition when preference is kGpu and the GPU cannot be used, with the reason;

@@ -17,7 +17,7 @@ struct Passing {
   std::uint64_t looks = 0;
 };
 
-// The filter, if it may be a required one.
+// Prepares a filter, if it may be a required filter.
 //   of_caller  it is of an access file
 // Errors: INVALID_FILTER; work's.
 absl::StatusOr<filter::PreparedFilter> PrepareRequired(const engine::Snapshot& snapshot,
@@ -73,7 +73,7 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
                                    snapshot.collection));
   }
   if (!of_caller.ok()) return of_caller.status();
-  auto fields = snapshot.filters->FieldsOf(of_caller->named, work);
+  auto fields = snapshot.filters->FindFields(of_caller->named, work);
   if (!fields.ok()) return fields.status();
   const auto of_request = RowsThatPass(snapshot, filters.of_request, *fields, false, work);
   if (IsInvalidFilter(of_request.status())) {

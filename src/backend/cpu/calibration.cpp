@@ -160,7 +160,7 @@ SegmentRows MachineProbe::RowsUpTo(std::size_t row_count) const {
 std::unique_ptr<const PackedRows> MachineProbe::Pack(std::size_t row_count) {
   PackedRows::Progress progress;
   return PackedRows::Build(RowsUpTo(row_count).rows,
-                           ShapeOf(row_count, kDim, options_.tuning.block_bytes),
+                           ChooseShape(row_count, kDim, options_.tuning.block_bytes),
                            pool_.thread_count(), progress);
 }
 

@@ -203,7 +203,7 @@ void Candidates::MakeSpace(const Guess& guess, const Rescorer& rescorer,
   const std::span<Candidate> scored = buffer_.first(size_);
   const auto kth = scored.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
   std::ranges::nth_element(scored, kth, std::greater<>(), [&](const Candidate& candidate) {
-    return RankKey(candidate.lower, rescorer.RowOf(candidate.index));
+    return RankKey(candidate.lower, rescorer.ToRow(candidate.index));
   });
   size_ = k_;
   RaiseGate(kth->lower);

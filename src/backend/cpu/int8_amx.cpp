@@ -235,11 +235,12 @@ class AmxScan {
     if (stored_sums_ == nullptr) return;
     for (std::size_t i = 0; i < 4; ++i) {
       const std::int32_t* sums = stored_sums_ + i * kTileInts;
-      if (HasHit(sums, RowsOf(stored_.tiles[i]))) Append(sums, stored_.tiles[i], stored_.groups[i]);
+      if (HasHit(sums, CountRows(stored_.tiles[i])))
+        Append(sums, stored_.tiles[i], stored_.groups[i]);
     }
   }
 
-  std::size_t RowsOf(std::size_t tile) const {
+  std::size_t CountRows(std::size_t tile) const {
     const std::size_t left = block_.query_count - tile * kTileQueries;
     return left < kTileQueries ? left : kTileQueries;
   }
@@ -271,10 +272,10 @@ class AmxScan {
 
   __attribute__((noinline)) void Append(const std::int32_t* sums, std::size_t tile,
                                         std::size_t group) {
-    const std::size_t queries = RowsOf(tile);
+    const std::size_t queries = CountRows(tile);
     HitList hits = *block_.hits;  // of its own: the stores may be to the list itself
     for (std::size_t i = 0; i < queries; ++i)
-      AppendSixteen(Load(sums, i), PairOf(tile * kTileQueries + i, group * kGroupRows), hits);
+      AppendSixteen(Load(sums, i), ToPair(tile * kTileQueries + i, group * kGroupRows), hits);
     block_.hits->count = hits.count;
   }
 

@@ -29,7 +29,7 @@ bool IsPacked(const Int8Options& options, std::size_t row_count) {
 }
 
 PackedShape ShapeFor(const Int8Options& options, std::size_t row_count, std::size_t dim) {
-  PackedShape shape = ShapeOf(row_count, dim, options.tuning.block_bytes);
+  PackedShape shape = ChooseShape(row_count, dim, options.tuning.block_bytes);
   shape.has_int4 = options.small->reads_int4 && shape.position_count() * shape.rotated_dim >=
                                                     options.tuning.int4_from_code_bytes;
   return shape;
@@ -63,7 +63,7 @@ class Int8Engine {
   //   packed  null where the rows are not packed, or not yet
   const std::string& NameOfOneQuery(const PackedRows* packed) const {
     if (packed == nullptr) return names_.scan;
-    return NameOf(options_, names_, KernelFor(options_, 1), WidthFor(1, *packed));
+    return ChooseName(options_, names_, KernelFor(options_, 1), WidthFor(1, *packed));
   }
 
   // A search that nobody uses. Throws std::bad_alloc.
@@ -314,7 +314,8 @@ class Int8Index final : public SegmentIndex {
 
 class Int8Backend final : public Backend {
  public:
-  explicit Int8Backend(const Int8Options& options) : engine_(options), aside_(AloneOf(options)) {
+  explicit Int8Backend(const Int8Options& options)
+      : engine_(options), aside_(WithOneThread(options)) {
     info_ = {"cpu", engine_.name(), DeviceName(engine_.pool())};
   }
 
@@ -337,7 +338,7 @@ class Int8Backend final : public Backend {
   }
 
  private:
-  static Int8Options AloneOf(Int8Options options) {
+  static Int8Options WithOneThread(Int8Options options) {
     options.threads = 1;
     return options;
   }
@@ -359,7 +360,7 @@ Int8Options OptionsFor(std::string_view isa) {
   // the next kernel reads it faster. There is one: the portable kernel is always supported.
   if (isa.empty() && options.large == FindInt8Kernel("amx")) options.small = supported[1];
   options.canonical = isa.empty() ? certificate::SupportedCanonicalKernels().front()
-                                  : certificate::FindCanonicalKernel(CanonicalIsaOf(isa));
+                                  : certificate::FindCanonicalKernel(ToCanonicalIsa(isa));
   return options;
 }
 

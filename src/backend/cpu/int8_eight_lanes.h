@@ -82,18 +82,18 @@ struct EightLanes {
   }
 
   // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
-  static bool HasHit(__m256i all) { return SignsOf(all) != 0xFF; }
+  static bool HasHit(__m256i all) { return ReadSigns(all) != 0xFF; }
 
   // As Int8Walk asks of its Products.
   static void Append(const std::int32_t* sums, std::uint32_t first_pair, HitList& hits) {
     const auto* eights = reinterpret_cast<const __m256i*>(sums);
-    const unsigned low = SignsOf(_mm256_load_si256(eights));
-    const unsigned high = SignsOf(_mm256_load_si256(eights + 1));
+    const unsigned low = ReadSigns(_mm256_load_si256(eights));
+    const unsigned high = ReadSigns(_mm256_load_si256(eights + 1));
     AppendBits((low | high << 8) ^ 0xFFFFU, sums, first_pair, hits);
   }
 
  private:
-  static unsigned SignsOf(__m256i eight) {
+  static unsigned ReadSigns(__m256i eight) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(eight)));
   }
 };

@@ -23,14 +23,14 @@ inline constexpr std::size_t kQueriesTogether = 4;
 // Hits: pairs of a query and a row of the block whose sum is zero or more. In two arrays, so that
 // all hits of a register are stored at once.
 struct HitList {
-  std::uint32_t* pairs;  // PairOf(query, row)
+  std::uint32_t* pairs;  // ToPair(query, row)
   std::int32_t* sums;    // the start included
   std::size_t count;
 };
 inline constexpr unsigned kPairRowBits = 16;
 // REQUIRES: query and row are below 2^16. Inlined always, as the note above asks of what these
 // files include.
-[[gnu::always_inline]] constexpr std::uint32_t PairOf(std::size_t query, std::size_t row) {
+[[gnu::always_inline]] constexpr std::uint32_t ToPair(std::size_t query, std::size_t row) {
   return static_cast<std::uint32_t>(query << kPairRowBits | row);
 }
 constexpr std::size_t QueryOf(std::uint32_t pair) { return pair >> kPairRowBits; }
@@ -40,7 +40,7 @@ constexpr std::size_t RowOf(std::uint32_t pair) { return pair & ((1U << kPairRow
 //
 //   sum = start[q] + sum over i of query_code[q][i] * row_byte[r][i]
 //
-// and where sum >= 0, PairOf(q, r) and the sum are appended to the hits. Starting at minus the gate
+// and where sum >= 0, ToPair(q, r) and the sum are appended to the hits. Starting at minus the gate
 // makes a hit a clear sign bit, which is tested for many sums at once.
 struct BlockScan {
   // Row bytes, 1 .. 255: code + 128; 64-byte aligned:
@@ -69,11 +69,11 @@ struct BlockScan {
 
 // A kernel may add the products of four columns in sixteen bits: of each eight columns, 0, 1, 4, 5
 // and 2, 3, 6, 7. Says to which of these two fours a column belongs.
-constexpr std::size_t FourOf(std::size_t column) { return column / 2 % 2; }
+constexpr std::size_t WhichFour(std::size_t column) { return column / 2 % 2; }
 
 struct Int8Kernel {
   const char* isa;  // "amx", "avx512vnni", "avxvnni", "avx2", "neondot", "portable"
-  // The greatest sum of a query's positive codes in four columns (FourOf), and of its negative
+  // The greatest sum of a query's positive codes in four columns (WhichFour), and of its negative
   // ones' magnitudes; 0: no limit.
   std::int32_t four_columns_max;
   bool reads_int4;

@@ -16,7 +16,7 @@ const Int8Kernel* FindInt8Kernel(std::string_view isa);
 
 // The instruction set of canonical scores to use with an int8 kernel: "avx512" with "amx", "neon"
 // with "neondot".
-std::string_view CanonicalIsaOf(std::string_view int8_isa);
+std::string_view ToCanonicalIsa(std::string_view int8_isa);
 
 // Why AMX is not supported: "the processor has no AMX" or "the system refuses AMX tiles"; "" when
 // it is.

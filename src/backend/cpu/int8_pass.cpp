@@ -47,7 +47,7 @@ float GuessCaution(std::size_t rotated_dim) {
   return std::min(1.0F, 5.0F / std::sqrt(static_cast<float>(rotated_dim)));
 }
 
-std::size_t CapacityOf(const QuerySpec& spec, std::size_t row_count, std::size_t threads) {
+std::size_t ComputeCapacity(const QuerySpec& spec, std::size_t row_count, std::size_t threads) {
   return Candidates::CapacityFor(std::min<std::size_t>(spec.k, row_count), row_count, threads);
 }
 
@@ -83,8 +83,9 @@ std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
   std::size_t count = 0;
   for (const std::uint32_t query : queries) {
     // The threads divide the rows or the queries.
-    const std::size_t candidates = std::max(CapacityOf(specs[query], row_count, threads) * threads,
-                                            CapacityOf(specs[query], row_count, 1));
+    const std::size_t candidates =
+        std::max(ComputeCapacity(specs[query], row_count, threads) * threads,
+                 ComputeCapacity(specs[query], row_count, 1));
     bytes += candidates * sizeof(Candidate);
     if (count == kQueriesMax || (bytes > kCandidateBytesMax && count > 0)) break;
     ++count;
@@ -119,7 +120,7 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
   std::size_t merged_max = 0;
   for (std::size_t query = 0; query < count; ++query) {
     memory_.gates_[query].store(Spec(query).score_threshold, std::memory_order_relaxed);
-    const std::size_t own = CapacityOf(Spec(query), shape_.row_count, memory_.workers_.size());
+    const std::size_t own = ComputeCapacity(Spec(query), shape_.row_count, memory_.workers_.size());
     buffer += own;
     merged_max = std::max(merged_max, CandidatesMax(query));
   }
@@ -190,7 +191,8 @@ void Int8Pass::Join(Worker& worker) const {
   worker.progress.rows_when_tightened = worker.progress.rows_seen;
   auto* buffer = worker.buffers.As<Candidate>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
-    const std::size_t size = CapacityOf(Spec(query), shape_.row_count, memory_.workers_.size());
+    const std::size_t size =
+        ComputeCapacity(Spec(query), shape_.row_count, memory_.workers_.size());
     worker.candidates[query] =
         Candidates({buffer, size}, HitsWanted(query), Spec(query).score_threshold);
     worker.guesses[query] = {};
@@ -360,7 +362,7 @@ void Int8Pass::Tighten(Worker& worker, std::size_t query) {
 
 void Int8Pass::MakeSpace(Worker& worker, std::size_t query) {
   worker.candidates[query].MakeSpace(GuessFor(worker, query),
-                                     RescorerOf(query, worker.rescored[query]), worker.scratch);
+                                     MakeRescorer(query, worker.rescored[query]), worker.scratch);
 }
 
 const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
@@ -376,7 +378,7 @@ const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
   return timed.guess;
 }
 
-inline std::uint32_t Int8Pass::IndexOf(std::size_t query, std::size_t position) const {
+inline std::uint32_t Int8Pass::FindIndex(std::size_t query, std::size_t position) const {
   const std::uint32_t index = segment_.packed.IndexAt(position);
   if (index == PackedRows::kNoRow) return index;
   const Row row = segment_.rows.first_row + index;
@@ -385,7 +387,7 @@ inline std::uint32_t Int8Pass::IndexOf(std::size_t query, std::size_t position) 
   return memory_.excluded_[query].Contains(row) ? PackedRows::kNoRow : index;
 }
 
-inline double Int8Pass::ScoreOf(const Worker& worker, std::size_t query, std::int32_t sum,
+inline double Int8Pass::ToScore(const Worker& worker, std::size_t query, std::int32_t sum,
                                 double block_scale) const {
   const PackedQueries::Query& packed = memory_.packed_.query(query);
   const auto start = worker.starts.As<const std::int32_t>()[query];
@@ -398,11 +400,11 @@ void Int8Pass::OfferHits(Worker& worker, const Rows& rows, const Queries& querie
   const HitList& hits = worker.hit_list;
   for (std::size_t i = 0; i < hits.count; ++i) {
     const std::size_t query = queries.first + QueryOf(hits.pairs[i]);
-    const std::uint32_t index = IndexOf(query, first_position + RowOf(hits.pairs[i]));
+    const std::uint32_t index = FindIndex(query, first_position + RowOf(hits.pairs[i]));
     if (index == PackedRows::kNoRow) continue;
     Candidates& candidates = worker.candidates[query];
     const auto [lower, upper] =
-        certificate::RangeOf(ScoreOf(worker, query, hits.sums[i], scale), worker.bounds[query]);
+        certificate::MakeRange(ToScore(worker, query, hits.sums[i], scale), worker.bounds[query]);
     if (candidates.full()) MakeSpace(worker, query);
     candidates.Offer({index, lower, upper});
   }
@@ -420,12 +422,12 @@ bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block) {
   for (std::size_t i = 0; i < hits.count; ++i) {
     const std::size_t query = QueryOf(hits.pairs[i]);
     const std::size_t position = first_position + RowOf(hits.pairs[i]);
-    const std::uint32_t index = IndexOf(query, position);
+    const std::uint32_t index = FindIndex(query, position);
     if (index == PackedRows::kNoRow) continue;
     norms.residual = static_cast<double>(segment_.packed.Int4Residual(position));
     const double bound = bound_(memory_.packed_.query(query).norms, norms);
     const float upper =
-        certificate::RangeOf(ScoreOf(worker, query, hits.sums[i], scale), bound).upper;
+        certificate::MakeRange(ToScore(worker, query, hits.sums[i], scale), bound).upper;
     if (upper < memory_.gates_[query].load(std::memory_order_relaxed)) continue;
     if (worker.int4_candidates.size() == candidates_max) return false;
     worker.int4_candidates.push_back({static_cast<std::uint32_t>(query), index});
@@ -439,12 +441,12 @@ void Int8Pass::ScoreInt4Candidates(Worker& worker) {
       worker.int4_candidates.size(),
       [&](std::size_t i) {
         const auto [query, index] = worker.int4_candidates[i];
-        RescorerOf(query, worker.rescored[query]).Prefetch(index);
+        MakeRescorer(query, worker.rescored[query]).Prefetch(index);
       },
       [&](std::size_t i) {
         const auto [query, index] = worker.int4_candidates[i];
         Candidates& candidates = worker.candidates[query];
-        const float score = RescorerOf(query, worker.rescored[query]).Score(index);
+        const float score = MakeRescorer(query, worker.rescored[query]).Score(index);
         if (candidates.full()) MakeSpace(worker, query);
         candidates.Offer({index, score, score});
       });
@@ -456,7 +458,7 @@ CodeWidth Int8Pass::width() const {
   return 2 * int4_rows > shape_.position_count() ? CodeWidth::kInt4 : CodeWidth::kByte;
 }
 
-Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {
+Rescorer Int8Pass::MakeRescorer(std::size_t query, std::uint64_t& count) const {
   return {segment_.canonical, segment_.rows, Vector(query), count};
 }
 
@@ -467,8 +469,8 @@ bool Int8Pass::Finish(ThreadPool& pool, const Turn& turn) {
       auto* merged = worker.merged.As<Candidate>();
       const std::size_t count = CopyCandidates(query, merged);
       std::uint64_t rescored = 0;
-      const std::span<const RankKey> best =
-          FindBest({merged, count}, HitsWanted(query), RescorerOf(query, rescored), worker.scratch);
+      const std::span<const RankKey> best = FindBest({merged, count}, HitsWanted(query),
+                                                     MakeRescorer(query, rescored), worker.scratch);
       WriteAnswer(query, best, rescored);
     });
   };
@@ -499,7 +501,8 @@ std::size_t Int8Pass::CandidateCount(std::size_t query) const {
 // Each row is a candidate of one thread.
 std::size_t Int8Pass::CandidatesMax(std::size_t query) const {
   const std::size_t workers = memory_.workers_.size();
-  return std::min(shape_.row_count, workers * CapacityOf(Spec(query), shape_.row_count, workers));
+  return std::min(shape_.row_count,
+                  workers * ComputeCapacity(Spec(query), shape_.row_count, workers));
 }
 
 std::size_t Int8Pass::CopyCandidates(std::size_t query, Candidate* to) const {

@@ -31,12 +31,12 @@ class ExcludedRows {
     rows_ = rows;
     if (rows.size() < kRowsMin) return;
     bits_.fill(0);
-    for (const Row row : rows) bits_[WordOf(row)] |= BitOf(row);
+    for (const Row row : rows) bits_[ToWord(row)] |= ToBit(row);
   }
 
   bool Contains(Row row) const {
     if (rows_.empty()) return false;
-    if (rows_.size() >= kRowsMin && (bits_[WordOf(row)] & BitOf(row)) == 0) return false;
+    if (rows_.size() >= kRowsMin && (bits_[ToWord(row)] & ToBit(row)) == 0) return false;
     return std::binary_search(rows_.begin(), rows_.end(), row);
   }
 
@@ -44,8 +44,8 @@ class ExcludedRows {
   static constexpr std::size_t kRowsMin = 4;  // below, the search alone is as fast (estimated)
   static constexpr std::size_t kBits = std::size_t{1} << 14;
 
-  static std::size_t WordOf(Row row) { return row % kBits / 64; }
-  static std::uint64_t BitOf(Row row) { return std::uint64_t{1} << (row % 64); }
+  static std::size_t ToWord(Row row) { return row % kBits / 64; }
+  static std::uint64_t ToBit(Row row) { return std::uint64_t{1} << (row % 64); }
 
   std::span<const Row> rows_;
   std::array<std::uint64_t, kBits / 64> bits_;  // not set below kRowsMin rows
@@ -231,9 +231,9 @@ class Int8Pass {
   bool FindInt4Candidates(Worker& worker, std::size_t block);
   void ScoreInt4Candidates(Worker& worker);
   // The segment's row at a position, or kNoRow where there is none or the query excludes it.
-  std::uint32_t IndexOf(std::size_t query, std::size_t position) const;
+  std::uint32_t FindIndex(std::size_t query, std::size_t position) const;
   //   sum  of a hit
-  double ScoreOf(const Worker& worker, std::size_t query, std::int32_t sum,
+  double ToScore(const Worker& worker, std::size_t query, std::int32_t sum,
                  double block_scale) const;
   void TightenWhereDue(Worker& worker);
   void Tighten(Worker& worker, std::size_t query);
@@ -252,7 +252,7 @@ class Int8Pass {
 
   const QuerySpec& Spec(std::size_t query) const { return batch_.specs[queries_[query]]; }
   //   count  raised by every score
-  Rescorer RescorerOf(std::size_t query, std::uint64_t& count) const;
+  Rescorer MakeRescorer(std::size_t query, std::uint64_t& count) const;
 
   const Int8Segment segment_;
   const PackedShape& shape_;

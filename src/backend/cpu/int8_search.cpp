@@ -35,8 +35,8 @@ CodeWidth WidthFor(std::size_t query_count, const PackedRows& packed) {
                                                                     : CodeWidth::kByte;
 }
 
-const std::string& NameOf(const Int8Options& options, const Int8Names& names,
-                          const Int8Kernel& kernel, CodeWidth width) {
+const std::string& ChooseName(const Int8Options& options, const Int8Names& names,
+                              const Int8Kernel& kernel, CodeWidth width) {
   if (width == CodeWidth::kInt4) return names.int4;
   return &kernel == options.large ? names.large : names.small;
 }
@@ -276,7 +276,7 @@ bool Int8Search::FinishesByRow(std::span<const std::uint32_t> queries) const {
 }
 
 void Int8Search::Conclude(const Int8Pass& pass) {
-  const std::string& name = NameOf(options_, names_, segment_->kernel, pass.width());
+  const std::string& name = ChooseName(options_, names_, segment_->kernel, pass.width());
   for (std::size_t i = 0; i < pass.queries().size(); ++i) {
     const std::uint32_t query = pass.queries()[i];
     result_->SetEngine(query, name.c_str());

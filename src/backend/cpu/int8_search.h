@@ -83,8 +83,8 @@ struct Int8Names {
 const Int8Kernel& KernelFor(const Int8Options& options, std::size_t query_count);
 CodeWidth WidthFor(std::size_t query_count, const PackedRows& packed);
 // The engine's name in the receipts of answers by this kernel and width.
-const std::string& NameOf(const Int8Options& options, const Int8Names& names,
-                          const Int8Kernel& kernel, CodeWidth width);
+const std::string& ChooseName(const Int8Options& options, const Int8Names& names,
+                              const Int8Kernel& kernel, CodeWidth width);
 
 // One search of the certified engine with the buffers that it takes, which are kept for the next:
 // chooses a strategy for each query, and may be paused between two pieces of work. Used by one

@@ -39,7 +39,7 @@ std::span<const TuningValue> TuningValues() {
   return kValues;
 }
 
-Int8Tuning TuningOf(const TuningFindings& findings) {
+Int8Tuning MakeTuning(const TuningFindings& findings) {
   Int8Tuning tuning;
   for (const TuningValue& value : TuningValues()) {
     tuning.*value.value = (findings.*value.found).value_or(tuning.*value.value);

@@ -56,6 +56,6 @@ struct TuningValue {
 std::span<const TuningValue> TuningValues();
 
 // The defaults with the findings over them.
-Int8Tuning TuningOf(const TuningFindings& findings);
+Int8Tuning MakeTuning(const TuningFindings& findings);
 
 }  // namespace simile::backend::cpu

@@ -95,7 +95,7 @@ struct Int8Walk {
     for (std::size_t q = 0; q < width; ++q) {
       for (std::size_t row = 0; row < kRowsTogether; row += kGroupRows) {
         Products::Append(block.scratch + q * kRowsTogether + row,
-                         PairOf(query + q, piece * kRowsTogether + row), *block.hits);
+                         ToPair(query + q, piece * kRowsTogether + row), *block.hits);
       }
     }
   }

@@ -56,8 +56,8 @@ float ScaleForFourColumns(std::span<const float> rotated, std::int32_t four_colu
     std::array<float, 2> negative{};
     for (std::size_t i = 0; i < 8; ++i) {
       const float value = rotated[first + i];
-      positive[FourOf(i)] += std::max(value, 0.0F);
-      negative[FourOf(i)] += std::max(-value, 0.0F);
+      positive[WhichFour(i)] += std::max(value, 0.0F);
+      negative[WhichFour(i)] += std::max(-value, 0.0F);
     }
     most = std::max({most, positive[0], positive[1], negative[0], negative[1]});
   }
@@ -79,7 +79,7 @@ std::size_t PackedShape::bytes() const {
          position_count() * sizeof(float) + block_count() * sizeof(PackedRows::Block);
 }
 
-PackedShape ShapeOf(std::size_t row_count, std::size_t dim, std::size_t block_bytes) {
+PackedShape ChooseShape(std::size_t row_count, std::size_t dim, std::size_t block_bytes) {
   PackedShape shape;
   shape.row_count = row_count;
   shape.rotated_dim = certificate::RotatedDim(dim);
@@ -247,7 +247,7 @@ class PackedRows::Builder {
                                        certificate::kByteCodeMax, scratch.codes.data(),
                                        squares.data());
     for (std::size_t i = 0; i < count; ++i)
-      block.norms.Include(certificate::NormsOf(scratch.lengths[i], squares[i]));
+      block.norms.Include(certificate::BoundNorms(scratch.lengths[i], squares[i]));
   }
   void QuantizeInt4(Block& block, std::size_t position, std::size_t count, Scratch& scratch) const {
     std::array<certificate::QuantizedSquares, kSideBySide> squares;
@@ -255,7 +255,7 @@ class PackedRows::Builder {
                                  scratch.int4.data(), squares.data());
     for (std::size_t i = 0; i < count; ++i) {
       const certificate::QuantizedNorms norms =
-          certificate::NormsOf(scratch.lengths[i], squares[i]);
+          certificate::BoundNorms(scratch.lengths[i], squares[i]);
       packed_.int4_residuals_[position + i] = certificate::FloatAbove(norms.residual);
       block.norms.Include(norms);
     }
@@ -403,7 +403,7 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
     for (std::size_t i = 0; i < kCodeStep; ++i) code_sum += codes[i];
   }
   Query& query = queries_[index];
-  query.norms = certificate::NormsOf(length_squared, squares);
+  query.norms = certificate::BoundNorms(length_squared, squares);
   query.scale = static_cast<double>(scale);
   query.steps_per_unit = 1.0 / query.scale;
   query.offset = static_cast<double>(code_sum * (certificate::kByteCodeMax + 1));

@@ -38,7 +38,7 @@ struct PackedShape {
 };
 
 //   block_bytes  of codes, at least 64 rows: what the second-level cache holds beside the queries
-PackedShape ShapeOf(std::size_t row_count, std::size_t dim, std::size_t block_bytes);
+PackedShape ChooseShape(std::size_t row_count, std::size_t dim, std::size_t block_bytes);
 
 // Rows as the first stage reads them: shuffled, rotated, quantized to a byte a dimension, packed
 // for Int8Kernel; if the shape has int4, a second time with half a byte a dimension, in the same

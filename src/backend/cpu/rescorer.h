@@ -51,7 +51,7 @@ class Rescorer {
     count_ += indices.size();
   }
   Row first_row() const { return rows_.first_row; }
-  Row RowOf(std::uint32_t index) const { return rows_.first_row + static_cast<Row>(index); }
+  Row ToRow(std::uint32_t index) const { return rows_.first_row + static_cast<Row>(index); }
 
  private:
   const certificate::CanonicalKernel& kernel_;

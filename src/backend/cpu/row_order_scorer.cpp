@@ -84,7 +84,7 @@ bool RowOrderScorer::Advance(ThreadPool& pool, const certificate::CanonicalKerne
 void RowOrderScorer::CountPart(std::size_t part) {
   std::uint32_t* counts = next_.data() + part * kRangesMax;
   std::fill_n(counts, range_count_, 0U);
-  for (Query& query : PartOf(part)) {
+  for (Query& query : FindPart(part)) {
     query.scored = 0;
     for (const Candidate& candidate : query.candidates) {
       if (candidate.known()) continue;
@@ -110,7 +110,7 @@ void RowOrderScorer::SumCounts() {
 void RowOrderScorer::ListPart(std::size_t part) {
   std::uint32_t* next = next_.data() + part * kRangesMax;
   auto* pairs = pairs_.As<Pair>();
-  for (const Query& query : PartOf(part)) {
+  for (const Query& query : FindPart(part)) {
     const auto number = static_cast<std::size_t>(&query - queries_.data());
     const std::uint32_t row_mask = (1U << range_shift_) - 1;
     for (std::size_t i = 0; i < query.candidates.size(); ++i) {

@@ -79,7 +79,7 @@ class RowOrderScorer {
                        std::span<const Query> queries, std::span<const Pair> pairs);
 
   // The queries of a part; parts are what threads claim to count and to list.
-  std::span<Query> PartOf(std::size_t part) const {
+  std::span<Query> FindPart(std::size_t part) const {
     const std::size_t first = queries_.size() * part / part_count_;
     return queries_.subspan(first, queries_.size() * (part + 1) / part_count_ - first);
   }

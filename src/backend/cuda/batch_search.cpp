@@ -34,8 +34,8 @@ bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
 
 }  // namespace
 
-PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
-                    unsigned reach_max, bool int8_allowed) {
+PassDemand MakeDemand(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
+                      unsigned reach_max, bool int8_allowed) {
   return {.queries = static_cast<unsigned>(queries),
           .hits_max = hits_max,
           .reach_max = reach_max,
@@ -65,7 +65,7 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
   constexpr unsigned kHits = 10;
   if (NeedsNoPass(rows, tuning)) return names.canonical;
   const auto plan =
-      PlanPass(card, tuning, workspace, rows.size(), DemandOf(rows, 1, kHits, kHits, true));
+      PlanPass(card, tuning, workspace, rows.size(), MakeDemand(rows, 1, kHits, kHits, true));
   return plan ? names.Of(*plan->variant) : names.canonical;
 }
 
@@ -139,7 +139,7 @@ void BatchSearch::Add(std::uint32_t index) {
     excluded_.clear();
   }
   if (excluded_rows_.size() + excluded_.size() > excluded_max) Flush();
-  const Filter* filter = mask != nullptr ? FilterOf(*mask) : nullptr;
+  const Filter* filter = mask != nullptr ? UseFilter(*mask) : nullptr;
   const std::size_t passing =
       (filter != nullptr ? filter->passing : rows_.size().row_count) - excluded_.size();
   const auto wanted = static_cast<unsigned>(std::min<std::size_t>(spec.k, passing));
@@ -157,7 +157,7 @@ void BatchSearch::Add(std::uint32_t index) {
 }
 
 // Queries of a batch mostly share their masks: each is looked up once.
-const Filter* BatchSearch::FilterOf(const RowMask& mask) {
+const Filter* BatchSearch::UseFilter(const RowMask& mask) {
   const auto known = std::ranges::find(known_, &mask, &decltype(known_)::value_type::first);
   if (known != known_.end()) return known->second;
   const unsigned list_max = rows_.size().row_count / ListShare(mask);
@@ -247,8 +247,9 @@ void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed
 std::optional<PassPlan> BatchSearch::PlanFor(std::span<const DeviceQuery> queries,
                                              bool int8_allowed) const {
   const unsigned hits_max = std::ranges::max(queries, {}, &DeviceQuery::wanted).wanted;
-  return PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(),
-                  DemandOf(rows_, queries.size(), hits_max, queries.front().reach(), int8_allowed));
+  return PlanPass(
+      card_, tuning_, runner_.workspace().size(), rows_.size(),
+      MakeDemand(rows_, queries.size(), hits_max, queries.front().reach(), int8_allowed));
 }
 
 // Plans and fills the next pass, and takes its queries; empty where none is left.
@@ -304,7 +305,7 @@ std::vector<DeviceQuery>& BatchSearch::NextAfter(const PassPlan& plan, std::size
   if (plan.strategy() != PassStrategy::kInt8Scan) return canonical_;
   if (proof.flag == kernels::kOverflow) return fp16_reruns_;
   if (proof.flag != kernels::kBelowGate || query.reached > kernels::kLowestScore) return canonical_;
-  query.reached = runner_.LastScoreOf(index);
+  query.reached = runner_.FindLastScore(index);
   return int8_reruns_;
 }
 

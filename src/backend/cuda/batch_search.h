@@ -27,8 +27,8 @@ struct StrategyNames {
 
 // What queries need of their pass; benches plan with it too.
 //   reach_max  the most hits that a query wants, plus the rows that it excludes
-PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
-                    unsigned reach_max, bool int8_allowed);
+PassDemand MakeDemand(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
+                      unsigned reach_max, bool int8_allowed);
 
 // The strategy with which one query without a filter or exclusions begins.
 //   workspace  any size: one query fits the smallest
@@ -65,7 +65,7 @@ class BatchSearch {
   // Whether there are no masks, no zero vectors and no more excluded rows than one list holds.
   bool NeedsOnlyPasses() const;
   void Add(std::uint32_t index);
-  const Filter* FilterOf(const RowMask& mask);
+  const Filter* UseFilter(const RowMask& mask);
   unsigned ListShare(const RowMask& mask) const;
   // The excluded rows that pass the query's mask, as the segment numbers them.
   void ListExcluded(const QuerySpec& spec, std::vector<unsigned>& excluded) const;

@@ -62,12 +62,12 @@ std::string Try(int device, const BlasLibrary& blas) {
   cudaGetLastError();  // clears an error that is not sticky
   if (status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_ALLOC_FAILED) return "";
   return fmt::format("cuBLAS cannot be used: {}; libcublas and libcublasLt must be of one version",
-                     MessageOf(status, "cublasCreate"));
+                     FormatError(status, "cublasCreate"));
 }
 
 }  // namespace
 
-WorkspaceSize BlasLibrary::SizeOf(WorkspaceSize workspace) const {
+WorkspaceSize BlasLibrary::LimitSize(WorkspaceSize workspace) const {
   if (!loaded()) workspace.tile_bytes = workspace.blas_bytes = 0;
   return workspace;
 }

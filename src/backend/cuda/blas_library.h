@@ -29,7 +29,7 @@ struct BlasLibrary {
 
   bool loaded() const { return gemm != nullptr; }
   // Without matrix products where there is no library.
-  WorkspaceSize SizeOf(WorkspaceSize workspace) const;
+  WorkspaceSize LimitSize(WorkspaceSize workspace) const;
 };
 
 // Loads the first of options.blas_libraries that exists, until the process ends, and tries it on

@@ -141,7 +141,7 @@ Trial PassTimer::TimeFiltered(Workspace& workspace, const GpuTuning& tuning, uns
     seconds = Fastest([&] { runner.RunCanonical(batch, {&query, 1}); });
   } else {
     const auto plan = PlanPass(device_.traits(), tuning, workspace.size(), size,
-                               DemandOf(rows_, 1, query.wanted, query.reach(), true));
+                               MakeDemand(rows_, 1, query.wanted, query.reach(), true));
     if (!plan) return unproven;
     seconds = Fastest([&] { runner.Run(*plan, batch, {&query, 1}); });
     if (seconds && runner.ProofOf(0).flag != kernels::kProven) return unproven;
@@ -166,13 +166,13 @@ CudaEngine::CudaEngine(const GpuOptions& options, const BlasLibrary& blas)
       clock_(*options.clock),
       device_(options, blas),
       names_(device_.traits().capability),
-      sizes_(SizesToTry(blas.SizeOf(options.workspace))) {}
+      sizes_(SizesToTry(blas.LimitSize(options.workspace))) {}
 
 absl::Status CudaEngine::CheckCard() {
   constexpr unsigned kNarrowest = kLaneCount;
   const CardTraits& card = device_.traits();
   const absl::Status status = device_.Guard([&] {
-    const KernelVariant& scan = ScanVariantOf(card.code_capability);
+    const KernelVariant& scan = FindScanVariant(card.code_capability);
     const kernels::RowScanShape shape = scan.ShapeFor(kNarrowest, 1, card.shared_bytes_max);
     device_.Check(scan.prepare(shape, card.shared_bytes_max), "cudaFuncSetAttribute");
   });
@@ -314,8 +314,8 @@ void CudaEngine::MeasureMissingClasses(ResidentRows& rows, PassChoices& choices)
                   .segment = rows.size(),
                   .demand =
                       [&](const PassClass& each) {
-                        return DemandOf(rows, each.queries_max, each.hits_timed, each.hits_timed,
-                                        true);
+                        return MakeDemand(rows, each.queries_max, each.hits_timed, each.hits_timed,
+                                          true);
                       },
                   .time =
                       [&](const PassPlan& plan, const PassClass& each) {

@@ -24,7 +24,7 @@ constexpr std::array kMemoryNames = {"rows-fp16",   "rows-fp32", "rows-int8",
 static_assert(kMemoryNames.size() == static_cast<std::size_t>(MemoryKind::kCount));
 
 // The most likely CUDA error behind a cuBLAS status.
-cudaError_t CodeOf(cublasStatus_t status) {
+cudaError_t ToCudaError(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_ALLOC_FAILED) return cudaErrorMemoryAllocation;
   const cudaError_t last = cudaGetLastError();
   return last != cudaSuccess ? last : cudaErrorNotSupported;
@@ -71,7 +71,7 @@ Device::Device(const GpuOptions& options, const BlasLibrary& blas)
 }
 
 void Device::Check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) Fail(CodeOf(status), MessageOf(status, call));
+  if (status != CUBLAS_STATUS_SUCCESS) Fail(ToCudaError(status), FormatError(status, call));
 }
 
 void Device::Await(cudaEvent_t event) {
@@ -164,7 +164,7 @@ void Device::ReadCardMemory() {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   const cudaError_t error = cudaMemGetInfo(&free_bytes, &total_bytes);
-  if (IsSticky(error)) Fail(error, MessageOf(error, "cudaMemGetInfo"));
+  if (IsSticky(error)) Fail(error, FormatError(error, "cudaMemGetInfo"));
   if (error != cudaSuccess) {
     cudaGetLastError();  // a figure of a report is no reason to fail
     return;

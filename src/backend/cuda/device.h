@@ -51,7 +51,7 @@ class Device {
 
   // Throws DeviceError unless the call succeeded, and loses the device where the error is sticky.
   void Check(cudaError_t error, const char* call) {
-    if (error != cudaSuccess) Fail(error, MessageOf(error, call));
+    if (error != cudaSuccess) Fail(error, FormatError(error, call));
   }
   void Check(cublasStatus_t status, const char* call);
 
@@ -122,7 +122,7 @@ class Device {
   void Retire(Destroy destroy) noexcept {
     if (lost()) return;
     if (const cudaError_t error = destroy(); IsSticky(error)) {
-      Lose(error, MessageOf(error, "cleanup"));
+      Lose(error, FormatError(error, "cleanup"));
     }
   }
 

@@ -35,8 +35,8 @@ class LateBatch : public DeviceError {
 };
 
 // "cudaErrorIllegalAddress at cudaEventQuery: an illegal memory access was encountered"
-std::string MessageOf(cudaError_t code, const char* call);
-std::string MessageOf(cublasStatus_t status, const char* call);
+std::string FormatError(cudaError_t code, const char* call);
+std::string FormatError(cublasStatus_t status, const char* call);
 
 // Whether the error has ended the context, or needs a reset of the device (CUDA's documented list,
 // and the errors that only a reset clears).

@@ -78,7 +78,7 @@ constexpr std::array kVariants{
 
 std::span<const KernelVariant> KernelVariants() { return kVariants; }
 
-const KernelVariant& ScanVariantOf(int code_capability) {
+const KernelVariant& FindScanVariant(int code_capability) {
   return *std::ranges::find_if(kVariants, [&](const KernelVariant& variant) {
     return variant.strategy == PassStrategy::kRowScan && variant.code_min <= code_capability;
   });

@@ -65,7 +65,7 @@ std::span<const KernelVariant> KernelVariants();
 
 // The preferred fused scan over fp16 rows where code for this architecture runs, and whether there
 // is one over int8 rows.
-const KernelVariant& ScanVariantOf(int code_capability);
+const KernelVariant& FindScanVariant(int code_capability);
 bool HasInt8Scan(int code_capability);
 
 }  // namespace simile::backend::cuda

@@ -53,7 +53,7 @@ class ClassTrials {
     if (!planned || planned->slots < demand_.queries) return std::nullopt;
     const std::optional<double> before = Time(*planned);
     if (!before) return std::nullopt;
-    fastest_ = {ChoiceOf(*planned), *before};
+    fastest_ = {ToChoice(*planned), *before};
     const Timed rules = fastest_;
     TryForms(rules);
     TryOtherVariants(*rules.choice.variant);
@@ -82,7 +82,7 @@ class ClassTrials {
     return trial.seconds;
   }
 
-  std::optional<PassPlan> PlanOf(const KernelVariant& variant, const PassChoice* choice) const {
+  std::optional<PassPlan> MakePlan(const KernelVariant& variant, const PassChoice* choice) const {
     PassDemand demand = demand_;
     demand.choice = choice;
     auto plan =
@@ -94,11 +94,11 @@ class ClassTrials {
   void TryOtherVariants(const KernelVariant& of_rules) {
     for (const KernelVariant& variant : KernelVariants()) {
       if (&variant == &of_rules) continue;
-      const auto plan = PlanOf(variant, nullptr);
+      const auto plan = MakePlan(variant, nullptr);
       if (!plan) continue;
       const std::optional<double> seconds = Time(*plan);
       if (!seconds) continue;
-      const Timed plain{ChoiceOf(*plan), *seconds};
+      const Timed plain{ToChoice(*plan), *seconds};
       if (plain.seconds < fastest_.seconds) fastest_ = plain;
       if (plain.seconds <= kFormsTriedWithin * fastest_.seconds) TryForms(plain);
     }
@@ -123,8 +123,8 @@ class ClassTrials {
   }
 
   void Try(const PassChoice& choice, Timed& best) {
-    const auto plan = PlanOf(*choice.variant, &choice);
-    const auto known = PlanOf(*choice.variant, &best.choice);
+    const auto plan = MakePlan(*choice.variant, &choice);
+    const auto known = MakePlan(*choice.variant, &best.choice);
     // A part that the variant does not admit leads to the plan that is known.
     if (!plan || !known || IsSame(*plan, *known)) return;
     const std::optional<double> seconds = Time(*plan);
@@ -132,7 +132,7 @@ class ClassTrials {
   }
 
   static bool IsSame(const PassPlan& one, const PassPlan& other) {
-    return ChoiceOf(one) == ChoiceOf(other) && one.tile_rows == other.tile_rows;
+    return ToChoice(one) == ToChoice(other) && one.tile_rows == other.tile_rows;
   }
 
   const ChoiceTask& task_;

@@ -151,8 +151,8 @@ const PassChoice* ChoiceFor(const KernelVariant& variant, const PassDemand& dema
 
 // A choice that the batch does not admit gives way to the rules' form.
 // REQUIRES: the plan's slots and answers are set.
-FinishForm FinishOf(const PassChoice* choice, const PassDemand& demand, const PassPlan& plan,
-                    unsigned row_count) {
+FinishForm ChooseFinish(const PassChoice* choice, const PassDemand& demand, const PassPlan& plan,
+                        unsigned row_count) {
   const FinishForm chosen = choice != nullptr ? choice->finish : FinishForm::kOneLaunch;
   if (chosen == FinishForm::kSteps) return chosen;
   // The order of the rows can help where queries read the same ones.
@@ -202,7 +202,7 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   double hits = factor * sample.hits;
   if (!keeps_scores) AddSecondGate(tuning, choice, segment, demand, factor, plan, hits);
   plan.capacity =
-      HitCapacity(plan.RanksOf(demand.reach_max).first, hits, demand, segment.row_count);
+      HitCapacity(plan.FindRanks(demand.reach_max).first, hits, demand, segment.row_count);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   if (plan.slots == 0) return std::nullopt;
@@ -213,7 +213,7 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
        demand.reach_max > kRankShareMax * GroupsWithRows(plan.shape, card, segment))) {
     return std::nullopt;
   }
-  plan.finish = FinishOf(choice, demand, plan, segment.row_count);
+  plan.finish = ChooseFinish(choice, demand, plan, segment.row_count);
   plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max &&
                    (choice == nullptr || choice->is_mapped);
   plan.lends_answers = LendsAnswers(tuning, plan);
@@ -273,7 +273,7 @@ bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& 
     plan.sample_rows = std::min(columns, kSampleKeysMax * group);
     plan.sample_share = static_cast<double>(plan.sample_rows) / segment.row_count;
     const double keys = static_cast<double>(plan.sample_rows) / group;
-    const double rank = plan.RanksOf(demand.reach_max).first;
+    const double rank = plan.FindRanks(demand.reach_max).first;
     if (rank > (group > 1 ? kRankShareOfLoads : kRankShareMax) * keys) continue;
     hits = ExpectedHits(rank, keys, group, segment.row_count);
     return true;
@@ -300,12 +300,12 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
     if (choice != nullptr) plan.tile_rows = Times(choice->tile_factor, plan.tile_rows, longest);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
-    plan.capacity = HitCapacity(plan.RanksOf(demand.reach_max).first,
+    plan.capacity = HitCapacity(plan.FindRanks(demand.reach_max).first,
                                 hits * FactorOfMargin(demand.gemm_margin, segment, demand), demand,
                                 segment.row_count);
     plan.slots = slots;
     if (SlotsThatFit(workspace, plan, slots) == slots) {
-      plan.finish = FinishOf(choice, demand, plan, segment.row_count);
+      plan.finish = ChooseFinish(choice, demand, plan, segment.row_count);
       plan.lends_answers = LendsAnswers(tuning, plan);
       return plan;
     }
@@ -345,14 +345,14 @@ std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& 
 
 }  // namespace
 
-GateRanks PassPlan::RanksOf(std::size_t reach) const {
+GateRanks PassPlan::FindRanks(std::size_t reach) const {
   const auto rank_in = [&](double share) {
     return static_cast<unsigned>(certificate::SpeculativeRank(reach, share));
   };
   return {rank_in(sample_share), second_tiles != 0 ? rank_in(second_share) : 0};
 }
 
-PassChoice ChoiceOf(const PassPlan& plan) {
+PassChoice ToChoice(const PassPlan& plan) {
   return {plan.variant, plan.finish, plan.is_mapped, plan.second_gate_share, 1};
 }
 

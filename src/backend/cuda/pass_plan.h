@@ -45,7 +45,7 @@ struct PassPlan {
   unsigned rows_rescored() const { return best_stride + best_stride / 8; }
   // So that the query's `reach` best rows pass.
   //   reach  hits wanted plus rows excluded
-  GateRanks RanksOf(std::size_t reach) const;
+  GateRanks FindRanks(std::size_t reach) const;
 };
 
 // How a pass runs where the card's own times decided (pass_choices.h), not the rules of PlanPass.
@@ -60,7 +60,7 @@ struct PassChoice {
   friend bool operator==(const PassChoice&, const PassChoice&) = default;
 };
 // The choice that leads to this plan. tile_factor is 1.
-PassChoice ChoiceOf(const PassPlan& plan);
+PassChoice ToChoice(const PassPlan& plan);
 
 // What a batch needs of its pass.
 struct PassDemand {

@@ -67,7 +67,7 @@ void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
   HeldBlock of_queries = workspace_.HoldQueries();
   HeldBlock of_answers = plan.lends_answers ? workspace_.HoldAnswersToLend()
                                             : HeldBlock{0, workspace_.host_answers(0)};
-  PassGraph& graph = rows_.GraphOf(plan, of_queries.index, of_answers.index);
+  PassGraph& graph = rows_.FindOrAddGraph(plan, of_queries.index, of_answers.index);
   next_ = {plan, std::move(of_queries), std::move(of_answers), &graph};
   FillQueries(batch, queries, plan.slots, next_);
 }
@@ -190,10 +190,10 @@ void PassRunner::WriteTerms(const DeviceQuery& query, float threshold, double un
   terms.threshold = threshold;
 }
 
-GateRanks PassRunner::RanksOf(const FilledPass& filled, unsigned reach) {
+GateRanks PassRunner::FindRanks(const FilledPass& filled, unsigned reach) {
   std::vector<GateRanks>& ranks = filled.graph->ranks;
   if (reach >= ranks.size()) ranks.resize(reach + 1);
-  if (ranks[reach].first == 0) ranks[reach] = filled.plan.RanksOf(reach);
+  if (ranks[reach].first == 0) ranks[reach] = filled.plan.FindRanks(reach);
   return ranks[reach];
 }
 
@@ -210,14 +210,14 @@ void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQue
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (filled.graph != nullptr && queries[i].reach() != reach) {
       reach = queries[i].reach();
-      ranks = RanksOf(filled, reach);
+      ranks = FindRanks(filled, reach);
     }
     const std::uint32_t index = queries[i].index;
     const float squares =
         certificate::CopyAndSquare(batch.queries.PaddedRow(index), stride, vectors + i * stride);
     const double unit = certificate::UnitIsOne(squares, stride)
                             ? 1
-                            : certificate::UnitOf(certificate::Length(batch.queries[index]));
+                            : certificate::ChooseUnit(certificate::Length(batch.queries[index]));
     WriteTerms(queries[i], batch.specs[index].score_threshold, unit, ranks, terms[i]);
   }
   std::fill(terms + queries.size(), terms + slots, kernels::QueryTerms{});
@@ -233,7 +233,7 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
   return pass;
 }
 
-Pass PassRunner::PassOf(const PassPlan& plan) const {
+Pass PassRunner::MakePass(const PassPlan& plan) const {
   Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
   switch (plan.strategy()) {
     case PassStrategy::kInt8Scan:  // its hits carry their bounds with them
@@ -258,7 +258,7 @@ void PassRunner::Enqueue(const FilledPass& filled) {
     EnqueuePass(plan);
     return CopyOut(*filled.answers.block, LayAnswers(plan.slots, plan.best_stride).bytes);
   }
-  Pass pass = PassOf(plan);
+  Pass pass = MakePass(plan);
   const AnswerBlock out = LayAnswers(plan.slots, plan.best_stride);
   std::byte* const answers = filled.answers.block->mapped;
   pass.proofs = reinterpret_cast<kernels::Proof*>(answers + out.proofs_at);
@@ -274,7 +274,7 @@ void PassRunner::Enqueue(const FilledPass& filled) {
 }
 
 void PassRunner::EnqueuePass(const PassPlan& plan) {
-  const Pass pass = PassOf(plan);
+  const Pass pass = MakePass(plan);
   if (IsScan(plan.strategy())) {
     EnqueueScan(plan, pass);
   } else {
@@ -381,7 +381,7 @@ void PassRunner::CopyOut(const PinnedBlock& answers, std::size_t bytes) {
                 "cudaMemcpyAsync");
 }
 
-PassRunner::CanonicalSize PassRunner::SizeOf(std::span<const DeviceQuery> queries) const {
+PassRunner::CanonicalSize PassRunner::MeasureQueries(std::span<const DeviceQuery> queries) const {
   CanonicalSize size;
   for (const DeviceQuery& query : queries) {
     const bool is_list = query.filter != nullptr && query.filter->is_list;
@@ -392,7 +392,7 @@ PassRunner::CanonicalSize PassRunner::SizeOf(std::span<const DeviceQuery> querie
 }
 
 std::size_t PassRunner::CanonicalSlots(std::span<const DeviceQuery> queries) const {
-  const CanonicalSize size = SizeOf(queries);
+  const CanonicalSize size = MeasureQueries(queries);
   const WorkspaceSize& limits = workspace_.size();
   const std::size_t least = std::size_t{size.wanted} + std::min(size.places, kFirstStep);
   const std::size_t fit =
@@ -408,7 +408,7 @@ std::size_t PassRunner::RowsOfWait() const {
 }
 
 void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const DeviceQuery> queries) {
-  const CanonicalSize size = SizeOf(queries);
+  const CanonicalSize size = MeasureQueries(queries);
   const auto slots = static_cast<unsigned>(queries.size());
   const auto capacity = static_cast<unsigned>(std::min<std::size_t>(
       workspace_.size().hits_max / slots, std::size_t{size.places} + size.wanted));
@@ -467,7 +467,7 @@ const kernels::Proof& PassRunner::ProofOf(std::size_t index) const {
   return reinterpret_cast<const kernels::Proof*>(answered_.answers.block->get())[index];
 }
 
-float PassRunner::LastScoreOf(std::size_t index) const {
+float PassRunner::FindLastScore(std::size_t index) const {
   const auto& terms =
       reinterpret_cast<const kernels::QueryTerms*>(answered_.queries.block->get())[index];
   return HitsOf(index)[terms.wanted - 1].score / terms.score_of_unit;

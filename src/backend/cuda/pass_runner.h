@@ -84,7 +84,7 @@ class PassRunner {
   const kernels::Proof& ProofOf(std::size_t index) const;
   // The score of the answer's last hit, in units. REQUIRES: as many as were wanted were found,
   // whatever the threshold.
-  float LastScoreOf(std::size_t index) const;
+  float FindLastScore(std::size_t index) const;
   // Whether these answers stay valid as long as their block is held.
   bool lends_answers() const { return answered_.answers.index != 0; }
   const std::shared_ptr<const PinnedBlock>& answer_block() const { return answered_.answers.block; }
@@ -109,16 +109,16 @@ class PassRunner {
   };
 
   // The arguments of a pass and of its scan, with answers on the device.
-  kernels::Pass PassOf(const PassPlan& plan) const;
+  kernels::Pass MakePass(const PassPlan& plan) const;
   kernels::RowScanArguments ScanArguments(const PassPlan& plan, const kernels::Pass& pass) const;
   void WriteTerms(const DeviceQuery& query, float threshold, double unit, const GateRanks& ranks,
                   kernels::QueryTerms& terms) const;
   //   filled  the blocks to fill; without a graph for canonical scores
   void FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
                    std::size_t slots, const FilledPass& filled) const;
-  static GateRanks RanksOf(const FilledPass& filled, unsigned reach);
+  static GateRanks FindRanks(const FilledPass& filled, unsigned reach);
   kernels::Pass PassOver(unsigned slots, unsigned capacity, unsigned best_stride) const;
-  CanonicalSize SizeOf(std::span<const DeviceQuery> queries) const;
+  CanonicalSize MeasureQueries(std::span<const DeviceQuery> queries) const;
   std::size_t RowsOfWait() const;
 
   // Puts the running pass into the stream: as a graph where its shape has run before.

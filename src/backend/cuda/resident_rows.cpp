@@ -20,7 +20,7 @@
 namespace simile::backend::cuda {
 namespace {
 
-std::size_t HashOf(const RowMask& mask) {
+std::size_t HashMask(const RowMask& mask) {
   const auto words = mask.words();
   return std::hash<std::string_view>()(
       {reinterpret_cast<const char*>(words.data()), words.size_bytes()});
@@ -33,7 +33,7 @@ constexpr std::size_t kGraphsMax = 64;
 constexpr unsigned kGrowthMax = 6;
 constexpr auto kInt8 = MemoryKind::kInt8;
 
-SegmentSize SizeOf(const SegmentRows& rows) {
+SegmentSize ReadSize(const SegmentRows& rows) {
   return {static_cast<unsigned>(rows.rows.row_count()),
           static_cast<unsigned>(rows.rows.padded_dim())};
 }
@@ -46,7 +46,7 @@ double UnitOfRows(const SegmentRows& rows) {
   for (std::size_t row = 0; row < rows.rows.row_count(); ++row) {
     longest = std::max(longest, certificate::Length(rows.rows[row]));
   }
-  return certificate::UnitOf(longest);
+  return certificate::ChooseUnit(longest);
 }
 
 // In pieces, so that none takes longer than the batch timeout.
@@ -84,7 +84,7 @@ const Filter* FilterCache::Use(const RowMask& mask, unsigned list_max, cudaStrea
   Filter* filter =
       Find(list_max, [&](const Filter& known) { return known.identity == mask.identity(); });
   if (filter == nullptr) {
-    const std::size_t hash = HashOf(mask);
+    const std::size_t hash = HashMask(mask);
     filter = Find(list_max,
                   [&](const Filter& known) { return known.hash == hash && known.mask == mask; });
     if (filter == nullptr) {
@@ -165,7 +165,7 @@ std::vector<unsigned> ShuffledRows(unsigned row_count) {
 
 ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, const ResidentSize& planned)
     : host_(rows),
-      size_(SizeOf(rows)),
+      size_(ReadSize(rows)),
       device_bytes_(planned.total()),
       unit_(UnitOfRows(rows)),
       row_of_(device, size_.row_count, MemoryKind::kRowNumbers),
@@ -294,8 +294,8 @@ double ResidentRows::int8_margin() const {
          static_cast<double>(limits.residual + limits.per_length + limits.rest);
 }
 
-PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned query_block,
-                                 unsigned answer_block) {
+PassGraph& ResidentRows::FindOrAddGraph(const PassPlan& plan, unsigned query_block,
+                                        unsigned answer_block) {
   const GraphKey key{plan.variant,       plan.slots,        plan.capacity,  plan.best_stride,
                      plan.finish,        plan.is_mapped,    query_block,    answer_block,
                      plan.sample_groups, plan.second_tiles, plan.tile_rows, plan.sample_rows,

@@ -120,7 +120,7 @@ struct GraphKey {
 struct PassGraph {
   GraphExec exec;
   GraphExec timed_exec;          // the same between two events; null until a time is asked for
-  std::vector<GateRanks> ranks;  // PassPlan::RanksOf by reach; 0 where not computed yet
+  std::vector<GateRanks> ranks;  // PassPlan::FindRanks by reach; 0 where not computed yet
   std::uint64_t workspace_number = 0;  // the graph holds addresses of this workspace's buffers
   std::uint64_t used_at = 0;
 };
@@ -173,7 +173,7 @@ class ResidentRows {
   // The cache entry of a plan's graph, empty until it is captured. Evicts the least recently used
   // one, so an entry stays valid during the next call.
   //   query_block, answer_block  on the host, whose addresses the graph holds
-  PassGraph& GraphOf(const PassPlan& plan, unsigned query_block, unsigned answer_block);
+  PassGraph& FindOrAddGraph(const PassPlan& plan, unsigned query_block, unsigned answer_block);
 
   // How often the capacity for hits has been doubled, because scores are denser than those of
   // random directions (many rows within the bound of each other).

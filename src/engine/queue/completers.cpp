@@ -11,7 +11,7 @@ namespace simile::engine {
 
 namespace {
 
-std::uint64_t LoadOf(const QueuedTask& finished) {
+std::uint64_t EstimateLoad(const QueuedTask& finished) {
   return HasLargeAnswer(finished) ? finished.task->reply_bytes_estimate : finished.request.searches;
 }
 
@@ -41,7 +41,7 @@ void Completers::Add(std::unique_ptr<QueuedTask> finished) {
   Queue& queue = HasLargeAnswer(*finished) ? large_ : small_;
   {
     const std::lock_guard lock(mutex_);
-    queue.load += LoadOf(*finished);
+    queue.load += EstimateLoad(*finished);
     queue.finished.Add(std::move(finished));
   }
   queue.wake.notify_one();
@@ -72,7 +72,7 @@ void Completers::Run(Queue& queue) {
     if (queue.finished.empty()) return;
     std::unique_ptr<QueuedTask> finished = queue.finished.TakeFirst();
     const bool lagged = queue.lags();
-    queue.load -= LoadOf(*finished);
+    queue.load -= EstimateLoad(*finished);
     const bool caught_up = lagged && !queue.lags();
     lock.unlock();
     if (caught_up && &queue == &small_) small_caught_up_();

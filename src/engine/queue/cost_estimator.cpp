@@ -37,20 +37,20 @@ void CostEstimator::Correction::Add(double ratio) {
   factor_ = measured() ? factor_ * std::pow(ratio / factor_, kNewest) : ratio;
 }
 
-std::uint32_t CostEstimator::KClassOf(std::uint32_t k, std::size_t row_count) {
+std::uint32_t CostEstimator::ToKClass(std::uint32_t k, std::size_t row_count) {
   static_assert(std::bit_width(kHitsMax / kLongList) < kClasses);
   return static_cast<std::uint32_t>(
       std::bit_width(std::min<std::size_t>({k, row_count, kHitsMax}) / kLongList));
 }
 
-CostEstimator::Model CostEstimator::ModelOf(const Shape& shape) {
+CostEstimator::Model CostEstimator::MakeModel(const Shape& shape) {
   const auto read = static_cast<double>(shape.values);
   const double hits = shape.k_class == 0 ? 0 : kLongList << shape.k_class;  // the class's most
   return {.pass_ms = kPassMs + read * kValueMs,
           .search_ms = kSearchMs + hits * kHitMs + read * kProductMs};
 }
 
-std::size_t CostEstimator::SizeOf(std::uint32_t searches) {
+std::size_t CostEstimator::ToSizeIndex(std::uint32_t searches) {
   return std::min<std::size_t>(
       kSizes - 1, static_cast<std::size_t>(std::bit_width(std::max(1U, searches)) - 1));
 }
@@ -74,16 +74,16 @@ const CostEstimator::Measured* CostEstimator::Find(const Shape& shape) const {
   return found == shapes_.end() ? nullptr : &*found;
 }
 
-const CostEstimator::Corrections& CostEstimator::CorrectionsOf(const Shape& shape) const {
+const CostEstimator::Corrections& CostEstimator::FindCorrections(const Shape& shape) const {
   const Measured* const measured = Find(shape);
   return measured == nullptr ? of_all_[shape.k_class] : measured->of_size;
 }
 
 double CostEstimator::PassMs(const Shape& shape, std::uint32_t searches) const {
-  const Corrections& corrections = CorrectionsOf(shape);
-  const std::size_t own_size = SizeOf(searches);
+  const Corrections& corrections = FindCorrections(shape);
+  const std::size_t own_size = ToSizeIndex(searches);
   const Correction* const nearest = Nearest(corrections, own_size);
-  const Model model = ModelOf(shape);
+  const Model model = MakeModel(shape);
   double ms = model.Ms(searches) * (nearest == nullptr ? 1 : nearest->factor());
   for (std::size_t size = own_size + 1; size < kSizes; ++size) {
     const Correction& larger = corrections[size];
@@ -97,11 +97,11 @@ std::uint32_t CostEstimator::SearchesWithin(const Shape& shape, double ms,
   const Measured* const measured = Find(shape);
   const std::uint32_t largest = measured == nullptr ? 0 : measured->searches_max;
   searches_max = std::min(searches_max, std::max(kFirstSearchesMax, largest * kGrowth));
-  const Corrections& corrections = CorrectionsOf(shape);
-  const Model model = ModelOf(shape);
+  const Corrections& corrections = FindCorrections(shape);
+  const Model model = MakeModel(shape);
   // Sizes are corrected apart, so a larger one may be the cheaper one; and a smaller pass takes no
   // longer. So the largest size that fits decides. Within a size costs grow.
-  for (std::size_t size = SizeOf(searches_max) + 1; size-- > 0;) {
+  for (std::size_t size = ToSizeIndex(searches_max) + 1; size-- > 0;) {
     const Correction* const nearest = Nearest(corrections, size);
     const double model_ms = nearest == nullptr ? ms : ms / nearest->factor();
     const std::uint32_t first = 1U << size;
@@ -132,7 +132,7 @@ double CostEstimator::ScoresMs(double products) const {
   return products * kScoreProductMs * scores_.factor();
 }
 
-std::vector<CostEstimator::PassTime> CostEstimator::TimesOf(const Shape& shape) const {
+std::vector<CostEstimator::PassTime> CostEstimator::ListPassTimes(const Shape& shape) const {
   std::vector<PassTime> times;
   const Measured* const measured = Find(shape);
   if (measured == nullptr) return times;
@@ -162,8 +162,8 @@ CostEstimator::Measured& CostEstimator::MeasuredNow(const Shape& shape) {
 }
 
 void CostEstimator::AddPass(const Shape& shape, std::uint32_t searches, double ms) {
-  const std::size_t size = SizeOf(searches);
-  const double ratio = ms / ModelOf(shape).Ms(searches);
+  const std::size_t size = ToSizeIndex(searches);
+  const double ratio = ms / MakeModel(shape).Ms(searches);
   of_all_[shape.k_class][size].Add(ratio);
   AddPassSize(shape, searches);
   shapes_.back().of_size[size].Add(ratio);

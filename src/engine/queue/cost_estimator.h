@@ -20,7 +20,7 @@ class CostEstimator {
   struct Shape {
     const void* snapshot = nullptr;  // identity only
     std::uint64_t values = 0;        // rows * dim
-    std::uint32_t k_class = 0;       // KClassOf
+    std::uint32_t k_class = 0;       // ToKClass
     bool can_pause = true;           // whether a pass over it may be paused between its pieces
     // The segments' sufficient batch; no limit where none was measured.
     std::uint32_t pass_searches_max = std::numeric_limits<std::uint32_t>::max();
@@ -31,7 +31,7 @@ class CostEstimator {
   };
   // Searches for k of so many rows cost about the same as others of their class: 0 while scoring
   // and sorting the list hardly counts, and then one for each power of two.
-  static std::uint32_t KClassOf(std::uint32_t k, std::size_t row_count);
+  static std::uint32_t ToKClass(std::uint32_t k, std::size_t row_count);
 
   // A pass of so many searches, 1 or more. No more than passes of more searches took: the only one
   // of its size may have been held up. Cost O(shapes measured), which are kShapesMax at most.
@@ -51,7 +51,7 @@ class CostEstimator {
     std::uint32_t searches = 0;
     double ms = 0;
   };
-  std::vector<PassTime> TimesOf(const Shape& shape) const;
+  std::vector<PassTime> ListPassTimes(const Shape& shape) const;
 
   // What a pass, and what scoring alone, took. Take no memory.
   void AddPass(const Shape& shape, std::uint32_t searches, double ms);
@@ -93,14 +93,14 @@ class CostEstimator {
     double search_ms = 0;
     double Ms(std::uint32_t searches) const { return pass_ms + searches * search_ms; }
   };
-  static Model ModelOf(const Shape& shape);
-  static std::size_t SizeOf(std::uint32_t searches);
+  static Model MakeModel(const Shape& shape);
+  static std::size_t ToSizeIndex(std::uint32_t searches);
   // The correction of the size, or of the nearest one that is measured; null: none is.
   static const Correction* Nearest(const Corrections& corrections, std::size_t size);
   const Measured* Find(const Shape& shape) const;
   // The shape as the one that was measured last.
   Measured& MeasuredNow(const Shape& shape);
-  const Corrections& CorrectionsOf(const Shape& shape) const;
+  const Corrections& FindCorrections(const Shape& shape) const;
 
   std::array<Corrections, kClasses> of_all_;  // by class of k: for shapes not measured yet
   std::vector<Measured> shapes_;  // [kShapesMax] at most; the one measured last comes last

@@ -73,7 +73,7 @@ Executor::QueuedTaskPtr Executor::Prepare(std::unique_ptr<SearchTask> task) {
   auto queued = std::make_unique<QueuedTask>();
   queued->task = std::move(task);
   queued->progress.task = queued->task.get();
-  queued->bytes = BytesOf(*queued->task);
+  queued->bytes = SumBytes(*queued->task);
   queued->large_reply = queued->task->reply_bytes_estimate >= kLargeReplyBytes;
   // Before it is queued: from then on it may be answered, and freed, at any time.
   queued->on_cancel.emplace(queued->task->cancelled, [this, raw = queued.get()] { Cancel(*raw); });
@@ -81,7 +81,7 @@ Executor::QueuedTaskPtr Executor::Prepare(std::unique_ptr<SearchTask> task) {
 }
 
 absl::Status Executor::Enqueue(QueuedTaskPtr& queued) {
-  queued->request = RequestOf(*queued->task, schedule_.estimator());
+  queued->request = MakeRequest(*queued->task, schedule_.estimator());
   const Clock::TimePoint now = clock_.Now();
   if (queued->task->cancelled.stop_requested()) return Cancelled(*queued);
   if (now >= queued->task->deadline) return Expired(*queued, now);
@@ -199,15 +199,15 @@ ExecutorCounts Executor::counts() const {
   return counts;
 }
 
-std::vector<CostEstimator::PassTime> Executor::TimesOf(const Snapshot& snapshot) const {
-  const CostEstimator::Shape shape = ShapeOf(snapshot, 1);
+std::vector<CostEstimator::PassTime> Executor::ListPassTimes(const Snapshot& snapshot) const {
+  const CostEstimator::Shape shape = MakeShape(snapshot, 1);
   const std::lock_guard lock(mutex_);
-  return schedule_.estimator().TimesOf(shape);
+  return schedule_.estimator().ListPassTimes(shape);
 }
 
 double Executor::EstimateMs(const Snapshot& snapshot, std::uint32_t k,
                             std::uint32_t searches) const {
-  const CostEstimator::Shape shape = ShapeOf(snapshot, k);
+  const CostEstimator::Shape shape = MakeShape(snapshot, k);
   const std::lock_guard lock(mutex_);
   return schedule_.estimator().PassMs(shape, searches);
 }

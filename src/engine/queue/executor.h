@@ -107,7 +107,7 @@ class Executor {
   ExecutorCounts counts() const;
 
   // How long passes over the snapshot take, by their number of searches: the measured ones.
-  std::vector<CostEstimator::PassTime> TimesOf(const Snapshot& snapshot) const;
+  std::vector<CostEstimator::PassTime> ListPassTimes(const Snapshot& snapshot) const;
   // The estimated time of a pass of this many searches for k hits each. It follows from passes that
   // were measured, else from a model.
   double EstimateMs(const Snapshot& snapshot, std::uint32_t k, std::uint32_t searches) const;

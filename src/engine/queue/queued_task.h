@@ -76,14 +76,14 @@ class TaskList {
 
 // Whether one search for each query does not answer a task.
 bool IsHard(const SearchTask& task);
-Lane LaneOf(const SearchTask& task);
+Lane ChooseLane(const SearchTask& task);
 
 // What a task counts as in the queue and in a pass: its searches. A query with several vectors
 // needs one search for each.
-std::uint32_t SearchesOf(const SearchTask& task);
+std::uint32_t CountSearches(const SearchTask& task);
 
 // How many rows the longest list of its searches holds.
-std::uint32_t ListLengthOf(const SearchTask& task);
+std::uint32_t FindListLength(const SearchTask& task);
 
 // The work beside searches, in milliseconds, as far as it is known beforehand: rows compared for
 // diversity, rows visited for a cold start, rows scored for explanations. Scoring every row for
@@ -92,11 +92,11 @@ double WorkMs(const SearchTask& task, const CostEstimator& estimator);
 
 // The memory that a task holds. What it shares with others, such as a cached mask, counts by its
 // share.
-std::uint64_t BytesOf(const SearchTask& task);
+std::uint64_t SumBytes(const SearchTask& task);
 
 // What the cost of a search of this snapshot depends on.
-CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k);
+CostEstimator::Shape MakeShape(const Snapshot& snapshot, std::uint32_t k);
 // What a task asks of the device.
-Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator);
+Schedule::Request MakeRequest(const SearchTask& task, const CostEstimator& estimator);
 
 }  // namespace simile::engine

@@ -21,7 +21,7 @@ constexpr std::array<double, 2> kPassWeights = {3, 1};
 // A slice ends early for a task of its own lane that takes no longer than this.
 constexpr double kShortMs = kSliceMs / 4;
 
-std::size_t IndexOf(Lane lane) { return static_cast<std::size_t>(lane); }
+std::size_t ToIndex(Lane lane) { return static_cast<std::size_t>(lane); }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ bool Schedule::Group::IsLarge(std::uint32_t of_searches) const {
 }
 
 void Schedule::Add(std::uint64_t id, const Request& request) {
-  Group& group = GroupOf(request);
+  Group& group = FindOrAddGroup(request);
   assert(group.tasks.empty() || group.tasks.back().id < id);
   if (!group.hard) {
     for (Passes& passes : group.passes) ReserveFor(group.tasks.size() + 1, passes.parts);
@@ -88,8 +88,8 @@ Schedule::Group* Schedule::Find(Lane lane, bool hard, const CostEstimator::Shape
 }
 
 // What has been idle begins where the others are: it has saved nothing up.
-Schedule::Group& Schedule::GroupOf(const Request& request) {
-  const std::size_t lane = IndexOf(request.lane);
+Schedule::Group& Schedule::FindOrAddGroup(const Request& request) {
+  const std::size_t lane = ToIndex(request.lane);
   const bool lane_idle = std::ranges::none_of(
       groups_, [&](const Group& group) { return group.lane == request.lane && !group.IsIdle(); });
   if (lane_idle) lane_virtual_ms_[lane] = std::max(lane_virtual_ms_[lane], lanes_virtual_ms_);
@@ -97,7 +97,7 @@ Schedule::Group& Schedule::GroupOf(const Request& request) {
   if (group == nullptr) {
     group = &groups_.emplace_back(NewGroup(request));
   }
-  Collection& collection = CollectionOf(*group);
+  Collection& collection = FindOrAddCollection(*group);
   if (IsIdle(collection)) {
     collection.virtual_ms = std::max(collection.virtual_ms, collections_virtual_ms_[lane]);
   }
@@ -117,7 +117,7 @@ Schedule::Group Schedule::NewGroup(const Request& request) const {
   return group;
 }
 
-Schedule::Collection& Schedule::CollectionOf(const Group& group) {
+Schedule::Collection& Schedule::FindOrAddCollection(const Group& group) {
   const auto found = std::ranges::find_if(
       collections_, [&](const Collection& collection) { return collection.Has(group); });
   if (found != collections_.end()) return *found;
@@ -133,7 +133,7 @@ bool Schedule::IsIdle(const Collection& collection) const {
 // What has had no more than the others needs no memory of it.
 void Schedule::ForgetIdle() {
   std::erase_if(collections_, [this](const Collection& collection) {
-    const bool all = collection.virtual_ms <= collections_virtual_ms_[IndexOf(collection.lane)] &&
+    const bool all = collection.virtual_ms <= collections_virtual_ms_[ToIndex(collection.lane)] &&
                      IsIdle(collection);
     std::erase_if(groups_, [&](const Group& group) {
       return collection.Has(group) && group.IsIdle() &&
@@ -144,9 +144,9 @@ void Schedule::ForgetIdle() {
 }
 
 // A lane may be a slice ahead of its share before it waits for the lane below it.
-double Schedule::TurnOf(Lane lane) const {
-  double turn = lane_virtual_ms_[IndexOf(lane)];
-  for (std::size_t i = IndexOf(lane); i < IndexOf(Lane::kBulk); ++i) {
+double Schedule::ComputeTurn(Lane lane) const {
+  double turn = lane_virtual_ms_[ToIndex(lane)];
+  for (std::size_t i = ToIndex(lane); i < ToIndex(Lane::kBulk); ++i) {
     turn -= kSliceMs / kWeights[i];
   }
   return turn;
@@ -154,9 +154,9 @@ double Schedule::TurnOf(Lane lane) const {
 
 Schedule::Group& Schedule::NextGroup() {
   const auto comes_before = [this](const Group& group, const Group& other) {
-    if (group.lane != other.lane) return TurnOf(group.lane) < TurnOf(other.lane);
+    if (group.lane != other.lane) return ComputeTurn(group.lane) < ComputeTurn(other.lane);
     if (group.shape.snapshot == other.shape.snapshot) return group.virtual_ms < other.virtual_ms;
-    return CollectionOf(group).virtual_ms < CollectionOf(other).virtual_ms;
+    return FindOrAddCollection(group).virtual_ms < FindOrAddCollection(other).virtual_ms;
   };
   Group* next = nullptr;
   for (Group& group : groups_) {
@@ -177,7 +177,7 @@ bool Schedule::CanRun(const Group& group, std::size_t which) const {
   const auto oldest = std::ranges::find_if(
       group.tasks, [which](const Task& task) { return task.large == (which == 1); });
   if (oldest == group.tasks.end()) return false;
-  if (which == 0 || large_passes_[IndexOf(group.lane)] < kPassesMax) return true;
+  if (which == 0 || large_passes_[ToIndex(group.lane)] < kPassesMax) return true;
   const auto searches = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(oldest->searches, SearchesOfPass(group, which)));
   return estimator_.PassMs(group.shape, searches) <= kSliceMs;
@@ -185,7 +185,7 @@ bool Schedule::CanRun(const Group& group, std::size_t which) const {
 
 std::uint32_t Schedule::SearchesOfPass(const Group& group, std::size_t which) const {
   const std::uint32_t most = group.passes[which].searches_max;
-  const bool is_free = which == 0 || large_passes_[IndexOf(group.lane)] < kPassesMax;
+  const bool is_free = which == 0 || large_passes_[ToIndex(group.lane)] < kPassesMax;
   return is_free ? most : std::min(most, group.slice_searches);
 }
 
@@ -230,7 +230,7 @@ bool Schedule::NextFullPass(Slice& running, Slice& next) {
   Passes* const passes = own != nullptr ? &own->passes[running.large ? 1 : 0] : nullptr;
   const bool was_under_way = passes != nullptr && std::exchange(passes->under_way, false);
   const std::size_t large_ended = was_under_way && running.large ? 1 : 0;
-  large_passes_[IndexOf(running.lane)] -= large_ended;
+  large_passes_[ToIndex(running.lane)] -= large_ended;
   ChargeTurns(running, running.estimated_ms);
 
   Group& group = NextGroup();
@@ -240,7 +240,7 @@ bool Schedule::NextFullPass(Slice& running, Slice& next) {
       running.estimated_ms + estimator_.PassMs(group.shape, SearchesOfPass(group, which)) >
           kSliceMs) {
     ChargeTurns(running, -running.estimated_ms);
-    large_passes_[IndexOf(running.lane)] += large_ended;
+    large_passes_[ToIndex(running.lane)] += large_ended;
     if (passes != nullptr) passes->under_way = was_under_way;
     return false;
   }
@@ -255,8 +255,8 @@ bool Schedule::NextFullPass(Slice& running, Slice& next) {
 }
 
 void Schedule::Choose(Group& group, Slice& slice) {
-  const std::size_t lane = IndexOf(group.lane);
-  Collection& collection = CollectionOf(group);
+  const std::size_t lane = ToIndex(group.lane);
+  Collection& collection = FindOrAddCollection(group);
   lanes_virtual_ms_ = std::max(lanes_virtual_ms_, lane_virtual_ms_[lane]);
   collections_virtual_ms_[lane] = collection.virtual_ms;
   collection.groups_virtual_ms = group.virtual_ms;
@@ -327,7 +327,7 @@ void Schedule::BeginPass(Group& group, std::size_t which) {
   passes.under_way = true;
   passes.estimated_ms = estimator_.PassMs(group.shape, passes.searches);
   passes.took_ms = 0;
-  if (which == 1) ++large_passes_[IndexOf(group.lane)];
+  if (which == 1) ++large_passes_[ToIndex(group.lane)];
   group.searches -= passes.searches;
   std::erase_if(group.tasks, [](const Task& task) { return task.searches == 0; });
 }
@@ -335,7 +335,7 @@ void Schedule::BeginPass(Group& group, std::size_t which) {
 void Schedule::EndPass(Group& group, std::size_t which) {
   group.passes[which].under_way = false;
   group.passes[which].parts.clear();
-  if (which == 1) --large_passes_[IndexOf(group.lane)];
+  if (which == 1) --large_passes_[ToIndex(group.lane)];
 }
 
 bool Schedule::EndsEarly(const Slice& slice, const Request& request) const {
@@ -361,10 +361,10 @@ void Schedule::Charge(const Slice& slice, double ms) {
 }
 
 void Schedule::ChargeTurns(const Slice& slice, double ms) {
-  lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];
+  lane_virtual_ms_[ToIndex(slice.lane)] += ms / kWeights[ToIndex(slice.lane)];
   Group* const group = Find(slice.lane, slice.hard, slice.shape);
   if (group == nullptr) return;
-  CollectionOf(*group).virtual_ms += ms;
+  FindOrAddCollection(*group).virtual_ms += ms;
   group->virtual_ms += ms;
   if (slice.hard) return;
   const std::size_t which = slice.large ? 1 : 0;
@@ -438,11 +438,11 @@ double Schedule::OwnMs(const Group& group, std::uint32_t searches) const {
 double Schedule::WithOtherLanes(Lane lane, double ms) const {
   std::array<double, kLaneCount> backlog{};
   for (const Group& group : groups_) {
-    if (group.lane != lane) backlog[IndexOf(group.lane)] += BacklogMs(group);
+    if (group.lane != lane) backlog[ToIndex(group.lane)] += BacklogMs(group);
   }
   double total = ms;
   for (std::size_t other = 0; other < kLaneCount; ++other) {
-    total += std::min(backlog[other], ms * kWeights[other] / kWeights[IndexOf(lane)]);
+    total += std::min(backlog[other], ms * kWeights[other] / kWeights[ToIndex(lane)]);
   }
   return total;
 }

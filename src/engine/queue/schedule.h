@@ -173,13 +173,13 @@ class Schedule {
 
   const Group* Find(Lane lane, bool hard, const CostEstimator::Shape& shape) const;
   Group* Find(Lane lane, bool hard, const CostEstimator::Shape& shape);
-  Group& GroupOf(const Request& request);
+  Group& FindOrAddGroup(const Request& request);
   Group NewGroup(const Request& request) const;
   // REQUIRES: one of its groups is known.
-  Collection& CollectionOf(const Group& group);
+  Collection& FindOrAddCollection(const Group& group);
   bool IsIdle(const Collection& collection) const;
   void ForgetIdle();
-  double TurnOf(Lane lane) const;  // the least comes next
+  double ComputeTurn(Lane lane) const;  // the least comes next
   Group& NextGroup();
   bool CanRun(const Group& group) const;
   // Of its small tasks, or with 1 of its large ones: those that wait, or their pass.

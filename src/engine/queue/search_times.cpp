@@ -41,9 +41,9 @@ std::vector<Row> RowsToAsk(const Snapshot& snapshot) {
 }
 
 // A search for these rows, from the first one again where there are fewer. Without `done`.
-absl::StatusOr<std::unique_ptr<SearchTask>> TaskOf(const SnapshotPtr& snapshot,
-                                                   const std::vector<Row>& rows,
-                                                   std::uint32_t query_count) {
+absl::StatusOr<std::unique_ptr<SearchTask>> MakeTask(const SnapshotPtr& snapshot,
+                                                     const std::vector<Row>& rows,
+                                                     std::uint32_t query_count) {
   absl::StatusOr<data::Matrix> vectors = data::Matrix::Create(query_count, snapshot->dim());
   if (!vectors.ok()) return vectors.status();
   for (std::uint32_t query = 0; query < query_count; ++query) {
@@ -113,7 +113,7 @@ void SearchTimes::Measurements::Look(const std::vector<SnapshotPtr>& served) {
       return std::ranges::find(served, measured.snapshot.lock()) == served.end();
     });
     for (const SnapshotPtr& snapshot : served) {
-      const bool built = IndexStateOf(*snapshot).built >= 1;
+      const bool built = FindIndexState(*snapshot).built >= 1;
       Measured* const known = Find(snapshot);
       if (known != nullptr && known->built == built) continue;
       Measured measured{.snapshot = snapshot, .rows = RowsToAsk(*snapshot), .built = built};
@@ -162,7 +162,7 @@ SearchTimes::Measurements::Pass SearchTimes::Measurements::TakeNext() {
 
 bool SearchTimes::Measurements::Submit(const Pass& pass) {
   try {
-    auto task = TaskOf(pass.snapshot, pass.rows, pass.queries);
+    auto task = MakeTask(pass.snapshot, pass.rows, pass.queries);
     if (!task.ok()) return false;
     (*task)->arrived_at = clock_.Now();
     (*task)->done = [self = shared_from_this(), snapshot = std::weak_ptr(pass.snapshot)](

@@ -222,7 +222,7 @@ void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* co
     if (queued->progress.status.ok()) hard_tasks_.push_back(&queued->progress);
   }
   try {
-    HardQueriesOf(slice, tasks.front()->task->snapshot)
+    UseHardQueries(slice, tasks.front()->task->snapshot)
         .RunSlice(hard_tasks_,
                   {.end = clock_.Now() + kSlice,
                    .length = kSlice,
@@ -240,7 +240,8 @@ void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* co
   outcome_.fallback = hard_report_.fallback;
 }
 
-HardQueries& SliceRunner::HardQueriesOf(const Schedule::Slice& slice, const SnapshotPtr& snapshot) {
+HardQueries& SliceRunner::UseHardQueries(const Schedule::Slice& slice,
+                                         const SnapshotPtr& snapshot) {
   for (HardGroup& group : hard_groups_) {
     if (group.lane == slice.lane && group.shape.IsLike(slice.shape)) return group.queries;
   }
@@ -262,7 +263,7 @@ void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slic
   for (const HardQueries::SearchTime& search : hard_report_.searches) {
     CostEstimator::Shape shape = slice.shape;  // the lists of later rounds are longer
     shape.k_class =
-        CostEstimator::KClassOf(search.list_max, tasks.front()->task->snapshot->row_count());
+        CostEstimator::ToKClass(search.list_max, tasks.front()->task->snapshot->row_count());
     estimator.AddPass(shape, search.searches, Milliseconds(search.duration).count());
   }
   estimator.AddScores(static_cast<double>(hard_report_.products),
@@ -323,9 +324,10 @@ absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const 
   Execution execution;
   for (const QueryResult& result : progress.results) execution.Add(result.execution);
   const bool searched = !execution.engines.names().empty();
-  if (!searched) execution.AddFallback(FallbackOf(snapshot));
+  if (!searched) execution.AddFallback(FindFallback(snapshot));
   const auto& served_by = execution.fallback != nullptr ? execution.fallback : served_by_;
-  if (!searched) execution.engines.Add(EngineOf(snapshot, *served_by));  // the one that would have
+  if (!searched)
+    execution.engines.Add(FindEngine(snapshot, *served_by));  // the one that would have
   return SearchAnswer{
       .results = std::move(progress.results),
       .receipt = {.served_by = served_by,
@@ -341,9 +343,9 @@ absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const 
 
 observe::Receipt SliceRunner::ReceiptWithoutSearch(const Snapshot& snapshot) const {
   observe::Receipt receipt;
-  receipt.served_by = FallbackOf(snapshot);
+  receipt.served_by = FindFallback(snapshot);
   if (receipt.served_by == nullptr) receipt.served_by = served_by_;
-  receipt.engines.push_back(EngineOf(snapshot, *receipt.served_by));
+  receipt.engines.push_back(FindEngine(snapshot, *receipt.served_by));
   return receipt;
 }
 

@@ -125,7 +125,7 @@ class SliceRunner {
   void KeepEndedPasses();
   void RunHard(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
                const std::atomic<bool>& yield);
-  HardQueries& HardQueriesOf(const Schedule::Slice& slice, const SnapshotPtr& snapshot);
+  HardQueries& UseHardQueries(const Schedule::Slice& slice, const SnapshotPtr& snapshot);
   void ReadDeviceBytes();
 
   const std::shared_ptr<const ServedBy> served_by_;

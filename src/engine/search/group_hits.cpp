@@ -57,7 +57,7 @@ GroupHits::Next GroupHits::Work(std::span<const Hit> hits) {
     case Stage::kMaskingOthers: {
       const auto add = [&](std::size_t i) {
         const auto number = static_cast<std::uint32_t>(i);
-        return index_of_.contains(number) ? kGroupNs : AddRowsOf(number);
+        return index_of_.contains(number) ? kGroupNs : AddRows(number);
       };
       if (!DoSome(field_.number_end(), add)) return Next::kWork;
       EndMask();
@@ -85,7 +85,7 @@ GroupHits::Next GroupHits::Work(std::span<const Hit> hits) {
 }
 
 void GroupHits::Read(const Hit& hit) {
-  field_.GroupsOf(hit.row, numbers_);
+  field_.ReadGroups(hit.row, numbers_);
   for (const std::uint32_t number : numbers_) {
     const auto [found, is_new] = index_of_.try_emplace(number, groups_.size());
     if (is_new) groups_.emplace_back().number = number;
@@ -100,7 +100,7 @@ void GroupHits::EndReading(std::size_t hit_count) {
   const bool exhausted = hit_count < rows_wanted_;
   for (; first_new_ < groups_.size(); ++first_new_) {
     Group& group = groups_[first_new_];
-    const std::size_t rows = field_.RowsOf(group.number);
+    const std::size_t rows = field_.CountRows(group.number);
     group.complete = exhausted || group.hits.size() == std::min(group_size_, rows);
   }
   rows_wanted_ = std::min(2 * rows_wanted_, kHitsMax);
@@ -114,8 +114,8 @@ void GroupHits::EndReading(std::size_t hit_count) {
   if (stage_ != Stage::kNaming) own_mask_.emplace(snapshot_.row_count());
 }
 
-std::uint64_t GroupHits::AddRowsOf(std::uint32_t group) {
-  field_.AddRowsOf(group, *own_mask_);
+std::uint64_t GroupHits::AddRows(std::uint32_t group) {
+  field_.AddRows(group, *own_mask_);
   return kGroupNs + field_.LooksFor(group) * kRowOfMaskNs;
 }
 
@@ -131,11 +131,11 @@ std::uint64_t GroupHits::BeginCompleting(Group& group) {
     group.best_buffer.resize(certificate::TopK::CapacityFor(group_size_, snapshot_.row_count()));
     group.best = certificate::TopK(group.best_buffer, group_size_, query_.score_threshold);
   }
-  return AddRowsOf(group.number);
+  return AddRows(group.number);
 }
 
 void GroupHits::Offer(RankKey key) {
-  field_.GroupsOf(key.row(), numbers_);
+  field_.ReadGroups(key.row(), numbers_);
   for (const std::uint32_t number : numbers_) {
     const auto found = index_of_.find(number);
     if (found == index_of_.end() || found->second >= groups_.size()) continue;
@@ -155,7 +155,7 @@ bool GroupHits::CompleteSome(std::span<const Hit> hits) {
     });
   }
   return DoSome(incomplete_ == 0 ? 0 : hits.size(), [&](std::size_t i) {
-    field_.GroupsOf(hits[i].row, numbers_);
+    field_.ReadGroups(hits[i].row, numbers_);
     for (const std::uint32_t number : numbers_) {
       const auto found = index_of_.find(number);
       if (found == index_of_.end() || found->second >= groups_.size()) continue;

@@ -65,7 +65,7 @@ class GroupHits {
   void Read(const Hit& hit);
   void EndReading(std::size_t hit_count);
   // The nanoseconds that it takes.
-  std::uint64_t AddRowsOf(std::uint32_t group);
+  std::uint64_t AddRows(std::uint32_t group);
   void EndMask();
   std::uint64_t BeginCompleting(Group& group);
   bool CompleteSome(std::span<const Hit> hits);

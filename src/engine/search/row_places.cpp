@@ -34,7 +34,7 @@ PlaceFinder::PlaceFinder(const ResolvedQuery& query, MatrixView vectors, const S
   if (query.grouping) {
     best_of_group_.resize(query.grouping->field.number_end());
     for (std::size_t i = 0; i < places_.rows.size(); ++i) {
-      query.grouping->field.GroupsOf(places_.rows[i].row, numbers_);
+      query.grouping->field.ReadGroups(places_.rows[i].row, numbers_);
       for (const std::uint32_t number : numbers_) {
         groups_[number].push_back({i, places_.rows[i].groups.size()});
         places_.rows[i].groups.push_back({number, 0, 0});
@@ -116,7 +116,7 @@ void PlaceFinder::Count(RankKey key) {
 }
 
 void PlaceFinder::CountInGroups(RankKey key) {
-  query_.grouping->field.GroupsOf(key.row(), numbers_);
+  query_.grouping->field.ReadGroups(key.row(), numbers_);
   for (const std::uint32_t number : numbers_) {
     best_of_group_[number] = std::max(best_of_group_[number], key);
     const auto explained = groups_.find(number);
@@ -227,7 +227,7 @@ void PlaceFinder::ReadSome() {
 }
 
 void PlaceFinder::ReadOrdered(Row row) {
-  if (query_.grouping) query_.grouping->field.GroupsOf(row, numbers_);
+  if (query_.grouping) query_.grouping->field.ReadGroups(row, numbers_);
   const auto explained = std::ranges::lower_bound(query_.explained, row);
   if (explained != query_.explained.end() && *explained == row) {
     RowPlace& place = places_.rows[static_cast<std::size_t>(explained - query_.explained.begin())];
@@ -262,12 +262,12 @@ absl::Status PlaceFinder::CompareNext() {
   const auto chosen = std::ranges::find(answer_, place.row, &Hit::row);
   const auto before =
       static_cast<std::size_t>(std::min(chosen, answer_.end() - 1) - answer_.begin());
-  auto step = StepOf({place.row, place.score}, before);
+  auto step = MeasureStep({place.row, place.score}, before);
   if (!step.ok()) return step.status();
   step->chosen = chosen != answer_.end();
   step->chosen_marginal_relevance = step->marginal_relevance;
   if (!step->chosen) {
-    const auto other = StepOf(answer_.back(), before);
+    const auto other = MeasureStep(answer_.back(), before);
     if (!other.ok()) return other.status();
     step->chosen_marginal_relevance = other->marginal_relevance;
   }
@@ -275,7 +275,7 @@ absl::Status PlaceFinder::CompareNext() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DiversityStep> PlaceFinder::StepOf(const Hit& hit, std::size_t before) {
+absl::StatusOr<DiversityStep> PlaceFinder::MeasureStep(const Hit& hit, std::size_t before) {
   const double lambda = query_.diversity->lambda;
   DiversityStep step;
   step.step = static_cast<std::uint32_t>(before + 1);

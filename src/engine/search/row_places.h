@@ -89,7 +89,7 @@ class PlaceFinder {
   bool IsCandidate(const RowPlace& place) const;
   absl::Status CompareNext();
   // The step of Diversity for a row when the first `before` rows of the answer are chosen.
-  absl::StatusOr<DiversityStep> StepOf(const Hit& hit, std::size_t before);
+  absl::StatusOr<DiversityStep> MeasureStep(const Hit& hit, std::size_t before);
   void EndRanking() { stage_ = query_.diversity ? Stage::kComparing : Stage::kDone; }
 
   const ResolvedQuery& query_;

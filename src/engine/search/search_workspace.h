@@ -64,7 +64,7 @@ struct SearchWorkspace {
   }
 };
 
-inline QuerySpec SpecOf(const ResolvedQuery& query) {
+inline QuerySpec ToSpec(const ResolvedQuery& query) {
   return {query.k, query.mask.get(), query.excluded(), query.score_threshold};
 }
 

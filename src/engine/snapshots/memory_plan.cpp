@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReadText(const std::string& file) {
 }
 
 // The number at the front of the text; nothing when it has none, as in "max".
-std::optional<std::uint64_t> NumberOf(std::string_view text) {
+std::optional<std::uint64_t> ParseNumber(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -71,7 +71,7 @@ std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view
   while (!text.empty()) {
     const std::string_view line = TakeLine(text);
     if (line.starts_with(key) && line.substr(key.size()).starts_with(' ')) {
-      return NumberOf(line.substr(key.size()));
+      return ParseNumber(line.substr(key.size()));
     }
   }
   return std::nullopt;
@@ -93,8 +93,8 @@ absl::StatusOr<std::optional<std::uint64_t>> LeftInGroup(const std::string& grou
   if (!limit.ok()) return limit.status();
   const absl::StatusOr<std::string> used = ReadText(Below(group, files.used));
   if (!used.ok()) return used.status();
-  const auto most = NumberOf(*limit);
-  const auto taken = NumberOf(*used);
+  const auto most = ParseNumber(*limit);
+  const auto taken = ParseNumber(*used);
   if (!most || !taken) return std::optional<std::uint64_t>();
   const absl::StatusOr<std::string> stat = ReadText(Below(group, "memory.stat"));
   if (!stat.ok()) return stat.status();

@@ -52,7 +52,7 @@ absl::StatusOr<DataBytes> PlanData(const data::DatasetPlan& plan, const Limits& 
 // What a snapshot will take: what the publisher reserves before a load, and what `simile plan`
 // prints.
 struct MemoryPlan {
-  ResidentBytes resident;              // when it serves and its indexes are built: as BytesOf
+  ResidentBytes resident;              // when it serves and its indexes are built: as SumBytes
   std::uint64_t load_peak_bytes = 0;   // the most on the host until it is published
   std::uint64_t index_peak_bytes = 0;  // ... while its indexes are built
 

@@ -44,7 +44,7 @@ std::vector<std::size_t> DrawRows(MatrixView rows, std::size_t count, std::mt199
 }
 
 // The chosen rows as a batch of queries. Errors: those of Matrix::Create.
-absl::StatusOr<data::Matrix> QueriesOf(MatrixView rows, std::span<const std::size_t> chosen) {
+absl::StatusOr<data::Matrix> CopyQueries(MatrixView rows, std::span<const std::size_t> chosen) {
   absl::StatusOr<data::Matrix> queries = data::Matrix::Create(chosen.size(), rows.dim());
   if (!queries.ok()) return queries;
   for (std::size_t query = 0; query < chosen.size(); ++query) {
@@ -153,10 +153,10 @@ constexpr std::uint32_t kNearest = 10;
 
 // The hits for each of some rows, of all segments, best first.
 //   specs  [rows]
-absl::StatusOr<std::vector<std::vector<Hit>>> HitsOf(const Snapshot& snapshot,
-                                                     std::span<const std::size_t> rows,
-                                                     const std::vector<QuerySpec>& specs) {
-  const auto queries = QueriesOf(snapshot.dataset->vectors.view(), rows);
+absl::StatusOr<std::vector<std::vector<Hit>>> SearchHits(const Snapshot& snapshot,
+                                                         std::span<const std::size_t> rows,
+                                                         const std::vector<QuerySpec>& specs) {
+  const auto queries = CopyQueries(snapshot.dataset->vectors.view(), rows);
   if (!queries.ok()) return queries.status();
   std::vector<std::vector<Hit>> hits(rows.size());
   for (const auto& segment : snapshot.segments) {
@@ -176,7 +176,7 @@ absl::StatusOr<std::vector<std::vector<Hit>>> HitsOf(const Snapshot& snapshot,
 }
 
 // The score of each row of a sample with each other, when all are equal.
-absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
+absl::StatusOr<std::optional<float>> FindOnlyScore(const Snapshot& snapshot) {
   const MatrixView rows = snapshot.dataset->vectors.view();
   if (rows.row_count() < kScoredRowsMin) return std::optional<float>();
   std::mt19937_64 random(kAnswersSeed);
@@ -190,7 +190,7 @@ absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
   QuerySpec spec;
   spec.k = kScoredRows + kScoringRows;
   spec.mask = &scored;
-  const auto hits = HitsOf(snapshot, scoring, std::vector<QuerySpec>(scoring.size(), spec));
+  const auto hits = SearchHits(snapshot, scoring, std::vector<QuerySpec>(scoring.size(), spec));
   if (!hits.ok()) return hits.status();
   const float first = hits->front().front().score;
   for (const std::vector<Hit>& of_row : *hits) {
@@ -229,8 +229,8 @@ CommonItems DrawCommonItems(const Snapshot& served, const Snapshot& next) {
 }
 
 // The nearest rows for each of some rows, without itself, best first.
-absl::StatusOr<std::vector<std::vector<Hit>>> NearestOfAll(const Snapshot& snapshot,
-                                                           std::span<const std::size_t> rows) {
+absl::StatusOr<std::vector<std::vector<Hit>>> FindNearestInAll(const Snapshot& snapshot,
+                                                               std::span<const std::size_t> rows) {
   const std::vector<Row> own(rows.begin(), rows.end());
   std::vector<QuerySpec> specs(rows.size());
   for (std::size_t query = 0; query < rows.size(); ++query) {
@@ -238,14 +238,14 @@ absl::StatusOr<std::vector<std::vector<Hit>>> NearestOfAll(const Snapshot& snaps
     specs[query].mask = snapshot.searchable.get();
     specs[query].excluded_rows = std::span(own).subspan(query, 1);
   }
-  return HitsOf(snapshot, rows, specs);
+  return SearchHits(snapshot, rows, specs);
 }
 
 // The same among one in `step` of the ids, in no order. Without the index, which would look at the
 // rows between those of the sample too.
-std::vector<std::vector<Hit>> NearestOfSample(const Snapshot& snapshot,
-                                              std::span<const std::size_t> rows,
-                                              std::uint64_t step) {
+std::vector<std::vector<Hit>> FindNearestInSample(const Snapshot& snapshot,
+                                                  std::span<const std::size_t> rows,
+                                                  std::uint64_t step) {
   const certificate::CanonicalKernel& kernel = *certificate::SupportedCanonicalKernels().front();
   const MatrixView vectors = snapshot.dataset->vectors.view();
   std::vector<const float*> queries;
@@ -276,11 +276,11 @@ std::vector<std::vector<Hit>> NearestOfSample(const Snapshot& snapshot,
 }
 
 // The ids of each row's nearest among one in `step` of the ids, without its own.
-absl::StatusOr<std::vector<std::set<std::string>>> NearestOf(const Snapshot& snapshot,
-                                                             std::span<const std::size_t> rows,
-                                                             std::uint64_t step) {
+absl::StatusOr<std::vector<std::set<std::string>>> FindNearest(const Snapshot& snapshot,
+                                                               std::span<const std::size_t> rows,
+                                                               std::uint64_t step) {
   const auto hits =
-      step == 1 ? NearestOfAll(snapshot, rows) : NearestOfSample(snapshot, rows, step);
+      step == 1 ? FindNearestInAll(snapshot, rows) : FindNearestInSample(snapshot, rows, step);
   if (!hits.ok()) return hits.status();
   std::vector<std::set<std::string>> ids(rows.size());
   for (std::size_t query = 0; query < rows.size(); ++query) {
@@ -325,7 +325,7 @@ absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_r
 
   std::mt19937_64 random(kIndexSeed);
   const std::vector<std::size_t> query_rows = DrawRows(rows, kQueryCount, random);
-  const absl::StatusOr<data::Matrix> queries = QueriesOf(rows, query_rows);
+  const absl::StatusOr<data::Matrix> queries = CopyQueries(rows, query_rows);
   if (!queries.ok()) return queries.status();
 
   QuerySpec spec;
@@ -346,10 +346,10 @@ absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_r
 }
 
 absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next) {
-  const auto only = OnlyScoreOf(next);
+  const auto only = FindOnlyScore(next);
   if (!only.ok()) return only.status();
   if (!*only) return absl::OkStatus();
-  const auto former = OnlyScoreOf(served);
+  const auto former = FindOnlyScore(served);
   if (!former.ok()) return former.status();
   if (*former) return absl::OkStatus();
   return base::Error(
@@ -361,16 +361,16 @@ absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next) {
       "collection");
 }
 
-absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next,
-                                  std::uint64_t rows_max) {
+absl::StatusOr<Overlap> MeasureOverlap(const Snapshot& served, const Snapshot& next,
+                                       std::uint64_t rows_max) {
   const CommonItems items = DrawCommonItems(served, next);
   const std::size_t count = items.served.size();
   if (count == 0) return Overlap();
   const std::uint64_t row_count = std::max(served.row_count(), next.row_count());
   const std::uint64_t step = std::max<std::uint64_t>(1, (row_count + rows_max - 1) / rows_max);
-  const auto former = NearestOf(served, items.served, step);
+  const auto former = FindNearest(served, items.served, step);
   if (!former.ok()) return former.status();
-  const auto now = NearestOf(next, items.next, step);
+  const auto now = FindNearest(next, items.next, step);
   if (!now.ok()) return now.status();
   Overlap overlap;
   for (std::size_t item = 0; item < count; ++item) {

@@ -58,8 +58,8 @@ struct Overlap {
 //   rows_max  the approximate number of rows of a generation that are searched at most
 // Cost: a search for 64 rows among about rows_max of each generation, and a look at every id of
 // large ones. Errors: the indexes' own.
-absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next,
-                                  std::uint64_t rows_max = kOverlapRowsMax);
+absl::StatusOr<Overlap> MeasureOverlap(const Snapshot& served, const Snapshot& next,
+                                       std::uint64_t rows_max = kOverlapRowsMax);
 
 // Errors: OVERLAP_TOO_LOW with the overlap found, where it is below a minimum that is above 0.
 absl::Status CheckOverlap(const Overlap& overlap, double minimum);

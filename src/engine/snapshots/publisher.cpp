@@ -43,7 +43,7 @@ absl::Status IndexError(const absl::Status& error) {
 
 // On the host; an index that is not built yet counts as planned.
 std::uint64_t PlannedBytes(const Snapshot& snapshot) {
-  const ResidentBytes bytes = BytesOf(snapshot);
+  const ResidentBytes bytes = SumBytes(snapshot);
   return bytes.host() - bytes.index + std::max(bytes.index, snapshot.index_plan.host_bytes);
 }
 
@@ -209,7 +209,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     if (served != nullptr && change.required_id.empty()) {  // what is returned to has served before
       const absl::Status differ = CheckScoresDiffer(*served, *snapshot);
       if (!differ.ok()) return differ;
-      const absl::StatusOr<Overlap> overlap = OverlapOf(*served, *snapshot);
+      const absl::StatusOr<Overlap> overlap = MeasureOverlap(*served, *snapshot);
       if (overlap.ok()) {
         const absl::Status enough = CheckOverlap(*overlap, change.min_overlap);
         if (!enough.ok()) return enough;

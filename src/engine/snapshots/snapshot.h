@@ -51,7 +51,7 @@ struct Snapshot {
   std::string id;             // Dataset::content_id
   std::uint64_t version = 0;  // from 1, grows with every publish of the collection
   std::chrono::system_clock::time_point loaded_at;
-  // How much of the answers of the snapshot that it replaced stayed (OverlapOf). Nothing for a
+  // How much of the answers of the snapshot that it replaced stayed (MeasureOverlap). Nothing for a
   // collection's first snapshot, after a rollback, and where no sampled item is in both.
   std::optional<double> overlap;
   std::shared_ptr<const data::Dataset> dataset;
@@ -84,21 +84,21 @@ struct ResidentBytes {
 
   std::uint64_t host() const { return vectors + payload + users + index; }
 };
-ResidentBytes BytesOf(const Snapshot& snapshot);
+ResidentBytes SumBytes(const Snapshot& snapshot);
 
 // How far the indexes of a snapshot's segments are built (SegmentIndex::Built).
 struct IndexState {
   double built = 1;     // 0 .. 1, of the segment that has come least far
   std::string problem;  // of the first segment that has one
 };
-IndexState IndexStateOf(const Snapshot& snapshot);
+IndexState FindIndexState(const Snapshot& snapshot);
 
 // The engine that answers one query without a filter, as receipts name it. Lives as long as the
 // backend and served_by.
 //   served_by  what answers for the collection
-std::string_view EngineOf(const Snapshot& snapshot, const ServedBy& served_by);
+std::string_view FindEngine(const Snapshot& snapshot, const ServedBy& served_by);
 
 // The backend that answers instead of the chosen one for any segment, and why; null for none.
-FallbackBackend FallbackOf(const Snapshot& snapshot);
+FallbackBackend FindFallback(const Snapshot& snapshot);
 
 }  // namespace simile::engine

@@ -42,7 +42,7 @@ absl::Status IsLoading(std::string_view collection, const ChangeProgress& progre
 }
 
 // "books, films": names in a message, the first ones of many.
-std::string FirstOf(std::span<const std::string> names) {
+std::string FormatFirstNames(std::span<const std::string> names) {
   constexpr std::size_t kNamesMax = 10;
   const auto listed = names.first(std::min(kNamesMax, names.size()));
   std::string text = fmt::format("{}", fmt::join(listed, ", "));
@@ -194,7 +194,7 @@ std::vector<CollectionStatus> SnapshotStore::List() const {
   DropExpiredLeases();
   list.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) {
-    list.push_back(StatusOf(name, slot));
+    list.push_back(ReadStatus(name, slot));
   }
   return list;
 }
@@ -203,7 +203,7 @@ absl::StatusOr<CollectionStatus> SnapshotStore::Get(std::string_view collection)
   const std::lock_guard lock(mutex_);
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
-  return StatusOf(slot->first, slot->second);
+  return ReadStatus(slot->first, slot->second);
 }
 
 absl::Status SnapshotStore::BeginCreate(const std::string& collection) {
@@ -254,7 +254,7 @@ SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, S
     published.current =
         reclaimer_.Adopt(std::move(snapshot));  // may throw: nothing has changed yet
     slot.last_version = published.version;
-    const Clock::TimePoint leased_until = LeaseOf(slot, published.current->id);
+    const Clock::TimePoint leased_until = FindLease(slot, published.current->id);
     published.previous = std::exchange(slot.current, published.current);
     slot.replaced_until = std::exchange(slot.leased_until, leased_until);
     slot.replaced = clock_.Now() < slot.replaced_until ? published.previous : nullptr;
@@ -317,12 +317,12 @@ absl::Status SnapshotStore::UnknownCollection(std::string_view collection) const
   const std::string offer = base::DidYouMean(base::NearestName(collection, names));
   return base::Error(ErrorReason::kCollectionNotFound,
                      offer.empty() ? fmt::format("no collection \"{}\"; this server has {}",
-                                                 collection, FirstOf(names))
+                                                 collection, FormatFirstNames(names))
                                    : fmt::format("no collection \"{}\".{}", collection, offer),
                      "collection");
 }
 
-Clock::TimePoint SnapshotStore::LeaseOf(const Slot& slot, std::string_view id) {
+Clock::TimePoint SnapshotStore::FindLease(const Slot& slot, std::string_view id) {
   Clock::TimePoint until = Clock::TimePoint::min();
   if (slot.current != nullptr && slot.current->id == id) until = slot.leased_until;
   if (slot.replaced != nullptr && slot.replaced->id == id) {
@@ -331,7 +331,7 @@ Clock::TimePoint SnapshotStore::LeaseOf(const Slot& slot, std::string_view id) {
   return until;
 }
 
-CollectionStatus SnapshotStore::StatusOf(const std::string& collection, const Slot& slot) {
+CollectionStatus SnapshotStore::ReadStatus(const std::string& collection, const Slot& slot) {
   CollectionStatus status{collection, slot.state, std::nullopt, slot.current, {}};
   const bool is_claimed =
       slot.state == CollectionState::kLoading || slot.state == CollectionState::kReloading;

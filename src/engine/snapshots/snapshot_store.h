@@ -158,8 +158,8 @@ class SnapshotStore {
   absl::Status UnknownCollection(std::string_view collection) const;
   static absl::Status NotServing(std::string_view collection, const Slot& slot);
   // Until when content is leased by those who page through it.
-  static Clock::TimePoint LeaseOf(const Slot& slot, std::string_view id);
-  static CollectionStatus StatusOf(const std::string& collection, const Slot& slot);
+  static Clock::TimePoint FindLease(const Slot& slot, std::string_view id);
+  static CollectionStatus ReadStatus(const std::string& collection, const Slot& slot);
   Slot& ClaimedSlot(const std::string& collection);
   void DropExpiredLeases() const;
 

@@ -44,13 +44,13 @@ class PublisherTest : public testing::Test {
   }
   static absl::StatusOr<SnapshotPtr> Create(Publisher& publisher, const std::string& collection,
                                             const std::filesystem::path& folder) {
-    return SnapshotOf(publisher.Create(Of(collection, folder)));
+    return ToSnapshot(publisher.Create(Of(collection, folder)));
   }
   static absl::StatusOr<SnapshotPtr> Replace(Publisher& publisher, const std::string& collection,
                                              const std::filesystem::path& folder) {
-    return SnapshotOf(publisher.Replace(Of(collection, folder)));
+    return ToSnapshot(publisher.Replace(Of(collection, folder)));
   }
-  static absl::StatusOr<SnapshotPtr> SnapshotOf(const absl::StatusOr<Publisher::Loaded>& loaded) {
+  static absl::StatusOr<SnapshotPtr> ToSnapshot(const absl::StatusOr<Publisher::Loaded>& loaded) {
     if (!loaded.ok()) return loaded.status();
     return loaded->snapshot;
   }
