@@ -62,7 +62,7 @@ BUGS = (
         ("    dispatch_wanted_ = !schedule_.empty() || stopping_;",
          "    dispatch_wanted_ = !PLANTED && (!schedule_.empty() || stopping_);")),
     bug("kLeavesLeadEarly", EXECUTOR,
-        ("    LeaveToCompleters(finished);  // before Stop, which waits for who leads, can end them\n",
+        ("    LeaveToCompleters(finished);  // before Stop can end the completers\n",
          "    if (!PLANTED) LeaveToCompleters(finished);\n"),
         ("    if (more) WakeDispatcher();\n  }\n",
          "    if (more) WakeDispatcher();\n    if (PLANTED) LeaveToCompleters(finished);\n  }\n")),

@@ -18,7 +18,7 @@ std::uint64_t EstimateLoad(const QueuedTask& finished) {
 }  // namespace
 
 void HandOut(std::unique_ptr<QueuedTask> finished) {
-  // A pass may keep a task that left it until the pass ends. What `done` keeps is freed here.
+  // A pass may keep a task after the task is answered. So `done` and what it owns are freed here.
   const auto done = std::move(finished->task->done);
   done(std::move(finished->answer));
 }
@@ -26,7 +26,7 @@ void HandOut(std::unique_ptr<QueuedTask> finished) {
 Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,
                        std::function<void()> small_caught_up)
     : small_caught_up_(std::move(small_caught_up)), small_(small_lag_from), large_(large_lag_from) {
-  // Joins the threads that were started when starting one throws.
+  // When starting a thread throws, joins the threads that were started before.
   absl::Cleanup end = [this] { End(); };
   for (unsigned i = 0; i < std::max(1U, threads); ++i) {
     threads_.emplace_back([this] { Run(small_); });

@@ -9,8 +9,9 @@
 namespace simile::engine {
 namespace {
 
-// The model: what a pass costs whatever its size, each search, reading the rows' codes, and each
-// search's products with them. Of the order of what engine_cost.py prints for AVX-512 on two cores.
+// The model adds four costs: one for each pass, one for each search, reading the rows' codes, and
+// each search's products with the codes. The constants have the magnitude that engine_cost.py
+// prints for AVX-512 on two cores.
 constexpr double kPassMs = 0.01;
 constexpr double kSearchMs = 0.005;
 constexpr double kValueMs = 3e-8;
@@ -22,10 +23,10 @@ constexpr std::uint32_t kLongList = 256;
 // A canonical score: mostly fetching a row of fp32.
 constexpr double kScoreProductMs = 1.5e-7;
 
-// What a search may cost more than in the pass where it costs least.
+// A pass pays when its searches cost at most 1.05 times as much as in the cheapest pass.
 constexpr double kHardlyMore = 1.05;
 
-// The weight of a new measurement; the first one counts whole.
+// The weight of a new measurement in the average; the first measurement has weight 1.
 constexpr double kNewest = 0.25;
 
 }  // namespace
@@ -99,8 +100,9 @@ std::uint32_t CostEstimator::SearchesWithin(const Shape& shape, double ms,
   searches_max = std::min(searches_max, std::max(kFirstSearchesMax, largest * kGrowth));
   const Corrections& corrections = FindCorrections(shape);
   const Model model = MakeModel(shape);
-  // Sizes are corrected apart, so a larger one may be the cheaper one; and a smaller pass takes no
-  // longer. So the largest size that fits decides. Within a size costs grow.
+  // Each size has its own correction, so a larger size may have the smaller estimate. A smaller
+  // pass takes no longer than a larger one, so the largest size that fits decides. Within a size
+  // costs grow.
   for (std::size_t size = ToSizeIndex(searches_max) + 1; size-- > 0;) {
     const Correction* const nearest = Nearest(corrections, size);
     const double model_ms = nearest == nullptr ? ms : ms / nearest->factor();

@@ -12,17 +12,18 @@
 namespace simile::engine {
 namespace {
 
-// A row that a cold start visits.
+// The estimated time of a row that a cold start visits.
 constexpr double kOrderedRowMs = 1e-5;
 
-// A cold start reads rows in order until it has k; with a filter or groups it may read all.
+// The most rows that a cold start visits. It reads rows in order until it has k; with a filter or
+// groups it may read all rows.
 std::size_t VisitsMax(const ResolvedQuery& query, const Snapshot& snapshot) {
   const std::size_t all = snapshot.row_count();
   if (query.mask != nullptr || query.grouping) return all;
   return std::min(all, query.k + query.excluded().size());
 }
 
-// What one holder of a shared thing counts of its bytes.
+// The share of an object's bytes that one of its holders counts.
 template <class Shared>
 std::uint64_t DivideBytes(std::uint64_t bytes, const std::shared_ptr<Shared>& shared) {
   return bytes / static_cast<std::uint64_t>(std::max(1L, shared.use_count()));
@@ -36,7 +37,7 @@ std::uint64_t BytesOfShare(const std::shared_ptr<const std::vector<Row>>& rows) 
   return rows == nullptr ? 0 : DivideBytes(rows->capacity() * sizeof(Row), rows);
 }
 
-// The least sufficient batch of the segments; no limit where none was measured.
+// The least sufficient batch of the segments; no limit when none was measured.
 std::uint32_t SufficientBatch(const Snapshot& snapshot) {
   std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   for (const auto& segment : snapshot.segments) {

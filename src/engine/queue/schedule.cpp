@@ -8,11 +8,11 @@
 namespace simile::engine {
 namespace {
 
-// Shares of the device while all lanes have work. Bulk gets its part even then, and all that the
-// others leave.
+// Shares of the device while all lanes have work. Bulk also gets all time that the other lanes
+// leave.
 constexpr std::array<double, kLaneCount> kWeights = {70, 24, 6};
 
-// A plain task with more searches than a slice over this is large.
+// A plain task is large when it has more searches than a quarter of a slice.
 constexpr std::uint32_t kLargeTaskDivisor = 4;
 
 // Shares of a group while small and large tasks wait in it.
@@ -40,7 +40,7 @@ void Schedule::Add(std::uint64_t id, const Request& request) {
     for (Passes& passes : group.passes) ReserveFor(group.tasks.size() + 1, passes.parts);
     const std::size_t own = group.IsLarge(request.searches) ? 1 : 0;
     if (!group.passes[own].IsUnderWay() && WaitingSearches(group, own) == 0) {
-      // What has been idle begins where the others are.
+      // Passes that were idle begin at the others' virtual time.
       group.passes[own].virtual_ms =
           std::max(group.passes[own].virtual_ms, group.passes[1 - own].virtual_ms);
     }
@@ -62,7 +62,7 @@ bool Schedule::Remove(std::uint64_t id) {
       group.searches -= found->searches;
       group.work_ms -= found->work_ms;
       group.tasks.erase(found);
-      if (group.tasks.empty()) group.work_ms = 0;  // sums of fractions leave a rest
+      if (group.tasks.empty()) group.work_ms = 0;  // sums of fractions leave a remainder
       was_there = true;
     }
     for (std::size_t which = 0; which < group.passes.size(); ++which) {
@@ -87,7 +87,7 @@ Schedule::Group* Schedule::Find(Lane lane, bool hard, const CostEstimator::Shape
   return const_cast<Group*>(std::as_const(*this).Find(lane, hard, shape));
 }
 
-// What has been idle begins where the others are: it has saved nothing up.
+// A group that was idle begins at the others' virtual time, so idle time gives it no credit.
 Schedule::Group& Schedule::FindOrAddGroup(const Request& request) {
   const std::size_t lane = ToIndex(request.lane);
   const bool lane_idle = std::ranges::none_of(
@@ -101,7 +101,7 @@ Schedule::Group& Schedule::FindOrAddGroup(const Request& request) {
   if (IsIdle(collection)) {
     collection.virtual_ms = std::max(collection.virtual_ms, collections_virtual_ms_[lane]);
   }
-  group->shape = request.shape;  // a device may have been lost
+  group->shape = request.shape;  // it changes when a device is lost
   if (group->IsIdle()) {
     group->virtual_ms = std::max(group->virtual_ms, collection.groups_virtual_ms);
   }
@@ -130,7 +130,7 @@ bool Schedule::IsIdle(const Collection& collection) const {
       groups_, [&](const Group& group) { return collection.Has(group) && !group.IsIdle(); });
 }
 
-// What has had no more than the others needs no memory of it.
+// Forgets idle groups that are not ahead of the others: forgetting them changes nothing.
 void Schedule::ForgetIdle() {
   std::erase_if(collections_, [this](const Collection& collection) {
     const bool all = collection.virtual_ms <= collections_virtual_ms_[ToIndex(collection.lane)] &&
@@ -143,7 +143,7 @@ void Schedule::ForgetIdle() {
   });
 }
 
-// A lane may be a slice ahead of its share before it waits for the lane below it.
+// A lane may be a slice ahead of its share before it waits for the next lower lane.
 double Schedule::ComputeTurn(Lane lane) const {
   double turn = lane_virtual_ms_[ToIndex(lane)];
   for (std::size_t i = ToIndex(lane); i < ToIndex(Lane::kBulk); ++i) {
@@ -225,7 +225,7 @@ bool Schedule::HasFullPass(const Group& group, std::size_t which) const {
 bool Schedule::NextFullPass(Slice& running, Slice& next) {
   if (!HasFullPass()) return false;
   ForgetIdle();
-  // The turns as they are when the running slice has ended.
+  // Computes the turns as of the end of the running slice.
   Group* const own = Find(running.lane, false, running.shape);
   Passes* const passes = own != nullptr ? &own->passes[running.large ? 1 : 0] : nullptr;
   const bool was_under_way = passes != nullptr && std::exchange(passes->under_way, false);
@@ -272,8 +272,8 @@ void Schedule::Choose(Group& group, Slice& slice) {
   group.hard ? TakeHard(group, slice) : TakePlain(group, slice);
 }
 
-// Those that have begun, and as many more as fill a search with them. What is younger waits, where
-// it is counted and can be refused.
+// Takes the tasks that have begun, and as many more as fill a search. Younger tasks wait in the
+// queue, where they are counted and can be refused.
 void Schedule::TakeHard(Group& group, Slice& slice) {
   std::uint64_t searches = 0;
   for (Task& task : group.tasks) {
@@ -307,7 +307,7 @@ std::size_t Schedule::NextPasses(const Group& group) const {
   return group.passes[0].virtual_ms <= group.passes[1].virtual_ms ? 0 : 1;
 }
 
-// For all that wait, oldest first, as many as a pass may have.
+// Begins a pass for the waiting tasks, oldest first, up to the most searches of a pass.
 void Schedule::BeginPass(Group& group, std::size_t which) {
   Passes& passes = group.passes[which];
   const std::uint32_t most = SearchesOfPass(group, which);
@@ -371,7 +371,8 @@ void Schedule::ChargeTurns(const Slice& slice, double ms) {
   group->passes[which].virtual_ms += ms / kPassWeights[which];
 }
 
-// What a task took beyond its estimate is taken off no other's.
+// Subtracts the work that a slice did. Work beyond a task's estimate is not subtracted from other
+// tasks.
 void Schedule::TakeOff(Group& group, const Slice& slice) {
   auto task = group.tasks.begin();
   for (const Part& part : slice.parts) {
@@ -429,7 +430,7 @@ double Schedule::OwnMs(const Group& group, std::uint32_t searches) const {
   const std::size_t own = group.IsLarge(searches) ? 1 : 0;
   const std::size_t other = 1 - own;
   const double own_ms = BacklogMs(group, own, searches);
-  // While it gets that, the others get their share, and the slice of theirs that is under way.
+  // Meanwhile the other passes get their share, plus their slice that is under way.
   const double slice_ms = group.passes[other].IsUnderWay() ? kSliceMs : 0;
   return own_ms + std::min(BacklogMs(group, other),
                            slice_ms + own_ms * kPassWeights[other] / kPassWeights[own]);
@@ -455,8 +456,9 @@ double Schedule::AnswerMs(const Request& request) const {
       request.hard ? BacklogMs(own) + SearchesMs(own.shape, own.slice_searches, request.searches) +
                          request.work_ms
                    : OwnMs(own, request.searches);
-  // While the group gets that, so does each other of its collection; and while the collection gets
-  // what they come to together, so does each other of the lane.
+  // Meanwhile each other group of the collection gets as much time as this group, up to its
+  // backlog. And each other collection of the lane gets as much as this collection, up to its
+  // backlog.
   double collection_ms = own_ms;
   for (const Group& group : groups_) {
     if (&group != found && group.lane == request.lane &&

@@ -14,7 +14,7 @@
 namespace simile::engine {
 namespace {
 
-// Of a task that asked for it.
+// The device's time of a task that asked for it.
 std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
   if (!queued.task->time_device || !queued.device_time.measured) return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(queued.device_time.microseconds));
@@ -23,9 +23,9 @@ std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
 constexpr auto kSlice = std::chrono::duration_cast<Clock::Duration>(Milliseconds(kSliceMs));
 // A slice runs at least this long: waking the threads of a device takes 20 to 60 us.
 constexpr std::chrono::microseconds kSliceMin{1'000};
-// The same for a slice that leaves a thread idle.
+// The shortest slice that leaves a thread idle.
 constexpr std::chrono::microseconds kSliceMinWithIdleThread{500};
-// Passes whose buffers are kept.
+// The number of ended passes whose buffers are kept.
 constexpr std::size_t kIdlePasses = 2;
 // Bulk passes leave one thread idle for this long after each slice of another lane. Otherwise a
 // single query waits for a processor three times: to be read, to be searched and to be sent
@@ -89,7 +89,7 @@ SliceRunner::StartedSlice SliceRunner::Start(const Schedule::Slice& slice,
   started.pass = slice.begins ? BeginPass(slice, tasks) : FindPass(slice);
   if (!slice.begins || started.pass == nullptr) return started;
   started.on_device = started.pass->pass.Start();
-  if (!started.pass->pass.under_way()) started.pass = nullptr;  // there is no memory for it
+  if (!started.pass->pass.under_way()) started.pass = nullptr;  // no memory to begin it
   return started;
 }
 
@@ -230,7 +230,8 @@ void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* co
                    .yield = yield},
                   hard_report_);
   } catch (const std::bad_alloc&) {
-    // For what they share; each query's own lack of memory ends only its task.
+    // The memory that the tasks share failed. A query that lacks memory of its own ends only its
+    // task.
     for (TaskProgress* const task : hard_tasks_) {
       task->status = base::OutOfMemory();
       Drop(*task);
@@ -261,7 +262,7 @@ void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slic
     return;
   }
   for (const HardQueries::SearchTime& search : hard_report_.searches) {
-    CostEstimator::Shape shape = slice.shape;  // the lists of later rounds are longer
+    CostEstimator::Shape shape = slice.shape;  // lists of later rounds are longer
     shape.k_class =
         CostEstimator::ToKClass(search.list_max, tasks.front()->task->snapshot->row_count());
     estimator.AddPass(shape, search.searches, Milliseconds(search.duration).count());
@@ -307,7 +308,7 @@ void SliceRunner::ReadDeviceBytes() {
   try {
     read = read_device_memory_();
   } catch (const std::bad_alloc&) {
-    return;  // what the slice before read stays
+    return;  // the values of the previous read stay
   }
   device_bytes_ = 0;
   device_bytes_peak_ = 0;
@@ -327,7 +328,7 @@ absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const 
   if (!searched) execution.AddFallback(FindFallback(snapshot));
   const auto& served_by = execution.fallback != nullptr ? execution.fallback : served_by_;
   if (!searched)
-    execution.engines.Add(FindEngine(snapshot, *served_by));  // the one that would have
+    execution.engines.Add(FindEngine(snapshot, *served_by));  // the engine that would have answered
   return SearchAnswer{
       .results = std::move(progress.results),
       .receipt = {.served_by = served_by,

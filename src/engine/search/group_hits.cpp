@@ -8,12 +8,13 @@
 namespace simile::engine {
 namespace {
 
-// A first ranking this many times longer than the rows of the answer mostly holds all groups.
+// The first ranking is this many times longer than the rows of the answer. It then usually holds
+// all groups.
 constexpr std::size_t kRowsPerHit = 3;
 constexpr std::uint32_t kRowsMin = 64;
 
-// A piece of work ends after so much of it, estimated: 2 ms. A mask over 5,000,000 rows of 100,000
-// groups took 18 ms, so 4 ns a row; the others are guesses.
+// A piece of work ends after an estimated 2 ms. A mask over 5,000,000 rows of 100,000 groups took
+// 18 ms, so 4 ns a row; the other constants are guesses.
 constexpr std::uint64_t kPieceNs = 2'000'000;
 constexpr std::uint64_t kRowOfMaskNs = 4;
 constexpr std::uint64_t kGroupNs = 20;
@@ -89,12 +90,13 @@ void GroupHits::Read(const Hit& hit) {
   for (const std::uint32_t number : numbers_) {
     const auto [found, is_new] = index_of_.try_emplace(number, groups_.size());
     if (is_new) groups_.emplace_back().number = number;
-    // A group seen before gets no rows from this ranking: it does not hold all of its best.
+    // A group from an earlier ranking gets no rows from this one, which may miss some of the
+    // group's best rows.
     if (found->second >= first_new_) Add(hit, groups_[found->second]);
   }
 }
 
-// Decides what follows the ranking.
+// Decides the step after the ranking.
 void GroupHits::EndReading(std::size_t hit_count) {
   own_mask_.reset();
   const bool exhausted = hit_count < rows_wanted_;
@@ -144,7 +146,7 @@ void GroupHits::Offer(RankKey key) {
   }
 }
 
-// By the rows offered, or by all rows in the query's order.
+// Completes groups from the offered rows, or from all rows in the query's order.
 bool GroupHits::CompleteSome(std::span<const Hit> hits) {
   if (!query_.order) {
     return DoSome(groups_.size(), [&](std::size_t i) -> std::uint64_t {

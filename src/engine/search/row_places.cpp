@@ -8,13 +8,13 @@
 namespace simile::engine {
 namespace {
 
-// Of rows in a given order, read together: a look at masks alone, or at payloads.
+// Rows in a given order that are read in one piece: with a look at masks alone, or at payloads.
 constexpr std::size_t kOrderedOfPiece = 1U << 18;
 constexpr std::size_t kGroupedOfPiece = 2'048;
-// Groups that are ranked together: about 10 ns each, estimated.
+// Groups that are ranked in one piece: an estimated 10 ns each.
 constexpr std::size_t kGroupsOfPiece = 1U << 17;
 
-// How many rows the answer is chosen from.
+// The number of rows that the answer is chosen from.
 std::size_t ReachOf(const ResolvedQuery& query) {
   return query.diversity ? query.diversity->candidates : query.k;
 }
@@ -93,7 +93,7 @@ void PlaceFinder::BeginCounting() {
   for (const auto& [key, i] : ascending_) places_.rows[i].score = key.score();
   std::ranges::sort(ascending_);
   between_.assign(ascending_.size() + 1, 0);
-  // A field that no row has a value in has no groups, and then nothing is reached.
+  // A field without values has no groups, and then the answer reaches nothing.
   const std::size_t reach = std::max<std::size_t>(1, ReachOf(query_));
   best_buffer_.resize(certificate::TopK::CapacityFor(
       reach, query_.grouping ? best_of_group_.size() : snapshot_.row_count()));
@@ -182,7 +182,7 @@ void PlaceFinder::RankSomeGroups() {
   EndRanking();
 }
 
-// If the row could be returned, each of its groups would have it.
+// Counts the row in each of its groups, as if the row could be returned.
 void PlaceFinder::CountOwnGroups(RowPlace& place) const {
   const RankKey key(place.score, place.row);
   std::vector<RankedGroup> with_row;
