@@ -26,10 +26,11 @@
 namespace simile::engine {
 namespace {
 
-constexpr int kDrawsMax = 16;  // of one row
+constexpr int kDrawsMax = 16;  // tries to find one row that is not zeros
 
-// Draws rows to search for, as indexes into the matrix; one may come twice. Avoids rows of zeros
-// where others are easily found: they score 0 with all rows, which tells little.
+// Draws rows to search for, as indexes into the matrix; a row may be drawn twice. Avoids rows of
+// zeros when other rows are easily found: a row of zeros scores 0 with all rows, which proves
+// little.
 // REQUIRES: rows are not empty.
 std::vector<std::size_t> DrawRows(MatrixView rows, std::size_t count, std::mt19937_64& random) {
   std::vector<std::size_t> drawn(count);
@@ -55,7 +56,8 @@ absl::StatusOr<data::Matrix> CopyQueries(MatrixView rows, std::span<const std::s
 
 constexpr std::size_t kQueryCount = 4;
 constexpr std::uint32_t kHitsAsked = 10;
-// Multiply-adds for one query: when scoring every row needs more, a sample of this many is scored.
+// The most multiply-adds for one query. When scoring every row needs more, a sample of the rows is
+// scored.
 constexpr std::size_t kProductsPerQuery = 10'000'000;
 constexpr std::uint64_t kIndexSeed = 0x51'31'1e'00;
 
@@ -81,8 +83,8 @@ class Checker {
  public:
   Checker(MatrixView rows, Row first_row) : rows_(rows), first_row_(first_row) {}
 
-  // Every hit is a row of the segment, scored as the reference does, in rank order, none twice; and
-  // there are as many as there should be.
+  // Checks the hits: each is a row of the segment with the reference's score; they are in rank
+  // order and distinct; their number is right.
   absl::Status CheckHits(const Answered& answered) const {
     const std::size_t expected = std::min<std::size_t>(kHitsAsked, rows_.row_count());
     if (answered.hits.size() != expected) {
@@ -109,8 +111,8 @@ class Checker {
     return absl::OkStatus();
   }
 
-  // No row of the sample outranks the last hit without being among the hits. With all rows in the
-  // sample and CheckHits passed, the answer is the reference's answer, bit for bit.
+  // Checks that no row of the sample outranks the last hit without being a hit. If the sample has
+  // all rows and CheckHits passed, the answer equals the reference's, bit for bit.
   absl::Status CheckOmitted(const Answered& answered, std::span<const std::size_t> sample) const {
     const RankKey last = KeyOf(answered.hits.back());
     for (const std::size_t index : sample) {
@@ -151,7 +153,7 @@ constexpr std::size_t kItemsCompared = 64;
 constexpr std::size_t kItemsDrawn = 16 * kItemsCompared;
 constexpr std::uint32_t kNearest = 10;
 
-// The hits for each of some rows, of all segments, best first.
+// Searches all segments for each of some rows. Returns the hits, best first.
 //   specs  [rows]
 absl::StatusOr<std::vector<std::vector<Hit>>> SearchHits(const Snapshot& snapshot,
                                                          std::span<const std::size_t> rows,
@@ -175,7 +177,7 @@ absl::StatusOr<std::vector<std::vector<Hit>>> SearchHits(const Snapshot& snapsho
   return hits;
 }
 
-// The score of each row of a sample with each other, when all are equal.
+// The only score among all pairs of a sample's rows; nothing when scores differ.
 absl::StatusOr<std::optional<float>> FindOnlyScore(const Snapshot& snapshot) {
   const MatrixView rows = snapshot.dataset->vectors.view();
   if (rows.row_count() < kScoredRowsMin) return std::optional<float>();
@@ -185,7 +187,8 @@ absl::StatusOr<std::optional<float>> FindOnlyScore(const Snapshot& snapshot) {
   for (const std::size_t row : DrawRows(rows, kScoredRows, random)) {
     scored.Allow(static_cast<Row>(row));
   }
-  // With themselves, too: rows that have nothing in common all score 0 with each other.
+  // Each row is also scored with itself, because rows that have nothing in common all score 0 with
+  // each other.
   for (const std::size_t row : scoring) scored.Allow(static_cast<Row>(row));
   QuerySpec spec;
   spec.k = kScoredRows + kScoringRows;
@@ -201,7 +204,7 @@ absl::StatusOr<std::optional<float>> FindOnlyScore(const Snapshot& snapshot) {
   return std::optional(first);
 }
 
-// Items that two generations have, as rows of each.
+// Items that both generations have, as rows of each.
 struct CommonItems {
   std::vector<std::size_t> served;
   std::vector<std::size_t> next;
@@ -211,7 +214,7 @@ bool IsSearchable(const Snapshot& snapshot, std::size_t row) {
   return snapshot.searchable == nullptr || snapshot.searchable->Allows(static_cast<Row>(row));
 }
 
-// Up to kItemsCompared.
+// Draws up to kItemsCompared items.
 CommonItems DrawCommonItems(const Snapshot& served, const Snapshot& next) {
   std::mt19937_64 random(kAnswersSeed);
   std::set<std::size_t> drawn;
@@ -228,7 +231,7 @@ CommonItems DrawCommonItems(const Snapshot& served, const Snapshot& next) {
   return items;
 }
 
-// The nearest rows for each of some rows, without itself, best first.
+// The nearest rows of each of some rows, without the row itself, best first.
 absl::StatusOr<std::vector<std::vector<Hit>>> FindNearestInAll(const Snapshot& snapshot,
                                                                std::span<const std::size_t> rows) {
   const std::vector<Row> own(rows.begin(), rows.end());
@@ -241,8 +244,8 @@ absl::StatusOr<std::vector<std::vector<Hit>>> FindNearestInAll(const Snapshot& s
   return SearchHits(snapshot, rows, specs);
 }
 
-// The same among one in `step` of the ids, in no order. Without the index, which would look at the
-// rows between those of the sample too.
+// As FindNearestInAll, among one in `step` of the ids, in no order. Does not use the index, which
+// would also look at rows outside the sample.
 std::vector<std::vector<Hit>> FindNearestInSample(const Snapshot& snapshot,
                                                   std::span<const std::size_t> rows,
                                                   std::uint64_t step) {
@@ -275,7 +278,7 @@ std::vector<std::vector<Hit>> FindNearestInSample(const Snapshot& snapshot,
   return nearest;
 }
 
-// The ids of each row's nearest among one in `step` of the ids, without its own.
+// The ids of each row's nearest rows, among one in `step` of the ids, without the row itself.
 absl::StatusOr<std::vector<std::set<std::string>>> FindNearest(const Snapshot& snapshot,
                                                                std::span<const std::size_t> rows,
                                                                std::uint64_t step) {
@@ -292,7 +295,7 @@ absl::StatusOr<std::vector<std::set<std::string>>> FindNearest(const Snapshot& s
   return ids;
 }
 
-// The share of the former nearest that still are.
+// The share of the former nearest ids that are still nearest.
 double ShareKept(const std::set<std::string>& former, const std::set<std::string>& now) {
   if (former.empty()) return 1;
   const auto kept =
@@ -374,7 +377,7 @@ absl::StatusOr<Overlap> MeasureOverlap(const Snapshot& served, const Snapshot& n
   if (!now.ok()) return now.status();
   Overlap overlap;
   for (std::size_t item = 0; item < count; ++item) {
-    // The sample of a small snapshot beside a large one may have no row.
+    // When one snapshot is large, the sample of the small one may have no row.
     if (step > 1 && (*former)[item].empty()) continue;
     ++overlap.items;
     overlap.share += ShareKept((*former)[item], (*now)[item]);

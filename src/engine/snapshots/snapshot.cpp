@@ -7,7 +7,7 @@ namespace simile::engine {
 
 namespace {
 
-// What the indexes take now: less than planned when a fallback backend made a segment.
+// The bytes that the indexes take now: less than planned when a fallback backend made a segment.
 ResidentPlan IndexBytes(const Snapshot& snapshot) {
   ResidentPlan sum;
   for (const auto& segment : snapshot.segments) {

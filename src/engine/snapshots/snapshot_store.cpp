@@ -23,7 +23,8 @@ namespace {
 
 using base::ErrorReason;
 
-// When to ask again for a collection that loads: most loads end within seconds.
+// The time after which to ask again for a collection that is loading: most loads end within
+// seconds.
 constexpr std::chrono::milliseconds kRetryLoading{1'000};
 
 absl::Status DidNotLoad(std::string_view collection) {
@@ -59,7 +60,7 @@ absl::Status ChangeInProgress(const std::string& collection) {
 
 }  // namespace
 
-// Outlives the reclaimer while snapshots are held: every deleter has a reference.
+// Outlives the reclaimer while snapshots are held, because every deleter has a reference.
 class Reclaimer::State {
  public:
   // REQUIRES: called once, before the state is shared.
@@ -76,7 +77,8 @@ class Reclaimer::State {
     worker_.join();
   }
 
-  // Makes space for one more, so that Release never allocates: a deleter cannot report a failure.
+  // Makes space for one more snapshot, so that Release never allocates, because a deleter cannot
+  // report a failure.
   void ReserveOne() {
     const std::lock_guard lock(mutex_);
     released_.reserve(alive_ + 1);
@@ -87,7 +89,7 @@ class Reclaimer::State {
     std::unique_ptr<const Snapshot> owned(snapshot);
     {
       const std::lock_guard lock(mutex_);
-      if (stopped_) return;  // freed here: the worker has ended
+      if (stopped_) return;  // the caller frees it, because the worker has ended
       released_.push_back(std::move(owned));
     }
     wake_.notify_one();
@@ -252,7 +254,7 @@ SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, S
     snapshot.version = slot.last_version + 1;
     published.version = snapshot.version;
     published.current =
-        reclaimer_.Adopt(std::move(snapshot));  // may throw: nothing has changed yet
+        reclaimer_.Adopt(std::move(snapshot));  // may throw; nothing has changed yet
     slot.last_version = published.version;
     const Clock::TimePoint leased_until = FindLease(slot, published.current->id);
     published.previous = std::exchange(slot.current, published.current);
@@ -351,8 +353,8 @@ SnapshotStore::Slot& SnapshotStore::ClaimedSlot(const std::string& collection) {
   return slot->second;
 }
 
-// Reads the state under listener_mutex_: the last call then has the state after the last change,
-// in whatever order two changing threads arrive here.
+// Reads the state under listener_mutex_. So the last call has the state after the last change, in
+// whatever order two threads arrive here.
 void SnapshotStore::NotifyListener(const std::string& collection) {
   if (!listener_) return;
   const std::lock_guard notifying(listener_mutex_);
