@@ -7,8 +7,9 @@
 
 namespace simile::backend::cpu {
 
-// The kernels that this processor and its system can run, fastest for large batches first; the last
-// is always "portable". Asks the system once for permission to use AMX tiles (8 KiB a thread).
+// The kernels that this processor and its system can run. The fastest for large batches comes
+// first; the last is always "portable". Asks the system once for permission to use AMX tiles (8 KiB
+// a thread).
 std::span<const Int8Kernel* const> SupportedInt8Kernels();
 
 // The kernel with this name, or nullptr when there is none or it cannot run here.

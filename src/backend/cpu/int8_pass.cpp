@@ -13,14 +13,15 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Of a pass: the memory for its hits grows with them.
+// The most queries of a pass, because the memory for hits grows with them.
 constexpr std::size_t kQueriesMax = 1'024;
 static_assert(kQueriesMax <= std::size_t{1} << (32 - kPairRowBits));
 static_assert(kQueriesMax <= RowOrderScorer::kQueriesMax);
-// Candidate buffers of all threads and queries of a pass together.
+// The most bytes of the candidates' buffers of a pass, over all threads and queries.
 constexpr std::size_t kCandidateBytesMax = 256U << 20;
-// Of each thread: what it keeps of them for the next pass. Passes with larger ones take so long
-// that getting them anew hardly counts: more than 500 queries of k 1,000.
+// The most bytes of candidates' buffers that a thread keeps for the next pass. A pass with larger
+// buffers (more than 500 queries of k 1,000) takes so long that allocating them again hardly
+// counts.
 constexpr std::size_t kCandidateBytesKept = 32U << 20;
 
 // Queries that a thread claims at a time to pack.
@@ -34,13 +35,13 @@ constexpr std::size_t kQueriesMultiple = 2 * kTileQueries;
 constexpr std::size_t kFirstPieceRows = kRowsTogether;
 constexpr std::size_t kPieceGrowth = 4;
 
-// Where int4 finds more than one candidate in this many rows, bytes are read instead. Estimated: a
-// canonical score costs about as much as ten rows of the pass, int4 saves half of each row, and the
-// row to score must be fetched from another place in memory.
+// Bytes are read instead of int4 when int4 finds more than one candidate in this many rows.
+// Estimated: a canonical score costs about as much as ten rows of the pass, and int4 saves half of
+// each row; the row to score must also be fetched from another place in memory.
 constexpr std::size_t kRowsForOneCandidate = 40;
 
-// The rounding errors of a cheap score's columns are independent and mostly cancel: their standard
-// deviation is 0.71 / sqrt(dim) of the bound, which lets them all add up
+// The rounding errors of a cheap score's columns are independent and mostly cancel. The bound
+// assumes that all add up; the standard deviation is 0.71 / sqrt(dim) of the bound
 // (docs/design/certificate.md). Seven standard deviations reject a correct row with probability
 // below 1e-11; the end of the pass detects it and the query is searched again.
 float GuessCaution(std::size_t rotated_dim) {
@@ -69,7 +70,7 @@ void RaiseTo(std::atomic<float>& gate, float value) {
 
 }  // namespace
 
-// Each query after the first adds about a quarter of what the first one takes (engine_bench, 5,000
+// Each query after the first takes about a quarter of the time of the first (engine_bench, 5,000
 // rows on an EPYC).
 bool IsSmallPass(const PackedShape& shape, std::size_t query_count, std::size_t small_pass_bytes) {
   const std::size_t code_bytes = shape.position_count() * shape.rotated_dim;
@@ -214,7 +215,7 @@ void Int8Pass::ScanFirstBlock(Worker& worker, const Queries& queries) {
 void Int8Pass::ScanChunks(unsigned participant, const Turn& turn) {
   Worker& worker = memory_.workers_[participant];
   const std::size_t block_count = shape_.block_count();
-  // What earlier turns left comes first.
+  // Places that earlier turns left come first.
   const auto claim = [&]() -> Place {
     const std::size_t left = next_left_.fetch_add(1, std::memory_order_relaxed);
     if (left < memory_.left_.size()) return memory_.left_[left];
@@ -233,8 +234,8 @@ void Int8Pass::ScanChunks(unsigned participant, const Turn& turn) {
   bool is_over = false;
   while (!is_over && is_there(place)) {
     Place next = claim();
-    // A thread counts a chunk's rows when it begins to scan it; Join has counted those of the
-    // first.
+    // A thread counts a chunk's rows when it begins to scan the chunk. Join has counted the rows of
+    // the first chunk.
     if (place.participant != participant && place.end > shape_.chunk_blocks) {
       worker.progress.rows_begun += (place.end - place.block) * shape_.block_rows;
     }
@@ -344,7 +345,7 @@ void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block, const Q
 }
 
 void Int8Pass::TightenWhereDue(Worker& worker) {
-  // Each time twice as many rows have been seen, a gate can rise noticeably again.
+  // A gate can rise noticeably each time the number of seen rows has doubled.
   const bool seen_enough = worker.progress.rows_seen >= 2 * worker.progress.rows_when_tightened;
   if (seen_enough) worker.progress.rows_when_tightened = worker.progress.rows_seen;
   for (std::size_t query = 0; query < queries_.size(); ++query) {
@@ -370,7 +371,8 @@ const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
   if (timed.rows_begun != worker.progress.rows_begun) {
     timed.rows_begun = worker.progress.rows_begun;
     const std::size_t k = Spec(query).k;
-    // A thread that goes on with another's chunk counts its rows too, so the sum may pass all rows.
+    // A thread that continues another thread's chunk counts its rows again, so the sum may exceed
+    // all rows.
     const double seen = std::min(
         1.0, static_cast<double>(timed.rows_begun) / static_cast<double>(shape_.row_count));
     timed.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
@@ -435,7 +437,7 @@ bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block) {
   return true;
 }
 
-// int4 bounds are too wide to order candidates: each gets its canonical score at once.
+// Scores each candidate at once, because int4 bounds are too wide to order candidates.
 void Int8Pass::ScoreInt4Candidates(Worker& worker) {
   ScoreInTurn(
       worker.int4_candidates.size(),
@@ -536,7 +538,8 @@ void Int8Pass::WriteAnswer(std::size_t query, std::span<const RankKey> best,
   for (const Worker& each : memory_.workers_) {
     if (each.progress.joined) rescored += each.rescored[query];
   }
-  QueryCost cost = result_.Cost(place);  // of the wrong guess, if this is the second search
+  QueryCost cost =
+      result_.Cost(place);  // cost of the first search, if this search repeats a wrong guess
   cost += {.rows_scanned = shape_.row_count,
            .rows_rescored = rescored,
            .rescans = speculative_ ? 0U : 1U};

@@ -17,7 +17,7 @@ std::span<const TuningValue> TuningValues() {
       {"block_bytes", "bytes",
        "Codes of a block, which stays in the second-level cache for all queries of a batch.",
        128U << 10, 1U << 20, &Int8Tuning::block_bytes, &TuningFindings::block_bytes, false},
-      // Up to four queries the vector kernels read each row once, as AMX does, and faster.
+      // With up to four queries the vector kernels read each row once, as AMX does, but faster.
       {"large_batch_min", "queries", "Batches from this size on use the kernel for large batches.",
        kQueriesTogether + 1, kNeverReached, &Int8Tuning::large_batch_min,
        &TuningFindings::large_batch_min, true},

@@ -36,7 +36,7 @@ struct ArmCore {
   std::string_view name;
 };
 
-// ARM processors give numbers instead of a name. Those of servers, from Linux's
+// ARM processors report numbers instead of a name. The numbers of server cores are from Linux's
 // arch/arm64/include/asm/cputype.h.
 constexpr ArmCore kArmCores[] = {
     {"0x41", "0xd08", "Cortex-A72"},  {"0x41", "0xd0c", "Neoverse N1"},
@@ -53,7 +53,7 @@ std::string ArmName(const std::string& implementer, const std::string& part) {
   return "ARM processor " + implementer + ":" + part;
 }
 
-// What follows the colon of a line `model name : AMD EPYC 9B14`; "" for other lines.
+// The value of a line `model name : AMD EPYC 9B14`; "" for lines of other fields.
 std::string ParseValue(std::string_view field, const std::string& line) {
   if (!line.starts_with(field)) return "";
   const std::size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
