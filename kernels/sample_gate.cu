@@ -8,11 +8,12 @@ namespace simile::kernels {
 namespace {
 
 constexpr unsigned kThreadsMax = 1'024;
-constexpr unsigned kBlocksAtOnce = 1;  // of a multiprocessor, so that registers hold the loads
+constexpr unsigned kBlocksAtOnce = 1;  // per multiprocessor, so that registers hold the loads
 constexpr unsigned kScores = 8;        // of a load
-// Of a thread, issued together; estimated: a thousand threads then read a sample in two latencies.
+// The loads of a thread that are issued together. Estimated: a thousand threads then read a sample
+// in two latencies.
 constexpr unsigned kLoadsAhead = 4;
-constexpr unsigned kNoRow = 0;  // the key where no row passes, below every other
+constexpr unsigned kNoRow = 0;  // the key if no row passes; below every other key
 constexpr float kNoQuery = 65504.0F;
 
 // Two fp16 scores as integers in the same order; -65504 maps to 0x0400, so that 0 is free.
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
     unsigned passing[kLoadsAhead];
 #pragma unroll
     for (unsigned u = 0; u < kLoadsAhead; ++u) {
-      // Beyond the last load: that one again.
+      // After the last load, repeats it.
       const unsigned at = min(base + u * blockDim.x, loads - 1) * kScores;
       load[u] = LoadFromL2(reinterpret_cast<const uint4*>(scores + at));
       passing[u] = mask != nullptr ? mask[(tile.first + at) / 8] : 255U;
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
 
 cudaError_t LaunchSampleGate(const Pass& pass, const ScoreTile& tile, const ScoreSample& sample,
                              cudaStream_t stream) {
-  // A thread per eight keys: estimated, so that few wait for the barriers of the selection.
+  // A thread per eight keys, so that few threads wait at the barriers of the selection. Estimated.
   const unsigned keys = sample.group > 1 ? (sample.rows + kScores - 1) / kScores : sample.rows;
   const unsigned threads = std::clamp((keys / 8 + 31) / 32 * 32, 128U, kThreadsMax);
   return Launch(SampleGateKernel, dim3(pass.batch), dim3(threads), 0, stream, pass, tile, sample);

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kThreads)
     TakeQueriesKernel(const SIMILE_GRID_CONSTANT TakeQueriesArguments arguments) {
   const unsigned word = blockIdx.x * kThreads + threadIdx.x;
   if (word >= arguments.bytes / sizeof(unsigned)) return;
-  // Volatile: the host writes it anew for every pass, so no cache may answer.
+  // Volatile, because the host writes the block again for every pass, so no cache may answer.
   const auto* from = reinterpret_cast<const volatile unsigned*>(arguments.from);
   reinterpret_cast<unsigned*>(arguments.to)[word] = from[word];
 }

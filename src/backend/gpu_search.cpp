@@ -44,7 +44,7 @@ void AddReason(std::string& reasons, const std::string& reason) {
   reasons += reasons.empty() || reason.empty() ? reason : "; " + reason;
 }
 
-// The same error in other words.
+// The same error with another message.
 absl::Status WithMessage(const absl::Status& status, const std::string& message) {
   absl::Status result(status.code(), message);
   if (const auto code = status.GetPayload(kDeviceErrorPayload)) {
@@ -89,12 +89,12 @@ absl::StatusOr<OpenedGpu> OpenDevice(const FoundPlugin& found, const FoundDevice
 }
 
 // OpenGpu once the driver is loaded.
-//   takes_limited  whether a plug-in with a limitation is taken while others are untried
-//   passed_over    set when such a plug-in was left for a later one
+//   takes_limited  whether to use a plug-in with a limitation while others are untried
+//   passed_over    set when such a plug-in was passed over for a later one
 absl::StatusOr<OpenedGpu> OpenFirst(GpuSearch left, const GpuOptions& options, bool takes_limited,
                                     bool& passed_over) {
   std::string reasons;  // against the plug-ins that were tried
-  absl::Status last;    // of the last of them
+  absl::Status last;    // the error of the last one
   for (;;) {
     const absl::StatusOr<FoundPlugin> found = FindGpuPlugin(left);
     if (!found.ok()) {

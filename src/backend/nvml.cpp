@@ -15,7 +15,7 @@
 namespace simile::backend {
 namespace {
 
-// What this file uses of NVIDIA's nvml.h, with its layouts.
+// The types of NVIDIA's nvml.h that this file uses, with the same layouts.
 using NvmlDevice = void*;
 using NvmlEventSet = void*;
 struct NvmlMemory {
@@ -62,7 +62,7 @@ constexpr char kNvmlErrorPayload[] = "simile/nvml_error";
 
 }  // namespace
 
-// The functions of an opened library; null where it lacks one.
+// The functions of an opened library. A function that the library lacks is null.
 class NvmlFunctions {
  public:
   explicit NvmlFunctions(void* library) {
@@ -82,7 +82,7 @@ class NvmlFunctions {
     Find(library, "nvmlDeviceGetUtilizationRates", utilization);
     Find(library, "nvmlDeviceGetTemperature", temperature);
     Find(library, "nvmlDeviceGetPowerUsage", power);
-    // Of one meaning; drivers before 535 know only the second.
+    // The two names mean the same; drivers before 535 know only the second.
     if (!Find(library, "nvmlDeviceGetCurrentClocksEventReasons", throttle_reasons)) {
       Find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", throttle_reasons);
     }
@@ -157,7 +157,8 @@ int CallIfThere(Function function, Arguments... arguments) {
   return function == nullptr ? kNvmlFunctionNotFound : function(arguments...);
 }
 
-// A text that a function of the form (char*, unsigned) returns; empty without it.
+// The text that a function of the form (char*, unsigned) returns; empty when the function is
+// missing or fails.
 template <class Function, class... Arguments>
 std::string TextFrom(Function function, Arguments... first) {
   constexpr unsigned kTextBytes = 96;  // the longest that nvml.h names
@@ -167,7 +168,7 @@ std::string TextFrom(Function function, Arguments... first) {
   return text.data();
 }
 
-// Whether the code concerns the card or the driver, and not only the value that was asked for.
+// Whether the code concerns the card or the driver, not only the requested value.
 bool ConcernsTheCard(int code) {
   return code == kNvmlGpuIsLost || code == kNvmlResetRequired || code == kNvmlUnknown ||
          code == kNvmlNoPermission || code == kNvmlDriverNotLoaded;

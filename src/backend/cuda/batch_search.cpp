@@ -17,12 +17,13 @@ namespace {
 
 using certificate::CheapStorage;
 
-// A query with more excluded rows gets a mask of its own: every hit looks its row up in the list of
-// them, and the gate must let as many more hits through. Estimated from log2(2'048) = 11 reads per
-// hit against 4 bytes per row for the mask.
+// A query with more excluded rows gets its own mask instead of a list. With a list, every hit looks
+// its row up, and the gate must let that many more hits through. Estimated from log2(2'048) = 11
+// reads per hit against 4 bytes per row for the mask.
 constexpr std::size_t kExcludedOfListMax = 2'048;
 
-// What holds a block of lent hits. The block goes first: it is memory of the engine's device.
+// The owner of a block of lent hits. The block is destroyed before the engine, because it is memory
+// of the engine's device.
 struct LentAnswers {
   std::shared_ptr<const void> engine;
   std::shared_ptr<const PinnedBlock> block;
@@ -72,7 +73,7 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
 void BatchSearch::Begin(const SearchBatch& batch, SearchResult& result) {
   batch_ = &batch;
   result_ = &result;
-  rows_.filters().Release();  // of a batch that failed
+  rows_.filters().Release();  // filters of a batch that failed
   passes_.reserve(batch.specs.size());
 }
 
@@ -84,7 +85,7 @@ void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
 
 bool BatchSearch::Start(const SearchBatch& batch, SearchResult& result) {
   Begin(batch, result);
-  // A search of another thread finds a query block free beside this one's.
+  // Leaves one query block free for a search of another thread.
   if (runner_.workspace().free_query_blocks() < 2 ||
       runner_.workspace().free_answer_blocks() == 0) {
     return false;
@@ -156,7 +157,7 @@ void BatchSearch::Add(std::uint32_t index) {
   excluded_rows_.insert(excluded_rows_.end(), excluded_.begin(), excluded_.end());
 }
 
-// Queries of a batch mostly share their masks: each is looked up once.
+// Looks up each mask once, because queries of a batch usually share masks.
 const Filter* BatchSearch::UseFilter(const RowMask& mask) {
   const auto known = std::ranges::find(known_, &mask, &decltype(known_)::value_type::first);
   if (known != known_.end()) return known->second;
@@ -174,7 +175,7 @@ const Filter* BatchSearch::UseFilter(const RowMask& mask) {
   return filter;
 }
 
-// A filter becomes a list where at most one row in this many passes. Each query reads the fp32 rows
+// A filter becomes a list when at most one row in this many passes. Each query reads the fp32 rows
 // of its list by itself; a pass reads half the bytes of all rows for many queries. Rows on the host
 // cross a bus that is much slower than device memory.
 unsigned BatchSearch::ListShare(const RowMask& mask) const {
@@ -209,7 +210,8 @@ const RowMask& BatchSearch::MaskWithout(const QuerySpec& spec, std::span<const u
 }
 
 void BatchSearch::Flush() {
-  runner_.UploadExcluded(excluded_rows_);  // after Finish, the list may be that of a later search
+  runner_.UploadExcluded(
+      excluded_rows_);  // after Finish, the device's list may belong to a later search
   RunCanonical(gathers_, names_.gather);
   RunPasses(passes_, true);
   RunPasses(int8_reruns_, true);
@@ -220,7 +222,8 @@ void BatchSearch::Flush() {
   rows_.filters().Release();
 }
 
-// The largest reach first: queries with a large reach share a plan, and do not enlarge the others'.
+// Sorts the largest reach first. Queries with a large reach then share a plan and do not enlarge
+// the plans of other queries.
 void BatchSearch::SortByReach(std::vector<DeviceQuery>& queries) {
   // stable_sort allocates.
   if (!std::ranges::is_sorted(queries, std::greater<>(), &DeviceQuery::reach)) {
@@ -252,12 +255,12 @@ std::optional<PassPlan> BatchSearch::PlanFor(std::span<const DeviceQuery> querie
       MakeDemand(rows_, queries.size(), hits_max, queries.front().reach(), int8_allowed));
 }
 
-// Plans and fills the next pass, and takes its queries; empty where none is left.
+// Plans and fills the next pass, and takes its queries out of `left`; empty when none is left.
 std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQuery>& left,
                                                               bool int8_allowed) {
   for (; !left.empty(); left = left.subspan(1)) {
     const std::optional<PassPlan> plan = PlanFor(left, int8_allowed);
-    if (!plan) {  // no gate lets so many rows through
+    if (!plan) {  // no gate can let that many rows through
       canonical_.push_back(left.front());
       continue;
     }
@@ -293,7 +296,8 @@ void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries)
     rows_.CountInt8(queries.size(), overflows);
     return;
   }
-  if (!rows_.has_int8()) rows_.CountInt8(queries.size(), 0);  // in time they are tried again
+  if (!rows_.has_int8())
+    rows_.CountInt8(queries.size(), 0);  // so that the int8 rows are tried again in time
   if (overflows * kOverflowShare > queries.size()) rows_.Grow();
 }
 

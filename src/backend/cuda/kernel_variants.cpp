@@ -11,7 +11,7 @@
 namespace simile::backend::cuda {
 namespace {
 
-constexpr int kAnyCode = 0;  // that the build has: SIMILE_CUDA_ARCHITECTURES
+constexpr int kAnyCode = 0;  // any code that the build has (SIMILE_CUDA_ARCHITECTURES)
 constexpr unsigned kAnyBatch = std::numeric_limits<unsigned>::max();
 constexpr unsigned kStrideMax = Limits{}.dim_max;
 constexpr unsigned kScanBatch = kernels::kScanQueriesMax;

@@ -21,13 +21,14 @@ using certificate::CheapStorage;
 using kernels::Key;
 using kernels::Pass;
 
-// A canonical scan runs in steps, each with the k-th best so far as its threshold; the first has
-// none. A step of kStepGrowth times the rows before it appends about kStepGrowth * k keys.
+// A canonical scan runs in steps. Each step has the k-th best score so far as its threshold; the
+// first step has none. A step of kStepGrowth times the rows before it appends about kStepGrowth * k
+// keys.
 constexpr unsigned kFirstStep = 4'096;
 constexpr unsigned kStepGrowth = 4;
 
-// Bytes of fp32 rows read between two waits, so that long work is not taken for a hang. Estimated
-// from the slowest buses: 20 ms at 200 GB/s of device memory, 50 ms at 5 GB/s of PCIe.
+// Bytes of fp32 rows that are read between two waits, so that long work is not taken for a hang.
+// Estimated from the slowest buses: 20 ms at 200 GB/s of device memory, 50 ms at 5 GB/s of PCIe.
 constexpr std::size_t kBytesOfWait = std::size_t{4} << 30;
 constexpr std::size_t kBytesOfWaitFromHost = std::size_t{256} << 20;
 
@@ -92,8 +93,8 @@ void PassRunner::Launch() {
     for (unsigned i = 0; i < plan.slots; ++i) proofs[i].flag = kernels::kPending;
   }
   if (graph.workspace_number != workspace_.number()) {
-    // The first run is not captured: many shapes never come again, and CUDA may load code lazily,
-    // which a capture does not allow.
+    // The first run is not captured, because many shapes never occur again, and because CUDA may
+    // load code lazily, which a capture does not allow.
     graph.exec = GraphExec();
     graph.timed_exec = GraphExec();
     if (IsScan(plan.strategy())) {
@@ -104,7 +105,7 @@ void PassRunner::Launch() {
     graph.workspace_number = workspace_.number();
     return;
   }
-  // Events inside the graph: the host's part of a launch is no time of the device.
+  // The events are inside the graph, because the host's part of a launch is not the device's time.
   GraphExec& exec = device_time_ != nullptr ? graph.timed_exec : graph.exec;
   if (exec.get() == nullptr) {
     exec = Capture(device_, workspace_.stream(0),
@@ -143,7 +144,7 @@ void PassRunner::Await() {
   const ProfilerRange range("await");
   const PassPlan& plan = running_.plan;
   cudaStream_t stream = workspace_.stream(0);
-  // The event after the pass comes later than its answers.
+  // The event after the pass is later than the answers.
   if (running_.marks_end) {
     device_.Await(workspace_.answered_event(running_.queries.index));
   } else if (plan.is_mapped && device_time_ == nullptr) {
@@ -157,7 +158,8 @@ void PassRunner::Await() {
   answered_ = std::exchange(running_, {});
 }
 
-// Reads what the device writes meanwhile: the flag of each proof is the last of its answer.
+// Reads memory that the device writes meanwhile. The device writes the flag of a proof last, after
+// the rest of the answer.
 bool PassRunner::AllAnswered() const {
   auto* proofs = RunningProofs();
   return std::all_of(proofs, proofs + running_.plan.slots, [](kernels::Proof& proof) {
@@ -169,7 +171,7 @@ kernels::Proof* PassRunner::RunningProofs() const {
   return reinterpret_cast<kernels::Proof*>(running_.answers.block->get());
 }
 
-// In place, because a copy would wait for each field.
+// Writes the terms in place, because a copy would wait for each field.
 //   unit  a power of two that scales the query to at most unit length
 void PassRunner::WriteTerms(const DeviceQuery& query, float threshold, double unit,
                             const GateRanks& ranks, kernels::QueryTerms& terms) const {
@@ -183,7 +185,7 @@ void PassRunner::WriteTerms(const DeviceQuery& query, float threshold, double un
   terms.wanted = query.wanted;
   terms.reached = query.reached;
   terms.rank = ranks.first;
-  // A gate that is known to be reached needs no better one.
+  // A gate that is known to be reached needs no second gate.
   terms.second_rank = query.reached > kernels::kLowestScore ? 0 : ranks.second;
   terms.unit_of_query = static_cast<float>(unit);
   terms.score_of_unit = static_cast<float>(1 / (unit * rows_.unit()));
@@ -197,7 +199,7 @@ GateRanks PassRunner::FindRanks(const FilledPass& filled, unsigned reach) {
   return ranks[reach];
 }
 
-// Slots after the last query hold zeros: a query that wants no hits.
+// Fills slots after the last query with zeros: queries that want no hits.
 void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
                              std::size_t slots, const FilledPass& filled) const {
   const std::size_t stride = rows_.size().stride;
@@ -206,7 +208,7 @@ void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQue
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
   unsigned reach = 0;
-  GateRanks ranks;  // of this reach
+  GateRanks ranks;  // of the current reach
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (filled.graph != nullptr && queries[i].reach() != reach) {
       reach = queries[i].reach();
@@ -236,7 +238,7 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
 Pass PassRunner::MakePass(const PassPlan& plan) const {
   Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
   switch (plan.strategy()) {
-    case PassStrategy::kInt8Scan:  // its hits carry their bounds with them
+    case PassStrategy::kInt8Scan:  // its hits already include their bounds
       pass.hits_are_upper_bounds = true;
       break;
     case PassStrategy::kRowScan:
@@ -249,7 +251,7 @@ Pass PassRunner::MakePass(const PassPlan& plan) const {
   return pass;
 }
 
-// All work from the query block on the host to the answer block on the host.
+// Enqueues all work from the query block on the host to the answer block on the host.
 void PassRunner::Enqueue(const FilledPass& filled) {
   const PassPlan& plan = filled.plan;
   const std::size_t query_bytes = LayQueries(plan.slots, rows_.size().stride).bytes;
@@ -329,9 +331,9 @@ void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {
   EnqueueFinish(plan, pass);
 }
 
-// Tile i runs on stream i mod 2, each with a handle and a buffer of its own: the product of a tile
-// uses the multiprocessors that the tail of the tile before leaves idle. The first tile sets the
-// gates.
+// Tile i runs on stream i mod 2; each stream has its own handle and buffer. So the product of a
+// tile uses the multiprocessors that the end of the previous tile leaves idle. The first tile sets
+// the gates.
 void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
   const ProfilerRange range("tiles");
   const float one = 1, zero = 0;

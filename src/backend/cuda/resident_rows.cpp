@@ -26,8 +26,8 @@ std::size_t HashMask(const RowMask& mask) {
       {reinterpret_cast<const char*>(words.data()), words.size_bytes()});
 }
 
-// fp32 rows between two waits. Estimated: 1 to 3 ms on the PCIe bus, far below the batch timeout
-// and short for a search that comes between.
+// Bytes of fp32 rows that are copied between two waits. Estimated: 1 to 3 ms on the PCIe bus, far
+// below the batch timeout and short for a search that waits.
 constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
 constexpr std::size_t kGraphsMax = 64;
 constexpr unsigned kGrowthMax = 6;
@@ -38,8 +38,8 @@ SegmentSize ReadSize(const SegmentRows& rows) {
           static_cast<unsigned>(rows.rows.padded_dim())};
 }
 
-// One power of two for all rows, so that cheap scores compare without norms. With a wide spread of
-// lengths the fp16 values of short rows are less exact, so more rows need a canonical score.
+// One power of two scales all rows, so that cheap scores compare without norms. With a wide spread
+// of lengths the fp16 values of short rows are less exact, so more rows need a canonical score.
 double UnitOfRows(const SegmentRows& rows) {
   if (rows.metric == Metric::kCosine) return 1;
   double longest = 0;
@@ -49,7 +49,7 @@ double UnitOfRows(const SegmentRows& rows) {
   return certificate::ChooseUnit(longest);
 }
 
-// In pieces, so that none takes longer than the batch timeout.
+// Copies in pieces, so that no piece takes longer than the batch timeout.
 void CopyToDevice(Device& device, void* to, const void* from, std::size_t bytes,
                   cudaStream_t stream) {
   for (std::size_t done = 0; done < bytes; done += kCopyBytes) {
@@ -198,7 +198,7 @@ void ResidentRows::Upload(Device& device, const ResidentSize& planned) {
   try {
     ConvertToInt8(device, stream.get());
   } catch (const DeviceError& error) {
-    // The card has less than the budget says: fp16 serves without them.
+    // The card has less memory than the budget: searches use the fp16 rows alone.
     if (device.lost() || !absl::IsResourceExhausted(error.status())) throw;
     int8_codes_ = {};
     int8_terms_ = {};
@@ -207,8 +207,8 @@ void ResidentRows::Upload(Device& device, const ResidentSize& planned) {
   }
 }
 
-// Enqueues the conversion of all rows, in pieces with a wait after each, and returns the maxima
-// that they raise, from 0 on.
+// Enqueues the conversion of all rows, in pieces with a wait after each. Returns the maxima over
+// all rows, at least 0.
 //   launch  (first, count, maxima): enqueues the rows from position `first` on and checks the
 //   launch
 template <class T, std::size_t kCount, class Launch>
@@ -276,9 +276,9 @@ void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
   };
   const auto greatest = ConvertInPieces<float, 2>(device, stream, convert);
   const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
-  // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only:
-  // five standard deviations of the sum of independent ones. A gate too high costs a rescan,
-  // and a lower one lets more rows through.
+  // The errors of the coordinates cancel, so the sample's gate needs only a share of the bound:
+  // five standard deviations of the sum of independent errors. A gate that is too high costs a
+  // rescan; a lower gate lets more rows through.
   const double caution = std::min(5 / std::sqrt(static_cast<double>(stride)), 1.0);
   int8_.codes = int8_codes_.get();
   int8_.rows = int8_terms_.get();

@@ -44,9 +44,9 @@ using Milliseconds = std::chrono::duration<double, std::milli>;
 // take turns, so a small task waits for a slice of a large task and never for its end. Small tasks
 // get three quarters of the group's time. Lanes share the device by weights; the collections of a
 // lane share equally, and so do the groups of a collection. All use start-time fair queueing
-// (Goyal, Vin and Cheng, 1996) on the measured time of slices: whoever has had the least time comes
-// next, and whoever was idle begins at the others' virtual time. So rare work runs at once, and no
-// work starves.
+// (Goyal, Vin and Cheng, 1996) on the measured time of slices: the lane, collection or group with
+// the least time comes next, and one that was idle begins at the others' virtual time. So rare work
+// runs at once, and no work starves.
 class Schedule {
  public:
   explicit Schedule(std::uint32_t batch_searches_max) : batch_searches_max_(batch_searches_max) {}
