@@ -301,8 +301,9 @@ void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries)
   if (overflows * kOverflowShare > queries.size()) rows_.Grow();
 }
 
-// After an int8 scan: fp16 tells more rows apart than overflowed; where as many rows as wanted were
-// found, their last score is a gate that cannot be too high. Else canonical scores decide.
+// After an int8 scan that overflowed, the fp16 scan, whose smaller bound separates more rows. If an
+// int8 scan found the wanted number of rows, another int8 scan with their last score as its gate,
+// which cannot be too high. Otherwise canonical scores.
 std::vector<DeviceQuery>& BatchSearch::NextAfter(const PassPlan& plan, std::size_t index,
                                                  DeviceQuery& query) {
   const kernels::Proof& proof = runner_.ProofOf(index);

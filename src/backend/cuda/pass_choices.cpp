@@ -36,8 +36,8 @@ constexpr double kFormsTriedWithin = 1.5;
 
 constexpr std::array<unsigned, 4> kSecondGates{0, 4, 8, 16};
 constexpr std::array<double, 3> kTileFactors{0.5, 2, 4};
-// Filters that are timed: one row in this many passes. A place for a filter holds no longer list
-// (FilterCache).
+// The filters that are timed: one row in this many passes. FilterCache has no space for the lists
+// of filters that pass more rows.
 constexpr std::array<unsigned, 3> kListShares{128, 64, 32};
 
 // The trials of one class.

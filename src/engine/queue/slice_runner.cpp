@@ -110,7 +110,7 @@ const SliceRunner::Outcome& SliceRunner::Run(const StartedSlice& started,
   const bool is_first = started.pass != nullptr && started.pass->took == Clock::Duration::zero();
   if (started.done_before && is_first) outcome_.duration += *started.done_before;
   if (next != nullptr && next->on_device && !next->done_before && next->pass->pass.HasEnded()) {
-    // This slice waited for both: for what its pass left over, or for the thread.
+    // This slice waited for both passes, so a part of its duration belongs to the next pass.
     next->done_before =
         std::min(outcome_.duration,
                  std::chrono::duration_cast<Clock::Duration>(Milliseconds(next->estimated_ms)));
