@@ -10,7 +10,7 @@
 #include "cli/errors.h"
 #include "cli/input_file.h"
 #include "cli/query_flags.h"
-#include "simile/zero_vector.h"
+#include "simile/matrix_view.h"
 
 namespace simile::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "backend/cpu/grow_to.h"
 #include "backend/cpu/row_order_scorer.h"
+#include "base/memory_pages.h"
 #include "certificate/top_k.h"
 
 namespace simile::backend::cpu {
@@ -125,8 +125,8 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
     buffer += own;
     merged_max = std::max(merged_max, CandidatesMax(query));
   }
-  GrowTo(memory_.certain_, count);
-  GrowTo(memory_.excluded_, count);
+  base::GrowTo(memory_.certain_, count);
+  base::GrowTo(memory_.excluded_, count);
   memory_.left_.clear();
   memory_.left_.reserve(memory_.workers_.size() * std::tuple_size_v<decltype(Worker::left)>);
   for (Worker& worker : memory_.workers_) {
@@ -140,11 +140,11 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
                        0};
     if (shape_.has_int4) worker.int4_candidates.reserve(shape_.block_rows);
     worker.starts.Reserve(count * sizeof(std::int32_t));
-    GrowTo(worker.bounds, count);
+    base::GrowTo(worker.bounds, count);
     worker.buffers.Reserve(buffer * sizeof(Candidate));
-    GrowTo(worker.candidates, count);
-    GrowTo(worker.guesses, count);
-    GrowTo(worker.rescored, count);
+    base::GrowTo(worker.candidates, count);
+    base::GrowTo(worker.guesses, count);
+    base::GrowTo(worker.rescored, count);
     worker.merged.Reserve(merged_max * sizeof(Candidate));
     worker.scratch.Reserve(merged_max);
   }

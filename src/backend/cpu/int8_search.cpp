@@ -5,10 +5,10 @@
 #include <functional>
 #include <utility>
 
-#include "backend/cpu/grow_to.h"
 #include "backend/cpu/rescorer.h"
 #include "backend/zero_query.h"
-#include "simile/zero_vector.h"
+#include "base/memory_pages.h"
+#include "simile/matrix_view.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -340,9 +340,9 @@ void BatchFinish::Reserve(unsigned threads) {
     of_one = std::max(of_one, query.pass->CandidatesMax(query.query_of_pass));
   const std::size_t together = std::max(candidates_together_, of_one);
   candidates_.Reserve(together * sizeof(Candidate));
-  GrowTo(scratch_, threads);
+  base::GrowTo(scratch_, threads);
   for (CandidateScratch& scratch : scratch_) scratch.Reserve(of_one);
-  GrowTo(to_score_, queries_.size());
+  base::GrowTo(to_score_, queries_.size());
   scorer_.Reserve(together, threads);
 }
 

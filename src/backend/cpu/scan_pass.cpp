@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/grow_to.h"
+#include "base/memory_pages.h"
 #include "certificate/top_k.h"
 
 namespace simile::backend::cpu {
@@ -109,10 +109,10 @@ ScanPass::ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows
   }
   for (unsigned thread = 0; thread < plan_.threads; ++thread) {
     ScanScratch& own = scratch_[thread];
-    GrowTo(own.scores, plan_.group_queries * plan_.block_rows);
-    GrowTo(own.keys, key_count);
-    GrowTo(own.collectors, query_count);
-    GrowTo(own.rows_scanned, query_count);
+    base::GrowTo(own.scores, plan_.group_queries * plan_.block_rows);
+    base::GrowTo(own.keys, key_count);
+    base::GrowTo(own.collectors, query_count);
+    base::GrowTo(own.rows_scanned, query_count);
   }
   for (ScanScratch& each : scratch_) each.joined = false;
 }

@@ -10,7 +10,7 @@
 
 #include "backend/cuda/profiler_range.h"
 #include "backend/zero_query.h"
-#include "simile/zero_vector.h"
+#include "simile/matrix_view.h"
 
 namespace simile::backend::cuda {
 namespace {

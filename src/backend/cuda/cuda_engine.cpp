@@ -22,7 +22,7 @@
 #include "backend/cuda/profiler_range.h"
 #include "base/message_text.h"
 #include "simile/clock.h"
-#include "simile/zero_vector.h"
+#include "simile/matrix_view.h"
 
 namespace simile::backend::cuda {
 namespace {

@@ -22,7 +22,7 @@
 #include "data/load.h"
 #include "data/vector_format.h"
 #include "data/vector_reader.h"
-#include "simile/zero_vector.h"
+#include "simile/matrix_view.h"
 
 namespace simile::cli::bench {
 namespace {

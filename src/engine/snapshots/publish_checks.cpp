@@ -19,9 +19,9 @@
 #include "certificate/canonical_score.h"
 #include "data/matrix.h"
 #include "simile/hits.h"
+#include "simile/matrix_view.h"
 #include "simile/query.h"
 #include "simile/rank_key.h"
-#include "simile/zero_vector.h"
 
 namespace simile::engine {
 namespace {

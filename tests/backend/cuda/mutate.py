@@ -118,7 +118,7 @@ OPERATORS = (
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("canonical_scan.cu", "if (slot < pass.capacity) {"):
         "no step is long enough to overrun the list (PassRunner::RunCanonical)",
-    ("order_mask.cu", "if (position % 32 == 0 && position < arguments.row_count) {"):
+    ("pass_inputs.cu", "if (position % 32 == 0 && position < arguments.row_count) {"):
         "a filter's place holds the words of the last block",
     ("scan_frame.cuh", "__syncwarp();"):
         "reconverges the lanes of a card for the next product; emulated lanes meet there anyway",
@@ -342,7 +342,7 @@ ORDERS = (
      ("__syncthreads();", "LoadAcquire(&rounds->number)", "__threadfence();", "atomicAdd(&rounds->arrived",
       "rounds->arrived = 0;", "__threadfence();", "atomicAdd(&rounds->number", "while (LoadAcquire(&rounds->number)",
       "__threadfence();", "__syncthreads();")),
-    ("take_queries.cu", "TakeQueriesKernel(", ("const volatile unsigned*>(arguments.from)", "= from[word];")),
+    ("pass_inputs.cu", "TakeQueriesKernel(", ("const volatile unsigned*>(arguments.from)", "= from[word];")),
 )
 
 
