@@ -118,10 +118,11 @@ absl::Status Filters::CheckLooks(std::uint64_t looks, const PayloadView& fields)
   }
   return base::Error(
       base::ErrorReason::kInvalidFilter,
-      fmt::format("the filters of this call look about {} times at every row of {}, and those of a "
-                  "call may {} times: send fewer different filters a call, or shorter ones; a "
-                  "filter used lately costs nothing",
-                  base::Grouped((looks + rows - 1) / rows), collection_, kLooksPerRowMax));
+      fmt::format(
+          "the filters of this call look about {} times at every row of {}, and at most {} "
+          "times are allowed: send fewer different filters a call, or shorter ones; a filter "
+          "used lately costs nothing",
+          base::Grouped((looks + rows - 1) / rows), collection_, kLooksPerRowMax));
 }
 
 absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(const PreparedFilter& filter,

@@ -203,8 +203,8 @@ TEST(FilterWorkTest, IsBoundedByTheRowCount) {
   EXPECT_EQ(FindRows(*filters, filter).value()->AllowedCount(), kRowCount);
   for (int i = 250; i < 260; ++i) filter += " AND year >= 0";
   EXPECT_EQ(FindRows(*filters, filter).status().message(),
-            "the filters of this call look about 265 times at every row of films, and those of a "
-            "call may 256 times: send fewer different filters a call, or shorter ones; a filter "
+            "the filters of this call look about 265 times at every row of films, and at most "
+            "256 times are allowed: send fewer different filters a call, or shorter ones; a filter "
             "used lately costs nothing");
   // Any number of conditions that few rows pass.
   std::string ids = "id IN [0";

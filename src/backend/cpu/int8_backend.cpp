@@ -257,7 +257,7 @@ class Int8Index final : public SegmentIndex {
       if (std::ranges::equal(packed.Hits(query), plain.Hits(query))) continue;
       return base::Error(
           base::ErrorReason::kInternal,
-          "the index failed its check and is not used: its answers are not those of the scan");
+          "the index failed its check and is not used: its answers differ from the scan's");
     }
     return absl::OkStatus();
   }

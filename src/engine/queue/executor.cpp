@@ -320,8 +320,8 @@ absl::Status Executor::Admit(QueuedTask& queued, Clock::TimePoint now) {
   const double answer_ms = kEstimateMargin * schedule_.AnswerMs(queued.request);
   if (answer_ms <= left_ms) return absl::OkStatus();
   return Refuse(queued,
-                fmt::format("the answer would take about {} ms, with what waits before it, and the "
-                            "deadline is in {} ms",
+                fmt::format("the answer would take about {} ms, including the calls before it, and "
+                            "the deadline is in {} ms",
                             Whole(answer_ms), Whole(left_ms)),
                 answer_ms - left_ms);
 }
@@ -339,7 +339,7 @@ std::string Executor::ObstacleTo(const QueuedTask& queued) const {
                        base::Grouped(queued.request.searches));
   }
   if (counts_.queue_bytes + queued.bytes > options_.queue_bytes_max) {
-    return fmt::format("the calls that wait take {} bytes and may take {}: no space for {} more",
+    return fmt::format("the waiting calls take {} of at most {} bytes: no space for {} more",
                        base::Grouped(counts_.queue_bytes), base::Grouped(options_.queue_bytes_max),
                        base::Grouped(queued.bytes));
   }

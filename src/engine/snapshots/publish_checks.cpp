@@ -306,11 +306,10 @@ double ShareKept(const std::set<std::string>& former, const std::set<std::string
 absl::Status OverlapTooLow(const std::string& found, double minimum) {
   return base::Error(
       base::ErrorReason::kOverlapTooLow,
-      fmt::format(
-          "min_overlap: {}; at least {:.1f} % must. The former snapshot is still served. If "
-          "that much change is meant, reload with a smaller min_overlap: 0 takes any, also "
-          "where the setting collections.min_overlap asks for more",
-          found, 100 * minimum),
+      fmt::format("min_overlap: {}; at least {:.1f} % must stay. The former snapshot is still "
+                  "served. If that much change is intended, reload with a smaller min_overlap; 0 "
+                  "accepts any change, even if the setting collections.min_overlap is higher",
+                  found, 100 * minimum),
       "min_overlap");
 }
 
@@ -355,13 +354,12 @@ absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next) {
   const auto former = FindOnlyScore(served);
   if (!former.ok()) return former.status();
   if (*former) return absl::OkStatus();
-  return base::Error(
-      base::ErrorReason::kAllScoresEqual,
-      fmt::format("of {} rows a sample scores {} with each other, every pair: answers would be in "
-                  "the order of the rows. The former snapshot is still served. If such vectors are "
-                  "meant, unload the collection and load it",
-                  base::Grouped(next.row_count()), **only),
-      "collection");
+  return base::Error(base::ErrorReason::kAllScoresEqual,
+                     fmt::format("of {} rows, every pair in a sample scores {}: answers would be "
+                                 "in the order of the rows. The former snapshot is still served. "
+                                 "If such vectors are intended, unload the collection and load it",
+                                 base::Grouped(next.row_count()), **only),
+                     "collection");
 }
 
 absl::StatusOr<Overlap> MeasureOverlap(const Snapshot& served, const Snapshot& next,

@@ -28,10 +28,11 @@ std::string ShapeText(std::uint64_t dim, Metric metric) {
 }
 
 absl::Status OtherContent(const std::string& collection) {
-  return base::Error(base::ErrorReason::kNothingToRollBack,
-                     fmt::format("{}: the folder of the generation before holds other content by "
-                                 "now; nothing was changed",
-                                 collection));
+  return base::Error(
+      base::ErrorReason::kNothingToRollBack,
+      fmt::format(
+          "{}: the folder of the earlier generation now holds other content; nothing was changed",
+          collection));
 }
 
 // A backend's error, with its reason.
@@ -53,7 +54,7 @@ void NoteLosses(const data::Dataset& before, data::Dataset& after) {
   const auto lost = [&](const char* what, std::uint64_t had, std::uint64_t has) {
     if (had == 0 || has > 0) return;
     after.notes.push_back(
-        fmt::format("no {}s; the content before had {}", what, base::Counted(had, what)));
+        fmt::format("no {}s; the former content had {}", what, base::Counted(had, what)));
   };
   lost("user", before.profiles.ids.size(), after.profiles.ids.size());
   lost("seen item", before.profiles.most_seen.size(), after.profiles.most_seen.size());

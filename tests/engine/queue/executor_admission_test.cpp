@@ -179,9 +179,10 @@ TEST_F(AdmissionTest, RefusesACallThatCannotBeAnsweredInTime) {
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
   // The pass under way, 100 ms, two of four searches, 200 ms each, and one of three with its own,
   // 167 ms; and a quarter more.
-  EXPECT_EQ(status.message(),
-            "the answer would take about 833 ms, with what waits before it, and the deadline is in "
-            "500 ms");
+  EXPECT_EQ(
+      status.message(),
+      "the answer would take about 833 ms, including the calls before it, and the deadline is in "
+      "500 ms");
   EXPECT_EQ(base::RetryAfterOf(status), milliseconds(333));
   auto patient = Task(12);
   patient->deadline = clock_.Now() + milliseconds(1'200);

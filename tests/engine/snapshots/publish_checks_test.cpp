@@ -120,7 +120,7 @@ TEST_F(CanaryQueriesTest, RefuseVectorsThatAllScoreTheSame) {
   const absl::Status status = Replace(EqualItems(1'200));
   EXPECT_EQ(base::ReasonOf(status), ErrorReason::kAllScoresEqual) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("of 1,200 rows a sample scores 1.5 with each other, every pair"));
+              HasSubstr("of 1,200 rows, every pair in a sample scores 1.5"));
   EXPECT_EQ(version(), 1U);
   const Items few_differ = EqualItems(100, 10);
   EXPECT_TRUE(Replace(few_differ).ok());
