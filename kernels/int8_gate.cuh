@@ -13,7 +13,7 @@
 // unless it is below the threshold t that kappa was formed for. Let p be the exact product of the
 // query and x'. y - x' is perpendicular to x', so the part of the query along y - x' is at most
 // across = sqrt(|q|^2 - (p / |x'|)^2). So the score is at most p + across E + margin. A row that
-// reaches t has p >= t - |q| E_max - margin, so p / |x'| is at least `along`, and across at most
+// reaches t has p >= t - |q| E_max - margin. So p / |x'| is at least `along`, and across is at most
 // kappa = sqrt(|q|^2 - along^2).
 
 namespace simile::kernels {

@@ -7,8 +7,8 @@
 
 // row_scan: the fused pass for small batches. One read of the rows serves up to 64 queries, and
 // one cooperative launch finds the hits: the first 32 * sample_groups rows give each query its
-// gate, then all rows are scored with accumulators that start at minus the gate (a hit has a clear
-// sign bit).
+// gate, then all rows are scored with accumulators that start at minus the gate, so a hit has a
+// clear sign bit.
 //   in   fp16_rows  [row_count][stride]  shuffled, at most unit length
 //   out  pass.hits, hit_counts and gates, for answers.h
 // Work    a warp owns tiles of 32 rows, its accumulators and, in the ring variant, a ring of stages

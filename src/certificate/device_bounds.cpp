@@ -98,7 +98,7 @@ float Fp16Bound(std::size_t padded_dim, double row_residual, double gate_max,
   return FloatAbove(bound * kRoundUp);
 }
 
-Int8Limits Int8LimitsOf(std::size_t padded_dim, float decoded, float residual) {
+Int8Limits MakeInt8Limits(std::size_t padded_dim, float decoded, float residual) {
   const double row_length = kUnitLengthMax;
   // |R q - q'| is at most what the codes lose of the computed rotation, plus the rotation's own
   // error.

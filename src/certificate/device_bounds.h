@@ -55,17 +55,16 @@ enum class CheapStorage : std::uint8_t {
 float Fp16Bound(std::size_t padded_dim, double row_residual, double gate_max, CheapStorage storage);
 
 // Cheap scores of the GPU from rows of a byte a dimension. Rows and queries, scaled by powers of
-// two to at most unit length, are rotated (rotation.h); a row's codes have a scale s of their own,
-// the one with the least residual |y - x'| for x' = s * codes, so that y - x' is perpendicular to
-// x' but for the rounding of s. A query's codes have 15 bits. With q' for what they give, and the
-// rotation R,
+// two to at most unit length, are rotated (rotation.h); each row has its own scale s, the one with
+// the least residual |y - x'| for x' = s * codes. So y - x' is perpendicular to x', except for the
+// rounding of s. A query's codes have 15 bits. With q' for the decoded query and R for the
+// rotation,
 //
 //   canonical - q'.x'  <=  |R q|_perpendicular |y - x'| + |R q - q'| |x'|
 //                          + (rounding of s, of two rotations and of the canonical score) |q|
 //
-// where only the part of R q that is perpendicular to x' meets the residual: kernels/int8_gate.cuh
-// forms a gate of that from what is here and is the device's alone
-// (docs/design/gpu-engine.md, "int8").
+// Only the part of R q that is perpendicular to x' meets the residual. kernels/int8_gate.cuh, which
+// runs on the device alone, forms a gate from these bounds (docs/design/gpu-engine.md, "int8").
 
 // Upper bounds for all rows of a collection.
 struct Int8Limits {
@@ -77,6 +76,6 @@ struct Int8Limits {
 
 //   decoded, residual  the greatest of any row, measured, rounded up
 // Rounded up.
-Int8Limits Int8LimitsOf(std::size_t padded_dim, float decoded, float residual);
+Int8Limits MakeInt8Limits(std::size_t padded_dim, float decoded, float residual);
 
 }  // namespace simile::certificate

@@ -53,7 +53,7 @@ struct Fp16Vector {
   std::vector<float> values;  // representable in fp16
   double residual = 0;
 };
-Fp16Vector Fp16Of(const std::vector<float>& vector, double unit) {
+Fp16Vector ToFp16(const std::vector<float>& vector, double unit) {
   Fp16Vector fp16;
   double squares = 0;
   for (const float value : vector) {
@@ -96,7 +96,7 @@ void ExpectWithinBound(std::uint64_t seed) {
   const std::vector<float> row = Draw(kind, dim, length(), random);
   const std::vector<float> query = random.OneIn(3) ? row : Draw(kind, dim, length(), random);
   const double row_unit = ChooseUnit(Length(row)), query_unit = ChooseUnit(Length(query));
-  const Fp16Vector x = Fp16Of(row, row_unit), q = Fp16Of(query, query_unit);
+  const Fp16Vector x = ToFp16(row, row_unit), q = ToFp16(query, query_unit);
   std::vector<double> products(dim);
   for (std::size_t i = 0; i < dim; ++i) {
     products[i] = static_cast<double>(x.values[i]) * q.values[i];

@@ -21,10 +21,10 @@ constexpr std::size_t kSlackOfSeveral = 256;
 constexpr std::size_t kTimesKOfSeveral = 2;
 constexpr std::size_t kDueMin = 32;
 
-// Candidates are scored first whose upper bound reaches the k-th greatest cheap score less this
-// share of its bound, three standard deviations of a cheap score's error at 384 dimensions
-// (GuessCaution in int8_pass.cpp says why errors cancel). Candidates that the guess leaves out are
-// scored afterwards.
+// A candidate is scored first when its upper bound reaches the k-th greatest cheap score minus this
+// share of the score's bound. The share is three standard deviations of a cheap score's error at
+// 384 dimensions (GuessCaution in int8_pass.cpp says why errors cancel). Candidates that the guess
+// leaves out are scored afterwards.
 constexpr float kFirstCaution = 0.1F;
 
 // From this many keys on, a radix sort is faster than a sort that compares (estimated).

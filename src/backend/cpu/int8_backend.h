@@ -28,8 +28,8 @@ struct Int8Options {
   // more queries the limit is lower (IsSmallPass). Waking another thread and waiting for it pays
   // from about 90 us on (docs/design/cpu-engine.md).
   std::size_t small_pass_bytes = 4U << 20;
-  // The candidates of a pass of several queries are scored row by row instead of query by query
-  // (BatchFinish) if the pass wants at least this many hits for each row of the segment
+  // Candidates are scored row by row instead of query by query (BatchFinish) in a pass of several
+  // queries that wants at least this many hits for each row of the segment
   // (docs/design/cpu-engine.md).
   std::size_t row_order_hits_per_row = 1;
   // The most candidates that are scored row by row at a time: the candidates of 1,000 queries of k

@@ -67,9 +67,9 @@ class StepsDone {
 // after construction.
 class ThreadPool {
  public:
-  // Starts threads - 1 workers; the caller of Run is the remaining one. If there is a thread for
-  // every processor that this process may use, workers are pinned, one to each processor except the
-  // caller's, so that no worker waits behind the caller. When the system refuses a thread, the pool
+  // Starts threads - 1 workers; the caller of Run is the remaining one. Workers are pinned if there
+  // is a thread for every processor that this process may use: one worker to each processor except
+  // the caller's. So no worker waits behind the caller. When the system refuses a thread, the pool
   // is smaller: see thread_count().
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();

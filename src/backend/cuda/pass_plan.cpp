@@ -232,10 +232,10 @@ unsigned TileRowsMax(const WorkspaceSize& workspace, const SegmentSize& segment,
 
 // The rows of a tile: whole waves of the product's blocks, with scores that fit the workspace and a
 // part of the L2. Waves are added until a tile holds half of the rows, as long as the rest is worth
-// a tile, so that one tile's product runs while the other's scores are selected. A tile has at
-// least one wave if the workspace allows it, because idle multiprocessors cost more than scores
-// outside the L2. On an H200 at 100 queries two tiles of 62,423 x 384 take 70 us, four 85 and one
-// 103; a million rows of 768 take
+// a tile. So one tile's product runs while the other's scores are selected. A tile has at least one
+// wave if the workspace allows it, because idle multiprocessors cost more than scores outside the
+// L2. On an H200 at 100 queries two tiles of 62,423 x 384 take 70 us, four 85 and one 103; a
+// million rows of 768 take
 // 557 us by tiles of four waves, 622 by two and 695 by one.
 unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
                   const SegmentSize& segment, unsigned slots) {

@@ -275,7 +275,7 @@ void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
     device.Check(kernels::LaunchConvertRowsToInt8(arguments, stream), "convert_rows_to_int8");
   };
   const auto greatest = ConvertInPieces<float, 2>(device, stream, convert);
-  const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
+  const auto limits = certificate::MakeInt8Limits(size_.stride, greatest[0], greatest[1]);
   // The errors of the coordinates cancel, so the sample's gate needs only a share of the bound:
   // five standard deviations of the sum of independent errors. A gate that is too high costs a
   // rescan; a lower gate lets more rows through.

@@ -127,10 +127,10 @@ struct PassGraph {
   std::uint64_t used_at = 0;
 };
 
-// One segment on the device: fp16 rows and perhaps int8 rows at shuffled positions, fp32 rows in
-// the caller's order (on the device, or on the host and read from there), the row of each position,
-// filters, graphs. Borrows the device and the host's rows; used under the engine's lock after
-// construction.
+// One segment on the device: fp16 rows and perhaps int8 rows at shuffled positions, the row of each
+// position, filters and graphs. The fp32 rows, in the caller's order, are on the device, or on the
+// host and read from there. Borrows the device and the host's rows; used under the engine's lock
+// after construction.
 class ResidentRows {
  public:
   // Copies and converts on its own stream, while the device answers other searches.

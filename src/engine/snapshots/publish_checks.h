@@ -13,9 +13,9 @@
 namespace simile::engine {
 
 // Checks a fresh index before it is published: searches it, in one batch, for the 10 nearest rows
-// of 4 of its own rows (a seeded choice that avoids rows of zeros) and compares rows, order and
-// score bits with the reference canonical score. With at most 10,000,000 / dim rows, every row is
-// scored and the answer must be the reference's. With more rows, the hits and a seeded sample of
+// of 4 of its own rows, a seeded choice that avoids rows of zeros. Compares rows, order and score
+// bits with the reference canonical score. With at most 10,000,000 / dim rows, every row is scored
+// and the answer must be the reference's. With more rows, the hits and a seeded sample of
 // 10,000,000 / dim rows are scored. No sampled row may outrank the last hit unless it is a hit
 // itself.
 // Not checked: masks, exclusions, thresholds, Score, and any strategy other than the one that

@@ -220,8 +220,8 @@ class Int8Case {
     codes_ = codes.Read();
     terms_ = terms.Read();
     const std::vector<unsigned> greatest = maxima.Read();
-    measured_ = certificate::Int8LimitsOf(view.padded_dim(), std::bit_cast<float>(greatest[0]),
-                                          std::bit_cast<float>(greatest[1]));
+    measured_ = certificate::MakeInt8Limits(view.padded_dim(), std::bit_cast<float>(greatest[0]),
+                                            std::bit_cast<float>(greatest[1]));
     limits_ = {measured_.decoded, measured_.residual, measured_.per_length, measured_.rest};
   }
 
