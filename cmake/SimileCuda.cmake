@@ -1,6 +1,6 @@
 # The GPU engine's sources: built by nvcc into the plug-in, and by the tests for an emulated device.
-set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu convert_to_fp16.cu convert_to_int8.cu int8_scan.cu order_mask.cu row_scan.cu sample_gate.cu
-                          take_queries.cu topk_fp16.cu)
+set(SIMILE_KERNEL_SOURCES canonical_scan.cu finish.cu convert_to_fp16.cu convert_to_int8.cu int8_scan.cu pass_inputs.cu row_scan.cu sample_gate.cu
+                          topk_fp16.cu)
 list(TRANSFORM SIMILE_KERNEL_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/kernels/)
 set(SIMILE_GPU_SOURCES batch_search.cpp blas_library.cpp cuda_backend.cpp cuda_engine.cpp device.cpp device_error.cpp
                        kernel_variants.cpp pass_choices.cpp pass_plan.cpp pass_runner.cpp plugin.cpp resident_rows.cpp workspace.cpp)

@@ -7,32 +7,33 @@ namespace simile::kernels {
 // finish: from hits to proven answers (docs/design/gpu-engine.md).
 //   in   pass.hits, hit_counts, gates, terms; pass.rows for the canonical scores
 //   out  pass.best      [batch][best_stride]  hits, best first
-//        pass.proofs    [batch]               whether they are proven; else they are invalid
+//        pass.proofs    [batch] whether the hits are proven; else they are invalid
 // Slots without a query (wanted 0) get an empty answer. Overwrites the hits.
 
-// The longest answer whose rows the query's own block rescores. More rows are one memory latency
-// after another in one block, and shared by many blocks instead. On an H200 one block takes 9 to
-// 18 us for 32 hits, where three or five launches take 10 to 23; for 100 hits it takes as long or
-// longer (docs/benchmarks/gpu.md). Candidates were ordered by another sort then.
+// The longest answer whose rows the query's own block rescores. In one block more rows would mean
+// one memory latency after another, so many blocks share them instead. On an H200 one block takes 9
+// to 18 us for 32 hits, and three or five launches take 10 to 23 us; for 100 hits one block takes
+// as long or longer (docs/benchmarks/gpu.md). These times are from an earlier sort of the
+// candidates.
 inline constexpr unsigned kHitsOfOneBlock = 32;
 
-// One block per query: for short answers, where further launches would cost more than the work.
+// One block per query: for short answers, whose work costs less than further launches.
 cudaError_t LaunchFinish(const Pass& pass, cudaStream_t stream);
 
-// The same in three launches, five for upper bounds, so that many blocks share the canonical scores
-// of one query.
+// As LaunchFinish, in three launches, or five for upper bounds, so that many blocks share the
+// canonical scores of one query.
 //   expected      rows kept per query; only speed depends on it
-//   in_row_order  canonical scores of all queries start with the first rows. Where candidates are
-//                 spread over the rows, the L2 then has the rows that many queries read. Else the
-//                 first queries come first.
+//   in_row_order  canonical scores of all queries start with the first rows. If candidates are
+//                 spread over the rows, the L2 then holds the rows that many queries read.
+//                 Otherwise the first queries come first.
 cudaError_t LaunchFinishInSteps(const Pass& pass, unsigned expected, bool in_row_order,
                                 cudaStream_t stream);
 
 // Canonical scores without a cheap pass: of the rows that a selective filter lists, of all rows
-// where an answer could not be proven, and of the rows given to SegmentIndex::Score.
+// when an answer could not be proven, and of the rows given to SegmentIndex::Score.
 
-// Part of a scan: places first, first + 1, ... of a query's list, or positions where it has none.
-// It ends earlier for a query with a shorter list.
+// A part of a scan: places first, first + 1, ... of a query's list, or positions if the query has
+// no list. Ends earlier for a query with a shorter list.
 struct ScanStep {
   unsigned first;
   unsigned count;
@@ -48,9 +49,9 @@ struct ScanStep {
 cudaError_t LaunchCanonicalScan(const Pass& pass, const ScanStep& step, const Key* thresholds,
                                 cudaStream_t stream);
 
-// select_keys: reduces every list to the wanted best, in order, writes them to pass.best, their
-// number to pass.proofs, and raises the threshold to the last of them once there are that many.
-//   scratch  pass.hits, which it overwrites
+// select_keys: reduces every list to the `wanted` best keys, in order. Writes them to pass.best and
+// their number to pass.proofs. Raises the threshold to the last key once there are `wanted` keys.
+//   scratch  pass.hits, which is overwritten
 cudaError_t LaunchSelectKeys(const Pass& pass, Key* thresholds, cudaStream_t stream);
 
 // row_scores: the canonical score of every listed row with every query.

@@ -20,8 +20,8 @@ struct ScorePair {
   float first, second;
 };
 
-// Adds the lane's products of the next kSteps * 32 columns, in their order. All loads are issued
-// before the first sum needs one; a loop whose length depends on the lane would wait for each.
+// Adds the lane's products of the next kSteps * 32 columns, in their order. Issues all loads before
+// the first sum needs one. A loop whose length depends on the lane would wait for each load.
 template <unsigned kSteps>
 __device__ __forceinline__ void AddColumns(const float*& query, const float*& first,
                                            const float*& second, ScorePair& sums) {
@@ -42,13 +42,13 @@ __device__ __forceinline__ void AddColumns(const float*& query, const float*& fi
   second += kSteps * 32;
 }
 
-// Blocks of 256 threads of a multiprocessor, for kernels that compute canonical scores: leaves 64
-// registers a thread. Without a number the compiler aims at full occupancy, with 32 registers and a
-// few loads in flight.
+// The blocks of 256 threads per multiprocessor for kernels that compute canonical scores. Leaves 64
+// registers a thread. Without this number the compiler aims at full occupancy, with 32 registers
+// and few loads in flight.
 inline constexpr unsigned kScoringBlocksAtOnce = 4;
 
-// Two rows at once, for twice the loads in flight: rows of 384 dimensions wait for memory once,
-// those of 768 twice. All lanes get both scores.
+// Scores two rows at once, for twice the loads in flight: rows of 384 dimensions wait for memory
+// once, rows of 768 dimensions twice. All lanes get both scores.
 //   stride  a multiple of 32
 __device__ __forceinline__ ScorePair CanonicalScores(const float* query, const float* first,
                                                      const float* second, unsigned stride,

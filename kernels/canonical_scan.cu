@@ -14,7 +14,7 @@ constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kBlocksMax = 2'048;
 constexpr unsigned kBlocksToFill = 512;  // estimated: four per multiprocessor of an H200
 
-// The row at a place of a query's list, or at a position; the same in all lanes.
+// The row at a place of a query's list, or at a position. Equal in all lanes.
 struct Candidate {
   unsigned row;
   bool passes;
@@ -35,7 +35,7 @@ __device__ __forceinline__ CandidatePair PairAt(const Pass& pass, const QueryTer
   return {CandidateAt(pass, terms, place, end), CandidateAt(pass, terms, place + 1, end)};
 }
 
-// A pair per warp until the card is full, then up to four: they share the query in L1.
+// One pair per warp until the card is full, then up to four pairs, which share the query in L1.
 unsigned BlocksFor(unsigned row_count) {
   constexpr unsigned kRows = 2 * kWarps;
   const unsigned widest = (row_count + kRows - 1) / kRows;

@@ -7,13 +7,14 @@
 
 namespace simile::kernels {
 
-// convert_rows_to_fp16, convert_queries_to_fp16: fp32 vectors to fp16 ones of at most unit length.
+// convert_rows_to_fp16, convert_queries_to_fp16: fp32 vectors to fp16 vectors of at most unit
+// length.
 
 // fp16_rows[p] = rows[row_of[p]] * unit, rounded to nearest.
 //   in   rows              [row_count][stride] fp32, on the device or in mapped host memory
 //   out  fp16_rows         [row_count][stride]
-//   out  residual_squares  the bits of the largest squared length, in double, of a row's rounding
-//                          error in units; raised only, 0 before
+//   out  residual_squares the bits of a double: the greatest squared length of a row's rounding
+//                          error, in units. Only raised; the caller sets 0 before
 // Work    one warp per row. Bound: memory, 6 bytes per element.
 struct ConvertRowsArguments {
   const float* rows;
@@ -29,17 +30,17 @@ cudaError_t LaunchConvertRowsToFp16(const ConvertRowsArguments& arguments, cudaS
 //   out  fp16_queries  [batch][stride]
 cudaError_t LaunchConvertQueriesToFp16(const Pass& pass, __half* fp16_queries, cudaStream_t stream);
 
-// convert_rows_to_int8, convert_queries_to_int8: fp32 vectors, rotated as certificate::Rotation
-// does it, to codes of a byte.
+// convert_rows_to_int8, convert_queries_to_int8: fp32 vectors, rotated as by certificate::Rotation,
+// to codes of a byte.
 
-// Rows at shuffled positions: a row's scale is the one with the least error for its codes, so that
-// the error is perpendicular to what the codes give.
+// Converts rows to shuffled positions. A row's scale is the one with the least error for its codes,
+// so the error is perpendicular to the decoded row.
 //   in   rows    [*][stride] fp32, on the device or in mapped host memory
 //   in   signs   [2][int8_stride] of the rotation
 //   out  codes   [row_count][int8_stride]
 //   out  terms   [row_count]
-//   out  maxima  the bits of the greatest |x'| and of the greatest residual, as floats rounded up;
-//                raised only, 0 before
+//   out  maxima the bits of the greatest |x'| and of the greatest residual, as floats rounded up.
+//                Only raised; the caller sets 0 before
 // Work    one block per row, the rotated row in shared memory; only loading a segment runs it.
 struct ConvertToInt8Arguments {
   const float* rows;
@@ -54,7 +55,7 @@ struct ConvertToInt8Arguments {
 };
 cudaError_t LaunchConvertRowsToInt8(const ConvertToInt8Arguments& arguments, cudaStream_t stream);
 
-// The queries of a pass in two planes, 15 bits together.
+// Converts the queries of a pass to two planes, 15 bits together.
 //   out  int8.planes, int8.queries
 // Work    one block per query.
 cudaError_t LaunchConvertQueriesToInt8(const Pass& pass, const Int8Rows& int8, cudaStream_t stream);

@@ -12,7 +12,7 @@ constexpr unsigned kWarpsMax = 8;
 constexpr unsigned kBlocksMax = 65'535;
 constexpr float kCodeMax = 127;
 constexpr float kPlanesMax = 127 * 128;
-// A vector whose coordinates are all smaller is not worth codes; it is part of the residual.
+// A vector whose coordinates are all smaller gets no codes; all of it is residual.
 constexpr float kLeast = 0x1p-64F;
 
 struct VectorShared {
@@ -20,7 +20,7 @@ struct VectorShared {
   SharedArray<double, kWarpsMax> parts;
 };
 
-// The sum, or the greatest, over the block, in all threads.
+// The sum or the maximum over the block, in all threads.
 template <bool kGreatest>
 __device__ __forceinline__ double OverBlock(double value, VectorShared& shared) {
   const auto combined = [](double a, double b) { return kGreatest ? (a > b ? a : b) : a + b; };
@@ -28,7 +28,7 @@ __device__ __forceinline__ double OverBlock(double value, VectorShared& shared) 
   for (int step = 16; step != 0; step /= 2) {
     value = combined(value, __shfl_xor_sync(~0U, value, step));
   }
-  __syncthreads();  // the parts of the call before have been read
+  __syncthreads();  // the parts of the previous call have been read
   if (threadIdx.x % 32 == 0) shared.parts[threadIdx.x / 32] = value;
   __syncthreads();
   value = shared.parts[0];
@@ -36,8 +36,8 @@ __device__ __forceinline__ double OverBlock(double value, VectorShared& shared) 
   return value;
 }
 
-// Sums and differences of numbers 32, 16, 8, 4, 2 and 1 apart: Hadamard's matrix for 64 numbers, of
-// which a lane holds number `lane` and number `lane` + 32.
+// Sums and differences of numbers 32, 16, 8, 4, 2 and 1 apart: Hadamard's matrix for 64 numbers. A
+// lane holds the numbers `lane` and `lane` + 32.
 __device__ __forceinline__ void Hadamard64(float& first, float& second, unsigned lane) {
   const float sum = first + second;
   second = first - second;
@@ -55,7 +55,7 @@ __device__ __forceinline__ void Hadamard64(float& first, float& second, unsigned
 // Returns the largest magnitude.
 //   stride  of the vector, a multiple of 32: only the second half of the last 64 numbers may be
 //           missing
-// REQUIRES: a barrier since the vector before was read, such as OverBlock has.
+// REQUIRES: a barrier since the previous vector was read, such as OverBlock's.
 __device__ __forceinline__ float Rotate(const float* vector, unsigned stride, float unit,
                                         const float* signs, unsigned rotated_stride,
                                         VectorShared& shared) {
@@ -82,8 +82,8 @@ __device__ __forceinline__ float Rotate(const float* vector, unsigned stride, fl
   return static_cast<float>(OverBlock<true>(static_cast<double>(largest), shared));
 }
 
-// Any rounding would do: errors are measured on the codes that result.
-__device__ __forceinline__ int CodeOf(float value, float steps_per_unit, float limit) {
+// Any rounding is correct, because errors are measured on the resulting codes.
+__device__ __forceinline__ int ToCode(float value, float steps_per_unit, float limit) {
   return __float2int_rn(min(max(value * steps_per_unit, -limit), limit));
 }
 
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kWarpsMax * 32)
     signed char* const codes = arguments.codes + static_cast<std::size_t>(position) * stride;
     double product = 0, squares = 0;
     for (unsigned i = threadIdx.x; i < stride; i += blockDim.x) {
-      const int code = CodeOf(shared.rotated[i], steps, kCodeMax);
+      const int code = ToCode(shared.rotated[i], steps, kCodeMax);
       codes[i] = static_cast<signed char>(code);
       product += static_cast<double>(shared.rotated[i]) * code;
       squares += Square(code);
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kWarpsMax * 32)
     const float scale = squares > 0 ? static_cast<float>(product / squares) : 0.0F;
     double lost = 0;
     for (unsigned i = threadIdx.x; i < stride; i += blockDim.x) {
-      const int code = CodeOf(shared.rotated[i], steps, kCodeMax);
+      const int code = ToCode(shared.rotated[i], steps, kCodeMax);
       lost += Square(static_cast<double>(shared.rotated[i]) - static_cast<double>(scale) * code);
     }
     const float residual = RoundedUp(sqrt(OverBlock<false>(lost, shared)));
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kWarpsMax * 32)
   signed char* const high = int8.planes + static_cast<std::size_t>(query) * 2 * int8.stride;
   double lost = 0;
   for (unsigned i = threadIdx.x; i < int8.stride; i += blockDim.x) {
-    const int code = CodeOf(shared.rotated[i], steps, kPlanesMax);
+    const int code = ToCode(shared.rotated[i], steps, kPlanesMax);
     const int upper = (code + 64) >> 7;  // the nearest multiple of 128
     high[i] = static_cast<signed char>(upper);
     high[int8.stride + i] = static_cast<signed char>(code - upper * 128);

@@ -1,7 +1,7 @@
 #pragma once
 
 // Device functions beyond plain CUDA, for real devices and for the emulated one of the tests. The
-// only file with code that depends on which of the two, or which card, it is compiled for.
+// only file with code that depends on the kind of device or on the card.
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-// A kernel parameter that is not copied to local memory; cards before sm_70 copy it where its
+// A kernel parameter that is not copied to local memory. Cards before sm_70 copy a parameter whose
 // address is taken. clang knows the attribute from version 20 on.
 #if defined(EMULATED_CUDA) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700) || \
     (defined(__clang__) && __clang_major__ < 20)
@@ -21,8 +21,8 @@
 
 namespace simile::kernels {
 
-// Whether AsyncCopy16 copies in the background. On cards where it does not, kernels that are made
-// for it only trap: the host launches them on none, and they take most of the time to compile.
+// Whether AsyncCopy16 copies in the background. For other cards, kernels that need it are compiled
+// to a trap: the host never launches them there, and they take most of the time to compile.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 inline constexpr bool kHasAsyncCopy = false;
 #else
@@ -37,14 +37,15 @@ __host__ __device__ __forceinline__ To Bits(From from) {
   return to;
 }
 
-// Mma16x8x16 without tensor cores that have these fragments, as before sm_75: plain fp32, operands
-// fetched from other lanes.
+// Mma16x8x16 for cards before sm_75, whose tensor cores lack these fragments: plain fp32, with
+// operands fetched from other lanes.
 __device__ __forceinline__ void MmaInFp32(float (&sums)[4], const unsigned (&a)[4],
                                           const unsigned (&b)[2]) {
   const int lane = static_cast<int>(threadIdx.x % 32), group = lane / 4, pair = lane % 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-#pragma unroll 1  // else operands of many steps wait in registers, and 32 queries spill
+#pragma unroll 1  // unrolled, operands of many steps would wait in registers, and 32 queries would
+                  // spill
     for (int t = 0; t < 4; ++t) {
       const float2 low =
           __half22float2(Bits<__half2>(__shfl_sync(~0U, a[half * 2], group * 4 + t)));
@@ -105,8 +106,8 @@ __device__ __forceinline__ int WarpSum(int value, int line = __builtin_LINE()) {
 #else  // a real device
 
 #ifdef __clang__
-// Without a number of blocks, ptxas spills registers of clang's code to fit more blocks; one is
-// enough.
+// Without a number of blocks, ptxas spills registers of clang's code to fit more blocks. One block
+// is enough.
 #define SIMILE_BOUNDS(threads, blocks, ...) __attribute__((launch_bounds(threads, blocks)))
 #undef __launch_bounds__
 #define __launch_bounds__(...) SIMILE_BOUNDS(__VA_ARGS__, 1)
@@ -120,7 +121,8 @@ cudaError_t Launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::si
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-// The same with all blocks resident at once, as a barrier over the grid needs; else an error.
+// As above, with all blocks resident at once, as a barrier over the grid requires. Errors: also
+// when the blocks do not fit.
 template <class... Parameters, class... Arguments>
 cudaError_t LaunchTogether(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                            std::size_t shared_bytes, cudaStream_t stream,
@@ -144,8 +146,9 @@ struct SharedArray {
   __device__ T& operator[](std::size_t index) { return items[index]; }
 };
 
-// Copies 16 bytes into shared memory in the background, zeros where !valid. Visible to the thread
-// after AsyncCopyWait, to others after a barrier that follows it. Cards before sm_80 copy at once.
+// Copies 16 bytes into shared memory in the background; zeros if !valid. Visible to the thread
+// after AsyncCopyWait, to other threads after a barrier that follows. Cards before sm_80 copy at
+// once.
 __device__ __forceinline__ void AsyncCopy16(void* to, const void* from, bool valid) {
 #if __CUDA_ARCH__ >= 800
   const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
@@ -194,8 +197,9 @@ __device__ __forceinline__ void Mma16x8x16(float (&sums)[4], const unsigned (&a)
 #endif
 }
 
-// sums += a (16 x 32 int8) * b (32 x 8 int8), exactly, by a whole warp. Byte for byte the fragments
-// of Mma16x8x16, with four numbers along the inner dimension in place of two. For sm_80 and later.
+// sums += a (16 x 32 int8) * b (32 x 8 int8), exactly, by a whole warp. The fragments are byte for
+// byte those of Mma16x8x16, with four numbers along the inner dimension instead of two. For sm_80
+// and later.
 __device__ __forceinline__ void Mma16x8x32(int (&sums)[4], const unsigned (&a)[4],
                                            const unsigned (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
@@ -204,7 +208,7 @@ __device__ __forceinline__ void Mma16x8x32(int (&sums)[4], const unsigned (&a)[4
       "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else  // kernel_variants.cpp launches it on no such card
+#else  // kernel_variants.cpp never launches it on such a card
   Trap();
 #endif
 }
@@ -221,10 +225,10 @@ __device__ __forceinline__ unsigned LoadAcquire(const unsigned* from) {
   return value;
 #endif
 }
-// Bypasses L1: for data that other blocks wrote, or that is read once.
+// Loads past L1: for data that other blocks wrote, or that is read once.
 template <class T>
 __device__ __forceinline__ T LoadFromL2(const T* from) {
-#ifdef __clang__  // has no __ldcg
+#ifdef __clang__  // lacks __ldcg
   if constexpr (sizeof(T) == 16) {
     uint4 value;
     asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];"

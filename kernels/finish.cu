@@ -12,9 +12,10 @@
 // canonical scores, order them, certify. Each step runs in one block of whole warps, canonical
 // scores in one or many; the kernels at the end combine them.
 //
-// A hit's score is within pass.bound of the canonical one. Those of the int8 scan are upper bounds
-// of what it can be instead (pass.hits_are_upper_bounds, with a bound of 0): canonical scores of
-// the hits with the best upper bounds decide which others need one.
+// A hit's score is within pass.bound of its canonical score. Scores of the int8 scan are upper
+// bounds of the canonical scores instead (pass.hits_are_upper_bounds, with a bound of 0). The
+// canonical scores of the hits with the best upper bounds then decide which other hits need a
+// canonical score.
 
 namespace simile::kernels {
 namespace {
@@ -36,11 +37,11 @@ __device__ __forceinline__ unsigned HitsHeld(const Pass& pass, unsigned query) {
   return min(LoadFromL2(pass.hit_counts + query), pass.capacity);
 }
 
-// Hits of one thread whose loads are issued together. Estimated: a block of 256 threads then reads
-// a query's usual thousand hits in one memory latency.
+// The hits of one thread whose loads are issued together. Estimated: a block of 256 threads then
+// reads a query's usual thousand hits in one memory latency.
 constexpr unsigned kHitsAhead = 4;
 
-// Hits at, at + blockDim.x, ... of a list; those beyond its end have kLowestScore.
+// Loads the hits at, at + blockDim.x, ... of a list. Hits beyond its end get kLowestScore.
 __device__ __forceinline__ void LoadHits(const Hit* hits, unsigned at, unsigned count,
                                          Hit (&loaded)[kHitsAhead]) {
 #pragma unroll
@@ -51,18 +52,18 @@ __device__ __forceinline__ void LoadHits(const Hit* hits, unsigned at, unsigned 
   }
 }
 
-// ListHits drops up to this many excluded rows, as it reads the rows of hits anyway. PruningCut
-// therefore keeps as many hits more; those of them that are not excluded are rescored without need.
-// Estimated: at k 10, four more rows still fit the first turn of the block's warps.
+// ListHits drops up to this many excluded rows, because it reads the rows of hits anyway.
+// PruningCut therefore keeps that many more hits. Some of these extra hits may be rescored without
+// need. Estimated: at k 10, four more rows still fit the first turn of the block's warps.
 constexpr unsigned kExcludedOfList = 4;
 
 __device__ __forceinline__ unsigned ExcludedOfList(const QueryTerms& terms) {
   return terms.excluded_count <= kExcludedOfList ? terms.excluded_count : 0;
 }
 
-// Gives the hits whose rows are excluded kLowestScore, where these are more than ListHits drops.
-// Reads the row of every hit. Each thread changes the hits that it loads itself in the steps that
-// follow.
+// Gives kLowestScore to the hits whose rows are excluded, if the query excludes more rows than
+// ListHits drops. Reads the row of every hit. Each thread changes only the hits that it loads
+// itself in later steps.
 __device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, unsigned count) {
   const QueryTerms& terms = pass.terms[query];
   if (terms.excluded_count <= kExcludedOfList) return;  // the same in all threads
@@ -81,9 +82,10 @@ __device__ __forceinline__ void DropExcluded(const Pass& pass, unsigned query, u
   }
 }
 
-// A score below which no hit can be among the best. The rank is `wanted` and the excluded rows that
-// ListHits drops, because every excluded row may have a better rank. The cut is the score at that
-// rank, less twice the bound, rounded down to one of kFineBins steps. One pass over the hits.
+// A score below which no hit can be among the best. The rank is `wanted` plus the number of
+// excluded rows that ListHits drops, because every excluded row may have a better rank. The cut is
+// the score at this rank, minus twice the bound, rounded down to one of kFineBins steps. One pass
+// over the hits.
 __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, unsigned count,
                                             FinishShared& shared) {
   constexpr float kNoCut = -kHighestScore;  // drops only the rows that DropExcluded marked
@@ -121,14 +123,14 @@ __device__ __forceinline__ float PruningCut(const Pass& pass, unsigned query, un
   const BinPlace coarse = FindBin(shared.coarse, &shared.place, wanted);
   unsigned bin = coarse.bin * kWidth + kWidth - 1, left = coarse.rank;
   while (left > shared.fine[bin]) left -= shared.fine[bin--];
-  if (bin == 0) return kNoCut;  // it has no lower edge
-  // The bin's lower edge, less an upper bound of the rounding of `place`.
+  if (bin == 0) return kNoCut;  // the bin has no lower edge
+  // The bin's lower edge, minus an upper bound of the rounding of `place`.
   constexpr float kPlaceError = 4e-6F;
   return low + static_cast<float>(bin) / bins_per_unit - 2.0F * pass.bound - kPlaceError;
 }
 
-// Lists the rows of the hits with from <= score < below behind those listed before, in any order,
-// without the few excluded ones. Returns how many are listed.
+// Appends the rows of the hits with from <= score < below to the list, in any order, without the
+// few excluded rows. Returns the length of the list.
 __device__ __forceinline__ unsigned ListHits(const Pass& pass, unsigned query, unsigned listed,
                                              float from, float below, FinishShared& shared) {
   constexpr unsigned kNoRow = ~0U;
@@ -168,7 +170,8 @@ __device__ __forceinline__ unsigned ListHits(const Pass& pass, unsigned query, u
   return shared.listed;
 }
 
-// Lists the rows of the hits that can be among the best; of upper bounds, of the `wanted` best.
+// Lists the rows of the hits that can be among the best. If scores are upper bounds, lists the
+// `wanted` best.
 __device__ __forceinline__ Candidates Prune(const Pass& pass, unsigned query,
                                             FinishShared& shared) {
   const unsigned count = HitsHeld(pass, query);
@@ -185,7 +188,7 @@ __device__ __forceinline__ void OrderByRow(const Pass& pass, unsigned query, uns
   constexpr unsigned kRowsOfThread = kKeysOfLane;
   static_assert(kBins == kSelectThreads, "SumBefore needs a thread for each range");
   unsigned* const list = pass.kept_rows + static_cast<std::size_t>(query) * pass.capacity;
-  unsigned shift = 0;  // of a row, to its range
+  unsigned shift = 0;  // shifts a row to its range
   while ((pass.row_count - 1) >> shift >= kBins) ++shift;
   shared.coarse[threadIdx.x] = 0;
   __syncthreads();
@@ -218,12 +221,12 @@ __device__ __forceinline__ float LeastScore(const Pass& pass, unsigned query, un
   if (threadIdx.x % 32 == 0) shared.run[threadIdx.x / 32] = least;
   __syncthreads();
   for (unsigned i = 0; i < blockDim.x / 32; ++i) least = min(least, shared.run[i]);
-  return ScoreOf(least) / pass.terms[query].score_of_unit;
+  return ToScore(least) / pass.terms[query].score_of_unit;
 }
 
-// Where hits' scores are upper bounds: adds the hits whose upper bounds reach the least canonical
-// score of the rows listed so far. The `wanted` best rows reach that score, so no other hit can be
-// among the best.
+// If scores are upper bounds, adds the hits whose upper bounds reach the least canonical score of
+// the rows listed so far. The `wanted` best rows reach that score, so no other hit can be among the
+// best.
 __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned query,
                                                  Candidates candidates, FinishShared& shared) {
   const unsigned scored = candidates.listed;
@@ -233,7 +236,7 @@ __device__ __forceinline__ Candidates ListOthers(const Pass& pass, unsigned quer
   return {scored, listed, candidates.cut};
 }
 
-// Canonical keys of the listed rows that have none, two rows per warp at a time.
+// Forms the canonical keys of listed rows without a key, two rows per warp at a time.
 //   warp, warps  this warp's index and the number of warps that share the work; the warp takes
 //                every pair of rows at warp + i * warps
 __device__ __forceinline__ void Rescore(const Pass& pass, unsigned query, unsigned scored,
@@ -265,7 +268,7 @@ __device__ __forceinline__ ProofFlag Certify(const Pass& pass, unsigned query, u
   if (kept < terms.wanted) return kTooFew;
   const double limit = (static_cast<double>(gate) + static_cast<double>(pass.bound)) *
                        static_cast<double>(terms.score_of_unit);
-  return static_cast<double>(ScoreOf(last)) >= limit ? kProven : kBelowGate;
+  return static_cast<double>(ToScore(last)) >= limit ? kProven : kBelowGate;
 }
 
 // Orders the keys and writes the answer with its proof. Overwrites the query's hits.
@@ -337,8 +340,8 @@ __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
   if (threadIdx.x == 0) pass.candidates[blockIdx.x] = candidates;
 }
 
-// A block has a part of one query's list. Blocks start in the order of blockIdx.x. Where it is the
-// query, blocks that run at the same time have the same part of each list.
+// A block has a part of one query's list. Blocks start in the order of blockIdx.x. If blockIdx.x is
+// the query, blocks that run at the same time have the same part of each list.
 __global__ void __launch_bounds__(kThreads, kScoringBlocksAtOnce)
     RescoreKernel(const SIMILE_GRID_CONSTANT Pass pass, bool in_row_order) {
   const unsigned query = in_row_order ? blockIdx.x : blockIdx.y;

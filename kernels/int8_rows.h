@@ -1,15 +1,16 @@
 #pragma once
 
-// What the int8 scan reads besides a pass: rows of a byte a dimension, and buffers for the queries.
+// The arguments of the int8 scan in addition to a pass: rows of a byte a dimension, and buffers for
+// the queries.
 
 namespace simile::kernels {
 
 // Upper bounds for all rows of a segment, in units (certificate::Int8Limits).
 struct Int8Limits {
-  float decoded;     // |x'|, the length of a row as its codes give it
+  float decoded;     // |x'|, the length of a decoded row
   float residual;    // |y - x'|, of the rotated row
-  float per_length;  // of the bound that no row changes, for a query of length 1
-  float rest;        // of the same, for every query
+  float per_length;  // the part of the bound that depends on |q| alone, for a query of length 1
+  float rest;        // the constant part of the bound
 };
 
 // A row: x' is `scale` times its codes.
@@ -18,11 +19,11 @@ struct alignas(8) Int8Row {
   float residual;  // |y - x'|, or more
 };
 
-// A query: `scale` times (128 times the codes of its high plane plus those of its low plane).
+// A query: `scale` times (128 times the codes of its high plane plus the codes of its low plane).
 struct Int8Query {
   float scale;
   float length;  // |q|, or more
-  float margin;  // the part of the bound that no row changes
+  float margin;  // the part of the bound that does not depend on the row
 };
 
 struct Int8Rows {

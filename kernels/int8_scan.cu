@@ -8,7 +8,7 @@ namespace simile::kernels {
 namespace {
 
 // The planes in the order in which lanes load them: [32 columns][8 queries][lane] 16 bytes, an A
-// fragment. Columns are permuted as in row_scan: a lane takes 8 neighbouring ones.
+// fragment. Columns are permuted as in row_scan: a lane takes 8 neighbouring columns.
 template <unsigned kSixteens>
 __device__ __forceinline__ void StagePlanes(const Pass& pass, const Int8Rows& int8,
                                             unsigned char* to) {
@@ -30,8 +30,7 @@ __device__ __forceinline__ void StagePlanes(const Pass& pass, const Int8Rows& in
   }
 }
 
-// The class of scan_frame.cuh: int8 rows. A score is the upper bound of what the canonical one can
-// be.
+// The class of scan_frame.cuh: int8 rows. A score is an upper bound of the canonical score.
 template <unsigned kSixteensOfScan>
 struct Int8Scan {
   using Gate = Int8Gate;
@@ -52,8 +51,9 @@ struct Int8Scan {
     if (!HasQuery(pass, slot)) return ClosedGate();
     return Int8SampleGate(arguments.int8.queries[slot], arguments.int8.caution);
   }
-  // Hits' scores are upper bounds, but thresholds come from scores lowered like the sample's. This
-  // is the distance between the two, which grows with a row's residual: for the greatest one.
+  // Hits' scores are upper bounds, but thresholds come from scores lowered like the sample's.
+  // Returns the distance between the two for the greatest residual; the distance grows with the
+  // residual.
   __device__ static float HitMargin(const RowScanArguments& arguments, const Gate& gate,
                                     unsigned slot) {
     const Int8Query& query = arguments.int8.queries[slot];
@@ -82,8 +82,8 @@ struct Int8Scan {
       row = Bits<Int8Row>(loaded);
     }
 
-    // In place of the sums of the high planes: how far the rows' upper bounds lie above the gate,
-    // as bits. Whole warp.
+    // Replaces the sums of the high planes by the distance of the rows' upper bounds above the
+    // gate, as bits. Whole warp.
     __device__ __forceinline__ void Finish(GatesOf<Int8Scan>& gates, unsigned lane) {
       Int8Row rows[8];
 #pragma unroll
@@ -115,7 +115,7 @@ struct Int8Scan {
   };
 
  private:
-  // Of a slot without a query: no row is a hit.
+  // The gate of a slot without a query: no row is a hit.
   __device__ static Gate ClosedGate() { return {0, 0, -kNoQuery, kNoQuery}; }
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 
 // The arguments that the kernels of one pass share: a batch of queries over the resident rows of a
-// segment. Rows have two orders: fp16 rows lie at *positions*, in the seeded shuffled order that
-// makes sampled gates sound; fp32 rows lie in the caller's order, and a *row* is a number in it.
-// row_of maps positions to rows. Nothing here allocates or waits.
+// segment. Rows have two orders. fp16 rows are at *positions*, in a seeded shuffled order that
+// makes sampled gates sound. fp32 rows are in the caller's order, and a *row* is an index in this
+// order. row_of maps positions to rows. Nothing here allocates or waits.
 
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -15,18 +15,18 @@ using Key = unsigned long long;  // simile::RankKey, packed: greater is better, 
 // One query. Cheap scores and gates are in units in which rows and queries have at most unit
 // length: canonical score = cheap score * score_of_unit.
 struct QueryTerms {
-  const unsigned* mask;  // bit p % 32 of word p / 32: position p passes; null: all pass
-  const unsigned* list;  // for canonical_scan: the rows that pass, distinct; null: as in the mask
+  const unsigned* mask;      // bit p % 32 of word p / 32: position p passes; null: all pass
+  const unsigned* list;      // for canonical_scan: the rows that pass, distinct; null: use the mask
   const unsigned* excluded;  // rows that do not pass, ascending
   unsigned list_count;
   unsigned excluded_count;
-  unsigned wanted;      // hits, at most as many as rows pass; 0: no query in this slot
-  unsigned rank;        // the gate is the rank-th best of the sample less a margin
+  unsigned wanted;      // hits, at most the rows that pass; 0: no query in this slot
+  unsigned rank;        // the gate is the rank-th best of the sample minus a margin
   float unit_of_query;  // a power of two that scales the query to at most unit length
   float score_of_unit;  // a power of two
-  float reached;  // a score in units that at least `wanted` rows reach; it replaces the sample's
-                  // gate. kLowestScore: unknown
-  unsigned second_rank;  // of a second gate among the groups of the first rows; 0: it has none
+  float reached;        // a score in units that at least `wanted` rows reach; replaces the sample's
+                        // gate. kLowestScore: unknown
+  unsigned second_rank;  // of a second gate among the groups of the first rows; 0: no second gate
   float threshold;       // hits with a lower canonical score are left out
 };
 
@@ -36,10 +36,9 @@ struct alignas(8) Hit {
   float score;
 };
 
-// Whether an answer is proven, or why it is not: then canonical scores of all rows answer the
-// query.
+// Whether an answer is proven, or why not. If not, canonical scores of all rows answer the query.
 enum ProofFlag : unsigned {
-  kPending = 0,  // no answer yet; the host's mark, too, where it polls for one
+  kPending = 0,  // no answer yet; the host writes it when it polls for an answer
   kProven = 1,
   kOverflow = 2,   // more hits than the capacity
   kTooFew = 3,     // fewer hits than wanted: the gate was too high
@@ -47,8 +46,8 @@ enum ProofFlag : unsigned {
 };
 struct Proof {
   unsigned flag;
-  unsigned hits;   // that reached the gate; may exceed the capacity
-  unsigned kept;   // of these, rescored
+  unsigned hits;   // positions that reached the gate; may exceed the capacity
+  unsigned kept;   // hits that were rescored
   unsigned found;  // hits that reach the threshold
 };
 
@@ -60,7 +59,7 @@ struct alignas(8) AnswerHit {
 
 // Hits of a query that are listed for canonical scores.
 struct alignas(16) Candidates {
-  unsigned scored;  // the first of the list, which have theirs
+  unsigned scored;  // the first rows of the list have their scores
   unsigned listed;
   float cut;  // hits below it are not listed yet
 };
@@ -96,8 +95,8 @@ struct Pass {
 
 // An upper bound of |cheap score|, rounding included.
 inline constexpr float kHighestScore = 1.0625F;
-// A gate that all rows reach, because it lies below every cheap score. It lies just below: sums
-// start at minus the gate, so a larger magnitude would widen the bound.
+// A gate that all rows reach, because it is below every cheap score. It is only just below, because
+// sums start at minus the gate, so a larger magnitude would widen the bound.
 inline constexpr float kLowestScore = -1.125F;
 
 }  // namespace simile::kernels

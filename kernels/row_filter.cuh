@@ -3,7 +3,7 @@
 #include "kernels/device.h"
 #include "kernels/pass.h"
 
-// Which rows pass a query's mask and exclusions.
+// Tests whether rows pass a query's mask and exclusions.
 
 namespace simile::kernels {
 

@@ -13,8 +13,8 @@ __device__ __forceinline__ uint2 PackFp16x4(const float* from, float scale) {
 }
 
 // Queries as fp16 in the order in which lanes load them: [16 columns][16 queries][lane] 16 bytes,
-// an A fragment. A lane takes 8 neighbouring columns where the MMA defines pairs 8 apart: the
-// columns of rows and queries are permuted alike, which leaves every product the same.
+// an A fragment. A lane takes 8 neighbouring columns, although the MMA defines pairs 8 apart. The
+// columns of rows and queries are permuted in the same way, so every product stays the same.
 template <unsigned kSixteens>
 __device__ __forceinline__ void StageFp16Queries(const Pass& pass, unsigned char* to) {
   const unsigned chunks = (pass.stride + kChunk - 1) / kChunk;
@@ -36,7 +36,7 @@ __device__ __forceinline__ void StageFp16Queries(const Pass& pass, unsigned char
   }
 }
 
-// The class of scan_frame.cuh: fp16 rows. A gate is a threshold, at minus which sums start.
+// The class of scan_frame.cuh: fp16 rows. A gate is a threshold; sums start at minus the threshold.
 template <unsigned kSixteensOfScan>
 struct Fp16Scan {
   using Gate = float;
@@ -79,7 +79,7 @@ struct Fp16Scan {
       sums.Start(upper, lower);
     }
     __device__ __forceinline__ void Finish(GatesOf<Fp16Scan>& /*gates*/, unsigned /*lane*/) {}
-    // Of sums that started at the sample's gate, 0.
+    // For sums that started at the sample's gate, 0.
     __device__ __forceinline__ void FinishKept(GatesOf<Fp16Scan>& gates, unsigned lane) {
 #pragma unroll
       for (unsigned m = 0; m < kSixteens; ++m) {
@@ -101,7 +101,7 @@ struct Fp16Scan {
 
 }  // namespace
 
-// A ring is for cards with background copies; on others its kernel must not run.
+// A ring needs a card with background copies; its kernel must not run on other cards.
 template <unsigned kSixteens, class Rows>
 __global__ void __launch_bounds__(kThreadsMax, 1)
     RowScanKernel(const SIMILE_GRID_CONSTANT Pass pass,

@@ -7,8 +7,8 @@
 
 // row_scan: the fused pass for small batches. One read of the rows serves up to 64 queries, and
 // one cooperative launch finds the hits: the first 32 * sample_groups rows give each query its
-// gate, then all rows are scored with accumulators that start at minus the gate (a hit has a clear
-// sign bit).
+// gate, then all rows are scored with accumulators that start at minus the gate, so a hit has a
+// clear sign bit.
 //   in   fp16_rows  [row_count][stride]  shuffled, at most unit length
 //   out  pass.hits, hit_counts and gates, for answers.h
 // Work    a warp owns tiles of 32 rows, its accumulators and, in the ring variant, a ring of stages
@@ -21,7 +21,7 @@ namespace simile::kernels {
 
 inline constexpr unsigned kScanQueriesMax = 64;
 inline constexpr unsigned kScanTileRows = 32;    // rows a warp scores at once, and a sample's group
-inline constexpr unsigned kScanGroupsMax = 512;  // of a sample
+inline constexpr unsigned kScanGroupsMax = 512;  // groups of a sample
 
 // Barrier over all blocks of a launch. Zeroed once; one launch at a time.
 struct GridRounds {
@@ -32,10 +32,10 @@ struct GridRounds {
 struct RowScanArguments {
   const __half* fp16_rows;
   unsigned sample_groups;  // 1 .. kScanGroupsMax, at most as many as there are tiles
-  float margin;            // the gate is the sample's less this: twice pass.bound, so 0 for int8
-  float* maxima;           // [batch][sample_groups] scratch
-  unsigned second_tiles;   // that set a second gate, from the first on; 0: one gate
-  float* second_maxima;    // [batch][kScanGroupsMax] scratch
+  float margin;   // the gate is the sample's score minus this: twice pass.bound, so 0 for int8
+  float* maxima;  // [batch][sample_groups] scratch
+  unsigned second_tiles;  // the first tiles, which set a second gate; 0: one gate
+  float* second_maxima;   // [batch][kScanGroupsMax] scratch
   GridRounds* rounds;
   Int8Rows int8 = {};  // for int8_scan alone
 };
@@ -48,15 +48,15 @@ enum class ScanForm : unsigned char {
 
 // The layout of a block's shared memory: queries, then rows in transit.
 struct RowScanShape {
-  unsigned queries = 0;  // per pass: 8 (int8 alone), 16, 32 or 64; 0: it does not fit
-  unsigned stages = 0;   // of a warp's ring; 1: rows go straight to registers
+  unsigned queries = 0;  // per pass: 8 (int8 only), 16, 32 or 64; 0: none fits
+  unsigned stages = 0;   // of a warp's ring; 1: rows are loaded into registers directly
   unsigned warps = 0;
   std::size_t shared_bytes = 0;
   ScanForm form = ScanForm::kPlain;
 };
 inline constexpr unsigned kTilesKept = 2;  // of a warp, in the form kKept
 
-// The shapes of the fp16 scans for a batch; queries is 0 where none fits.
+// The shapes of the fp16 scans for a batch; queries is 0 when none fits.
 //   form              kept scores are for up to 32 queries, registers are kPlain
 //   shared_bytes_max  per block
 // Rings are copied in the background (cp.async, sm_80 and later): as many warps as fit, then as
@@ -66,9 +66,9 @@ RowScanShape ShapeRingScan(ScanForm form, unsigned stride, unsigned batch,
 RowScanShape ShapeRegisterScan(ScanForm form, unsigned stride, unsigned batch,
                                std::size_t shared_bytes_max);
 
-// The architecture of the PTX from which the card's code of the scan was made: 75 where a build for
-// sm_75 runs on a later card. That code lacks what later architectures have.
-// Leaves the number as it is where it fails.
+// The architecture of the PTX from which the card's code of the scan was made: 75 when code for
+// sm_75 runs on a later card. Such code lacks the features of later architectures. After an error
+// the number is unchanged.
 cudaError_t ArchitectureOfRowScan(int& architecture);
 
 // Allows the shape's kernel all the shared memory that a block may have; called before its launches
@@ -80,13 +80,13 @@ cudaError_t LaunchRowScan(const RowScanShape& shape, unsigned blocks, const Pass
                           const RowScanArguments& arguments, cudaStream_t stream);
 
 // int8_scan: row_scan with rows of a byte a dimension, half the bytes of fp16, for cards from sm_80
-// on. Sums of products of codes are exact; what rounding to codes loses is bounded for each row
-// (int8_gate.cuh), and a hit is a row whose score can reach the gate.
-//   in   arguments.int8; the other arguments as row_scan, but for fp16_rows and margin
+// on. Sums of products of codes are exact. The error of rounding to codes is bounded for each row
+// (int8_gate.cuh). A hit is a row whose score can reach the gate.
+//   in   arguments.int8; the other arguments as row_scan, except fp16_rows and margin
 //   out  as row_scan
 // Work    two launches: the queries to two planes of codes (convert_to_int8), then the scan. The
-//         high plane of query g lies in fragment row g, the low one in g + 8, so that one lane
-//         holds both sums of a score: 8 queries take 16 rows of the products.
+//         high plane of query g is in fragment row g, the low plane in g + 8, so that one lane
+//         holds both sums of a score. So 8 queries take 16 rows of the products.
 // Bound   memory: row_count * (int8.stride + 8) bytes read once, and the sample once more.
 // Launch  one block per multiprocessor, all resident at once.
 

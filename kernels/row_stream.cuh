@@ -10,7 +10,7 @@ namespace simile::kernels {
 inline constexpr unsigned kChunk = 64;  // columns of a stage: one 128-byte line of a row
 inline constexpr unsigned kSlotBytes = kScanTileRows * kChunk * 2;
 
-// Which of eight rows the four lanes of group g load, for column g of a product. A quarter of a
+// The row, of eight, that the four lanes of group g load for column g of a product. A quarter of a
 // load, eight lanes, serves groups 2i and 2i + 1: the swizzle puts one of their rows, i and i + 4,
 // into banks 0 to 15 and the other into 16 to 31, so no two lanes use the same bank. The product
 // then leaves rows t and t + 4, as columns 2t and 2t + 1, in lane t of a group.
@@ -18,9 +18,9 @@ __device__ __forceinline__ unsigned RowOfGroup(unsigned group) {
   return group >> 1 | (group & 1U) << 2;
 }
 
-// The tiles of one warp: those of the sample, then those of all rows, of which the first may set a
-// second gate. Neighbouring tiles go to different blocks, so that multiprocessors differ by at most
-// one tile per warp.
+// The tiles of one warp: the tiles of the sample, then the tiles of all rows. The first tiles of
+// all rows may set a second gate. Neighbouring tiles go to different blocks, so that
+// multiprocessors differ by at most one tile per warp.
 struct TileWalk {
   enum Phase : unsigned { kSample, kFirst, kRows, kDone };
 
@@ -36,7 +36,7 @@ struct TileWalk {
     if (phase == kFirst && tile >= second_tiles) phase = kRows;
     if (phase == kRows && tile >= row_tiles) phase = kDone;
   }
-  // Whether it begins again with the first tile.
+  // Goes to the next tile. Returns whether the walk begins again with the first tile.
   __device__ __forceinline__ bool Advance() {
     const bool was_sample = phase == kSample;
     tile += step;
@@ -45,7 +45,7 @@ struct TileWalk {
   }
 };
 
-// What is read: fp16 rows, or int8 rows as pairs of bytes.
+// The rows that a scan reads: fp16 rows, or int8 rows as pairs of bytes.
 struct ScannedRows {
   const __half* rows;
   unsigned row_count;
@@ -88,7 +88,8 @@ class StageSource {
   }
 
  private:
-  // Where a phase begins. Not kept: clang's code of 64 queries has no register for it.
+  // The address where a phase begins. Computed each time, because clang's code for 64 queries has
+  // no register for it.
   __device__ __forceinline__ const __half* First() const {
     return rows_ + (static_cast<std::size_t>(walk_.first) * kScanTileRows + row_) * stride_ +
            column_;
@@ -102,7 +103,7 @@ class StageSource {
   unsigned chunk_ = 0;
 };
 
-// Of a slot in shared memory: where a lane's first copy goes, and from where it loads.
+// Offsets in a slot in shared memory: of a lane's first copy, and of its loads.
 __device__ __forceinline__ unsigned CopyOffset(unsigned lane) {
   const unsigned row = lane / 8, column = lane % 8;
   return row * 128 + (column ^ row) * 16;
@@ -113,7 +114,7 @@ __device__ __forceinline__ unsigned LoadOffset(unsigned lane) {
 }
 // A quarter of the warp copies one line of a row; rows 0 to 3 and 4 to 7 of eight swizzle
 // differently.
-//   i  of the tile's eighths, four rows each
+//   i  index of the eighth of the tile, four rows
 __device__ __forceinline__ void CopyRows(const StageSource& source, unsigned i, unsigned char* slot,
                                          unsigned to_low, bool there) {
   const unsigned to_high = (to_low ^ 64) + 512;
@@ -121,8 +122,8 @@ __device__ __forceinline__ void CopyRows(const StageSource& source, unsigned i, 
               there ? source.At(i * 4, 0) : source.anywhere(), there);
 }
 
-// A warp's ring of stages in shared memory. A slot holds 32 rows of 128 bytes whose 16-byte chunks
-// are swizzled (chunk ^ row % 8), as Hopper's bulk copies (TMA) do it.
+// A warp's ring of stages in shared memory. A slot holds 32 rows of 128 bytes. Their 16-byte chunks
+// are swizzled (chunk ^ row % 8), as by Hopper's bulk copies (TMA).
 template <unsigned kStages>
 class RowRing {
  public:
@@ -180,14 +181,15 @@ class RowRing {
 
   StageSource source_;
   const unsigned slots_;  // bytes from the block's shared memory
-  // Bytes from slots_ of the stage that is loaded: before the first the last one, to be filled
-  // next. clang's code of 64 queries has no register for a second place in the ring.
+  // Offset in bytes from slots_ of the stage that is loaded now. Initially the last stage, which is
+  // filled next. A single place, because clang's code for 64 queries has no register for a second
+  // one.
   unsigned current_ = kBytes - kSlotBytes;
   const unsigned to_low_, offset_;
 };
 
-// No ring: every lane loads its own fragments one stage ahead into registers. For cards without
-// background copies, and for queries that fill shared memory.
+// Rows without a ring: every lane loads its own fragments one stage ahead into registers. For cards
+// without background copies, and for queries that fill shared memory.
 class RowRegisters {
  public:
   static constexpr unsigned kBytes = 0;

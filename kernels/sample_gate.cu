@@ -8,19 +8,20 @@ namespace simile::kernels {
 namespace {
 
 constexpr unsigned kThreadsMax = 1'024;
-constexpr unsigned kBlocksAtOnce = 1;  // of a multiprocessor, so that registers hold the loads
+constexpr unsigned kBlocksAtOnce = 1;  // per multiprocessor, so that registers hold the loads
 constexpr unsigned kScores = 8;        // of a load
-// Of a thread, issued together; estimated: a thousand threads then read a sample in two latencies.
+// The loads of a thread that are issued together. Estimated: a thousand threads then read a sample
+// in two latencies.
 constexpr unsigned kLoadsAhead = 4;
-constexpr unsigned kNoRow = 0;  // the key where no row passes, below every other
+constexpr unsigned kNoRow = 0;  // the key if no row passes; below every other key
 constexpr float kNoQuery = 65504.0F;
 
 // Two fp16 scores as integers in the same order; -65504 maps to 0x0400, so that 0 is free.
-__device__ __forceinline__ unsigned KeysOf(unsigned scores) {
+__device__ __forceinline__ unsigned ToKeys(unsigned scores) {
   const unsigned negative = (scores >> 15 & 0x00010001U) * 0xffffU;
   return scores ^ (negative | 0x80008000U);
 }
-__device__ __forceinline__ float ValueOf(unsigned key) {
+__device__ __forceinline__ float ToValue(unsigned key) {
   const unsigned half = (key & 0x8000U) != 0 ? key & 0x7fffU : ~key & 0xffffU;
   return __half2float(Bits<__half>(static_cast<unsigned short>(half)));
 }
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
     unsigned passing[kLoadsAhead];
 #pragma unroll
     for (unsigned u = 0; u < kLoadsAhead; ++u) {
-      // Beyond the last load: that one again.
+      // After the last load, repeats it.
       const unsigned at = min(base + u * blockDim.x, loads - 1) * kScores;
       load[u] = LoadFromL2(reinterpret_cast<const uint4*>(scores + at));
       passing[u] = mask != nullptr ? mask[(tile.first + at) / 8] : 255U;
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
 #pragma unroll
       for (unsigned j = 0; j < kScores / 2; ++j) {
         const unsigned low = bits >> (2 * j) & 1U, high = bits >> (2 * j + 1) & 1U;
-        words[j] = KeysOf(words[j]) & (low * 0xffffU | high * 0xffff0000U);
+        words[j] = ToKeys(words[j]) & (low * 0xffffU | high * 0xffff0000U);
         best = max(best, max(words[j] & 0xffffU, words[j] >> 16));
       }
       if (i < loads && grouped) keys[i] = static_cast<unsigned short>(best);
@@ -98,14 +99,14 @@ __global__ void __launch_bounds__(kThreadsMax, kBlocksAtOnce)
     }
     const BinPlace low = FindBin(counts.data(), place.data(), high.rank);
     const unsigned key = high.bin << 8 | low.bin;
-    if (key != kNoRow) gate = max(kLowestScore, RoundedDown(ValueOf(key) - sample.margin));
+    if (key != kNoRow) gate = max(kLowestScore, RoundedDown(ToValue(key) - sample.margin));
   }
   if (threadIdx.x == 0) pass.gates[query] = gate;
 }
 
 cudaError_t LaunchSampleGate(const Pass& pass, const ScoreTile& tile, const ScoreSample& sample,
                              cudaStream_t stream) {
-  // A thread per eight keys: estimated, so that few wait for the barriers of the selection.
+  // A thread per eight keys, so that few threads wait at the barriers of the selection. Estimated.
   const unsigned keys = sample.group > 1 ? (sample.rows + kScores - 1) / kScores : sample.rows;
   const unsigned threads = std::clamp((keys / 8 + 31) / 32 * 32, 128U, kThreadsMax);
   return Launch(SampleGateKernel, dim3(pass.batch), dim3(threads), 0, stream, pass, tile, sample);

@@ -5,13 +5,13 @@
 #include "kernels/row_filter.cuh"
 #include "kernels/row_stream.cuh"
 
-// The scan that row_scan and int8_scan share: the walk over the rows, the gates, hits on their way
-// out. What differs is a class `Scan`:
+// The scan that row_scan and int8_scan share: walks over the rows, sets the gates, and collects and
+// appends hits. The differences are in a class `Scan`:
 //   Gate, kSixteens, kEights, kSlots       its gates; its queries in the rows of the products
 //   Scanned(arguments, pass)               the rows that it reads
 //   StageQueries(pass, arguments, to)      their fragments to shared memory
 //   SampleGate, GateAt, ThresholdOf        a slot's gate for the sample and for a threshold
-//   HitMargin                              what a second gate lies below the hits that set it
+//   HitMargin                              distance of a second gate below the hits that set it
 //   Tile                                   the scores of 32 rows, relative to their gates
 
 namespace simile::kernels {
@@ -19,12 +19,12 @@ namespace simile::kernels {
 inline constexpr unsigned kThreadsMax = 256;
 inline constexpr unsigned kFragmentBytes = 512;  // one load of a warp: 16 bytes per lane
 inline constexpr unsigned kStagedHits = 1024;    // per block, in shared memory until the end
-// Slots whose gates every block computes for itself. Estimated: two for each of eight warps take
-// about as long as a barrier over the grid.
+// With at most this many slots every block computes all gates itself. Estimated: two gates for each
+// of eight warps take about as long as a barrier over the grid.
 inline constexpr unsigned kGatesOfBlock = 16;
 inline constexpr float kNoQuery = 1e30F;  // the threshold of an empty slot
 
-// Hits are rare and scattered: a block collects them and appends them once.
+// Hits are rare and scattered, so a block collects them and appends them once.
 struct StagedHits {
   SharedArray<Hit, kStagedHits> hits;
   SharedArray<unsigned, kStagedHits> queries;
@@ -70,7 +70,7 @@ __device__ __forceinline__ float RankFloor(const float* values, unsigned count, 
   for (int i = 0; i < kBisections; ++i) {
     const float middle = 0.5F * (low + high);
     if (!(middle > low && middle < high)) break;
-    int parts[4] = {};  // four sums that need not wait for each other
+    int parts[4] = {};  // four independent sums, which do not wait for each other
 #pragma unroll
     for (unsigned j = 0; j < kValuesOfLane; ++j) parts[j % 4] += value[j] >= middle ? 1 : 0;
     const int reached = WarpSum(parts[0] + parts[1] + (parts[2] + parts[3]));
@@ -84,9 +84,9 @@ __device__ __forceinline__ float RankFloor(const float* values, unsigned count, 
   return low;
 }
 
-// Waits until all blocks have arrived; each then sees what the others wrote before. The others wait
-// for a change of the round's number, which the last block to arrive makes after it has set the
-// count to 0 for the next round. Only the change counts, so the number may wrap.
+// Waits until all blocks have arrived; each block then sees what the others wrote before. The last
+// block to arrive sets the count to 0 for the next round, then changes the round's number. The
+// other blocks wait for this change. Only the change matters, so the number may wrap.
 __device__ __forceinline__ void GridBarrier(GridRounds* rounds) {
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -177,12 +177,13 @@ __device__ __forceinline__ float FirstThreshold(const Pass& pass, const RowScanA
   const float floor =
       RankFloor(arguments.maxima + static_cast<std::size_t>(slot) * arguments.sample_groups,
                 arguments.sample_groups, terms.rank, lane);
-  // A group in which no row passes has the lowest maximum: then every row is a hit.
+  // If a group in which no row passes decides, the floor is the lowest score, and every row is a
+  // hit.
   return floor <= -kHighestScore ? kLowestScore : floor - arguments.margin;
 }
 
-// The same from the hits of the first rows, which are many more than the sample: never below the
-// gate that these hits reached.
+// The threshold from the hits of the first rows, which are many more rows than the sample. Never
+// below the gate that these hits reached.
 template <class Scan>
 __device__ __forceinline__ float SecondThreshold(const Pass& pass,
                                                  const RowScanArguments& arguments,
@@ -196,8 +197,8 @@ __device__ __forceinline__ float SecondThreshold(const Pass& pass,
   return max(first, first + floor - Scan::HitMargin(arguments, gate, slot));
 }
 
-// The gates of all slots, in every block. Few are computed by every block for itself. Of many, each
-// is computed once, and a barrier follows.
+// The gates of all slots, in every block. Every block computes a few gates itself. With many slots
+// each gate is computed once, and a barrier follows.
 template <class Scan, class Threshold>
 __device__ __forceinline__ void SetGates(const Pass& pass, const RowScanArguments& arguments,
                                          GatesOf<Scan>& gates, Threshold threshold_of) {
@@ -230,7 +231,7 @@ __device__ __forceinline__ unsigned QueryInTile(unsigned m, unsigned h, unsigned
   return (m * Scan::kEights + h) * 8 + lane / 4;
 }
 
-// The best scores of the queries, as far as the lane holds them.
+// The best scores of the queries among the scores that the lane holds.
 template <class Scan>
 struct BestScores {
   float best[Scan::kSixteens][Scan::kEights];
@@ -243,7 +244,7 @@ struct BestScores {
     }
   }
 
-  // Of the tile's rows that pass.
+  // Adds the scores of the tile's rows that pass.
   __device__ __forceinline__ void Add(const typename Scan::Tile& scores, const Pass& pass,
                                       unsigned tile, unsigned lane) {
 #pragma unroll
@@ -291,8 +292,8 @@ __device__ __forceinline__ void Append(const Pass& pass, unsigned query, Hit hit
   if (slot < pass.capacity) pass.hits[static_cast<std::size_t>(query) * pass.capacity + slot] = hit;
 }
 
-// Stages the lane's hits, whose scores have a clear sign bit; those of the first rows also count
-// for the second gate.
+// Stages the lane's hits, whose scores have a clear sign bit. Hits of the first rows also count for
+// the second gate.
 template <class Scan>
 __device__ __forceinline__ void KeepHits(const typename Scan::Tile& scores, const Pass& pass,
                                          const RowScanArguments& arguments, unsigned tile,
@@ -342,7 +343,7 @@ __device__ __forceinline__ unsigned char* RingOfWarp(const ScannedRows& scanned)
          threadIdx.x / 32 * Rows::kBytes;
 }
 
-// Everything that the first tile needs, but for rows.
+// Prepares everything that the first tile needs, except rows.
 template <class Scan>
 __device__ __forceinline__ void Prepare(const Pass& pass, const RowScanArguments& arguments,
                                         StagedHits& staged, GatesOf<Scan>& gates) {
@@ -375,7 +376,7 @@ __device__ __forceinline__ void AddProducts(typename Scan::Tile& scores, Rows& r
   }
 }
 
-// The barrier at which all maxima are written; then the first gates.
+// Waits at the barrier until all maxima are written, then sets the first gates.
 template <class Scan>
 __device__ __forceinline__ void SetFirstGates(const Pass& pass, const RowScanArguments& arguments,
                                               GatesOf<Scan>& gates) {
@@ -385,7 +386,7 @@ __device__ __forceinline__ void SetFirstGates(const Pass& pass, const RowScanArg
   });
 }
 
-// After the last row.
+// Called after the last row: appends the staged hits.
 __device__ __forceinline__ void EndScan(const Pass& pass, StagedHits& staged) {
   __syncthreads();
   const unsigned kept = min(staged.count[0], kStagedHits);
@@ -409,7 +410,7 @@ __device__ __forceinline__ void RunScan(const Pass& pass, const RowScanArguments
   walk.Settle();
   Rows rows(scanned, walk, RingOfWarp<Scan, Rows>(scanned), lane);
   Prepare<Scan>(pass, arguments, staged, gates);
-  // At the barriers the rings fill with the tiles that follow.
+  // During the barriers the rings fill with the next tiles.
 #pragma unroll 1
   for (unsigned phase = TileWalk::kSample; phase <= TileWalk::kRows; ++phase) {
     if (phase == TileWalk::kFirst) SetFirstGates<Scan>(pass, arguments, gates);
@@ -495,10 +496,10 @@ __device__ __forceinline__ void RunKeptScan(const Pass& pass, const RowScanArgum
   EndScan(pass, staged);
 }
 
-// The layout of a scan with rings: as many warps as fit, then as many stages of those that the form
-// has kernels for.
+// The layout of a scan with rings: as many warps as fit, then the most stages that fit and that the
+// form has kernels for.
 //   fragment_bytes  of the queries
-//   shared_bytes    that a block may have, less what is not dynamic
+//   shared_bytes    that a block may have, without memory that is not dynamic
 inline RowScanShape RingShape(ScanForm form, unsigned slots, std::size_t fragment_bytes,
                               std::size_t shared_bytes) {
   for (const unsigned warps : {8U, 6U, 4U}) {
@@ -512,7 +513,7 @@ inline RowScanShape RingShape(ScanForm form, unsigned slots, std::size_t fragmen
   return {};
 }
 
-// The launch of a scan in a shape: `kernel` is the one for it.
+// Launches a scan in a shape; `kernel` is the kernel for the shape.
 template <class Kernel>
 cudaError_t LaunchScan(Kernel kernel, const RowScanShape& shape, unsigned blocks, const Pass& pass,
                        const RowScanArguments& arguments, cudaStream_t stream) {

@@ -20,8 +20,8 @@ struct ScoreTile {
 // sample_gate: the gates of a pass, from the scores of a sample.
 //   in   tile         its first sample.rows columns are the sample, so it needs no product
 //   in   pass.terms   the rank of each query, its mask
-//   out  pass.gates   [batch]  the rank-th best of the sample less the margin, rounded down to
-//                              fp16; kLowestScore where too few rows of the sample pass
+//   out  pass.gates [batch] the rank-th best of the sample minus the margin, rounded down to fp16;
+//                              kLowestScore if too few rows of the sample pass
 // Work    one block per query. It ranks the maxima of the eight rows of a load: the r-th best
 //         maximum is never above the r-th best score, and rarely below. With a rank so high that
 //         many of the best rows share a load, it ranks single scores of a smaller sample. A radix
@@ -38,8 +38,8 @@ struct ScoreSample {
 cudaError_t LaunchSampleGate(const Pass& pass, const ScoreTile& tile, const ScoreSample& sample,
                              cudaStream_t stream);
 
-// topk_fp16: reads a tile of fp16 scores once, at full bandwidth, and keeps those that reach the
-// gate.
+// topk_fp16: reads a tile of fp16 scores once, at full bandwidth, and keeps the scores that reach
+// the gate.
 //   in   tile                         [batch][pitch]
 //   in   pass.gates                   [batch], fp16 values
 //   out  pass.hits, pass.hit_counts   appended; counts may exceed the capacity

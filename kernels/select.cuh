@@ -6,8 +6,8 @@
 // The k greatest of a list of keys, in order, by one block of kSelectThreads. A run has as many
 // keys as the block's threads hold in registers. Each warp sorts a part of a run (bitonic), and
 // parts are merged in pairs in shared memory. Keys are distinct, so a key's place is its own index
-// plus its rank in the partner part. Longer lists are several runs, merged likewise in global
-// memory. Only the first k keys of a part or run take part in the next merge.
+// plus its rank in the partner part. Longer lists are several runs, merged in the same way in
+// global memory. Only the first k keys of a part or run take part in the next merge.
 
 namespace simile::kernels {
 
@@ -23,7 +23,7 @@ __device__ __forceinline__ Key MakeKey(float score, unsigned row) {
   return static_cast<Key>(OrderedBits(score)) << 32 | static_cast<Key>(~row);
 }
 
-__device__ __forceinline__ float ScoreOf(Key key) {
+__device__ __forceinline__ float ToScore(Key key) {
   const auto ordered = static_cast<unsigned>(key >> 32);
   return __uint_as_float((ordered & 0x80000000U) != 0 ? ordered & 0x7fffffffU : ~ordered);
 }
@@ -89,7 +89,7 @@ __device__ __forceinline__ void SortParts(const Key* keys, unsigned length, Key*
 
 inline constexpr unsigned kNoPlace = ~0U;
 
-// Where keys belong once neighbouring parts of `width` keys are merged.
+// The places of keys after neighbouring parts of `width` keys are merged.
 //   keys    [count], in parts; the first k keys of each part are in order, descending
 //   first   index of the first of kKeys keys, which lie kSelectThreads apart
 //   width   a power of two
@@ -106,7 +106,7 @@ __device__ __forceinline__ void FindPlaces(const Key* keys, unsigned first, unsi
     const unsigned i = first + j * kSelectThreads, start = i & ~(2 * width - 1);
     const unsigned middle = min(start + width, count), end = min(start + 2 * width, count);
     const bool is_left = i < middle;
-    places[j] = i - (is_left ? start : middle);  // in its own part
+    places[j] = i - (is_left ? start : middle);  // index in the key's own part
     if (i >= count) places[j] = kNoPlace;
     if (places[j] >= k) places[j] = kNoPlace;
     partners[j] = is_left ? middle : start;
@@ -165,7 +165,7 @@ __device__ __forceinline__ void SortByParts(const Key* keys, unsigned length, un
   }
 }
 
-// Does the work of SortByParts. Sorts a short list with one key a lane, so that more warps sort.
+// As SortByParts. Sorts a short list with one key a lane, so that more warps sort.
 template <unsigned kKeys>
 __device__ __forceinline__ void SortRun(const Key* keys, unsigned length, unsigned k, Key* run) {
   if (kKeys == 1 || length > kSelectThreads) {
@@ -187,8 +187,8 @@ __device__ __forceinline__ void MergeRuns(const Key* from, Key* to, unsigned cou
   __syncthreads();
 }
 
-// The k greatest of keys[0, count), in order: returns the array that begins with them, which is
-// run, keys or scratch. The other keys are lost.
+// Finds the k greatest of keys[0, count), in order. Returns the array that begins with them: run,
+// keys or scratch. The other keys are lost.
 //   kKeys    in the registers of a thread: 1 for short lists, else kKeysOfLane
 //   scratch  as large as keys
 //   run      [kSelectThreads * kKeys] in shared memory
@@ -230,10 +230,10 @@ __device__ __forceinline__ unsigned WriteAnswer(const Pass& pass, unsigned query
   const float threshold = pass.terms[query].threshold;
   if (threadIdx.x == 0) scratch = 0;
   __syncthreads();
-  int reaching = 0;  // of this thread's
+  int reaching = 0;  // of this thread's hits
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
     const Key key = keys[i];
-    const float score = ScoreOf(key);
+    const float score = ToScore(key);
     answer[i] = {pass.first_row + ~static_cast<unsigned>(key), score};
     if (score >= threshold) ++reaching;
   }

@@ -17,7 +17,7 @@ __device__ __forceinline__ unsigned MinusGate(float gate) {
   return Bits<unsigned>(__half2half2(negative));
 }
 
-// The sign bit of each score is set where it lies below the gate.
+// Sets the sign bit of each score that is below the gate.
 __device__ __forceinline__ unsigned Below(unsigned pair, unsigned minus_gate) {
   return Bits<unsigned>(__hadd2(Bits<__half2>(pair), Bits<__half2>(minus_gate)));
 }
@@ -33,11 +33,12 @@ __device__ __forceinline__ unsigned HitBits(uint4 scores, unsigned minus_gate) {
 }
 
 // Column, within the chunk, of a lane's hit bit.
-__device__ __forceinline__ unsigned ColumnOf(unsigned bit, unsigned lane) {
+__device__ __forceinline__ unsigned ToColumn(unsigned bit, unsigned lane) {
   return (bit / kScores * 32 + lane) * kScores + bit % kScores;
 }
 
-// The lane's loads of the chunk at `base`; the lowest score after the end of the tile.
+// Loads the lane's part of the chunk at `base`. Scores after the end of the tile are the lowest
+// score.
 __device__ __forceinline__ void LoadChunk(const __half* scores, unsigned base, unsigned columns,
                                           unsigned lane, uint4 (&loads)[kLoads]) {
   const uint4* from = reinterpret_cast<const uint4*>(scores + base) + lane;
@@ -53,7 +54,7 @@ __device__ __forceinline__ void LoadChunk(const __half* scores, unsigned base, u
   }
 }
 
-// Bits of scores that lie in the tile: a load may reach past its last column.
+// Bits of scores that are in the tile, because a load may reach past the last column.
 __device__ __forceinline__ unsigned BitsInTile(unsigned base, unsigned columns, unsigned lane) {
   unsigned inside = 0;
 #pragma unroll
@@ -65,7 +66,7 @@ __device__ __forceinline__ unsigned BitsInTile(unsigned base, unsigned columns, 
   return inside;
 }
 
-// Bits of positions that pass the mask. Reads it for loads with a hit only.
+// Bits of positions that pass the mask. Reads the mask only for loads with a hit.
 __device__ __forceinline__ unsigned BitsOfMask(const unsigned* mask, unsigned hits,
                                                unsigned position, unsigned lane) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(mask);
@@ -87,7 +88,7 @@ __device__ __forceinline__ void AppendHits(const Pass& pass, unsigned query, con
   unsigned column = 0;
   float score = 0;
   if (hits != 0) {
-    column = ColumnOf(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
+    column = ToColumn(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
     score = __half2float(scores[column]);
   }
   const unsigned mine = static_cast<unsigned>(__popc(hits));
@@ -108,7 +109,7 @@ __device__ __forceinline__ void AppendHits(const Pass& pass, unsigned query, con
     ++slot;
     hits &= hits - 1;
     if (hits == 0) break;
-    column = ColumnOf(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
+    column = ToColumn(static_cast<unsigned>(__ffs(static_cast<int>(hits))) - 1, lane);
     score = __half2float(scores[column]);
   }
 }

@@ -28,7 +28,7 @@ struct DeviceMemory {
   std::uint64_t peak_bytes = 0;  // the most since start
 };
 
-// A card's memory, of all processes together.
+// A card's memory, used by all processes together.
 struct CardMemory {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;

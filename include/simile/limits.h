@@ -20,8 +20,8 @@ struct Limits {
   // Excluded ids of a call; the ids of its options count once for each query. Bounds the row lists
   // that the ids become, one list for each query.
   std::uint32_t exclusions_per_call_max = 256U << 10;
-  std::uint32_t allowed_ids_max = 200'000;           // of a call
-  std::uint32_t item_collections_per_call_max = 16;  // other collections whose items a call names
+  std::uint32_t allowed_ids_max = 200'000;           // per call
+  std::uint32_t item_collections_per_call_max = 16;  // other collections, whose items a call names
   std::uint32_t payload_fields_max = 256;            // named in one call
   std::uint32_t filter_bytes_max = 8U << 10;
   std::uint32_t filters_per_call_max = 256;        // different; each may take a mask over all rows
@@ -31,7 +31,7 @@ struct Limits {
   std::uint32_t diversity_pairs_per_call_max = 2'000'000;  // candidates times rows chosen
   std::uint32_t group_rows_per_call_max = 200'000;         // groups times rows of each
   std::uint32_t explained_ids_max = 100;                   // per SearchService.Explain
-  std::uint32_t field_name_bytes_max = 512;                // of a field that a query names
+  std::uint32_t field_name_bytes_max = 512;                // the name of a field in a query
   std::uint32_t fetch_ids_max = 1'024;                     // per LookupService.Fetch
   std::uint32_t lookup_hits_max = 1'000;                   // per LookupService.Lookup
   std::uint32_t lookup_text_bytes_max = 512;
@@ -40,7 +40,7 @@ struct Limits {
   std::uint32_t id_bytes_max = 512;
   std::uint32_t collection_name_bytes_max = 128;
   std::uint32_t queue_queries_max = 1'024;     // waiting, over all collections
-  std::uint64_t queue_bytes_max = 256U << 20;  // of requests that wait or run
+  std::uint64_t queue_bytes_max = 256U << 20;  // all requests that wait or run
   std::uint32_t batch_queries_max = 1'024;     // dispatched together
 
   // Messages
@@ -75,7 +75,7 @@ struct Limits {
   // Time
   std::chrono::milliseconds search_deadline_default{2'000};
   std::chrono::milliseconds search_deadline_max{10'000};
-  std::chrono::milliseconds drain_delay{100};  // calls are taken, health says NOT_SERVING
+  std::chrono::milliseconds drain_delay{100};  // calls are still accepted, health says NOT_SERVING
   std::chrono::milliseconds drain_timeout{5'000};
   // A replaced snapshot is kept this long for callers that are still paging through it.
   std::chrono::milliseconds page_lease{60'000};
@@ -87,7 +87,7 @@ struct Limits {
   std::uint64_t jsonl_line_bytes_max = 64U << 10;
   std::uint64_t id_list_bytes_max = 4ULL << 30;
   std::uint64_t collection_json_bytes_max = 64U << 10;
-  std::uint32_t unread_files_max = 100;  // listed of a collection's folder
+  std::uint32_t unread_files_max = 100;  // per collection's folder, listed
   std::uint32_t json_depth_max = 16;
   std::uint32_t payload_fields_per_collection_max = 1'024;
 };

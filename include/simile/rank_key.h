@@ -24,7 +24,7 @@ class RankKey {
       : packed_((static_cast<std::uint64_t>(Ordered(RankedScore(score))) << 32) |
                 static_cast<std::uint32_t>(~row)) {}
 
-  // The key whose packed() this is.
+  // The key with this packed() value.
   static constexpr RankKey FromPacked(std::uint64_t packed) {
     RankKey key;
     key.packed_ = packed;

@@ -99,7 +99,7 @@ class RowMask {
     if (identity_.use_count() != 1) identity_ = std::make_shared<const char>();
   }
 
-  // The word's bits of rows in [begin, end). REQUIRES: the word has rows of the range.
+  // The bits of a word whose rows are in [begin, end). REQUIRES: the word has rows of the range.
   std::uint64_t WordWithin(std::size_t word, Row begin, Row end) const {
     assert(end <= row_count_);
     std::uint64_t bits = words_[word];

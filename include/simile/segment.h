@@ -134,7 +134,7 @@ class SegmentIndex {
                                                 DeviceTime* device_time) const = 0;
 };
 
-// A search of one piece.
+// A search that cannot be paused: one piece.
 class WholeSearch final : public SearchPass {
  public:
   WholeSearch(const SegmentIndex& segment, const SearchBatch& batch, SearchResult& result)

@@ -61,7 +61,7 @@ void StartOutput::Starting(const observe::BuildInfo& build, const ServedBy& back
 void StartOutput::Loaded(const engine::Snapshot& snapshot, Clock::Duration took) {
   if (!json_) return PrintLines(CollectionLines(snapshot, took));
   const data::Dataset& dataset = *snapshot.dataset;
-  const engine::ResidentBytes bytes = engine::BytesOf(snapshot);
+  const engine::ResidentBytes bytes = engine::SumBytes(snapshot);
   log_.Info("collection ready", {{"collection", snapshot.collection},
                                  {"rows", snapshot.row_count()},
                                  {"users", dataset.profiles.ids.size()},
@@ -122,7 +122,7 @@ std::string BackendLine(const observe::BuildInfo& build, const ServedBy& backend
 std::string CollectionLines(const engine::Snapshot& snapshot, Clock::Duration took) {
   const data::Dataset& dataset = *snapshot.dataset;
   const std::size_t user_count = dataset.profiles.ids.size();
-  const engine::ResidentBytes bytes = engine::BytesOf(snapshot);
+  const engine::ResidentBytes bytes = engine::SumBytes(snapshot);
   std::string text = fmt::format("{:<8}  {} x {} ({})", snapshot.collection,
                                  base::Counted(snapshot.row_count(), "vector"), snapshot.dim(),
                                  data::NameOf(dataset.metric));

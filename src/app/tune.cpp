@@ -188,7 +188,7 @@ absl::StatusOr<TuneReport> TuneCollections(const Config& config, const TuneOptio
   absl::StatusOr<MeasuredTuning> measured = MeasureTuning(config, backend::cpu::Calibrate, clock);
   if (!measured.ok()) return measured.status();
   const TuningInForce in_force = ResolveTuning(config, *measured);
-  const auto engine = backend::CpuOptionsOf(in_force.Over(config.backend));
+  const auto engine = backend::MakeCpuOptions(in_force.Over(config.backend));
   if (!engine.ok()) return engine.status();
   const EngineSetup before{engine->threads, engine->tuning};
 

@@ -23,7 +23,7 @@ std::string ThreadsOrigin(const Config& config) {
 TuningInForce Defaults(const Config& config, const std::string& origin) {
   TuningInForce in_force;
   in_force.origins.assign(TuningValues().size(), origin);
-  const auto options = backend::CpuOptionsOf(config.backend);
+  const auto options = backend::MakeCpuOptions(config.backend);
   if (options.ok()) in_force.threads = options->threads;
   in_force.threads_origin = ThreadsOrigin(config);
   return in_force;
@@ -109,7 +109,7 @@ TuningInForce ResolveTuning(const Config& config, const MeasuredTuning& measured
                                fmt::join(measured.tuned->collections, ", "), machine)
                  : "";
   TuningInForce in_force;
-  in_force.tuning = backend::cpu::TuningOf(Merged(tuned, measured.findings));
+  in_force.tuning = backend::cpu::MakeTuning(Merged(tuned, measured.findings));
   for (const TuningValue& value : TuningValues()) {
     const bool was_calibrated = (measured.findings.*value.found).has_value();
     const std::string& below = was_calibrated ? calibrated : "default";
@@ -126,7 +126,7 @@ TuningInForce ResolveTuning(const Config& config, const MeasuredTuning& measured
 
 TuningInForce KnownTuning(const Config& config) {
   if (!UsesTuning(config)) return Defaults(config, "default");
-  const auto options = backend::CpuOptionsOf(config.backend);
+  const auto options = backend::MakeCpuOptions(config.backend);
   if (!options.ok()) return Defaults(config, "default");
   if (config.tuning_cache.empty()) return Defaults(config, "not measured yet; each serve measures");
   const auto read = ReadTuningCache(config.tuning_cache, MakeTuningKey(*options));
@@ -144,14 +144,14 @@ absl::StatusOr<MeasuredTuning> MeasureTuning(const Config& config, const Measure
             ? "backend.cpu_engine is scan, which has nothing to tune; int8 has"
             : "backend.tuning is defaults, so serve would not use what is measured; auto does");
   }
-  const auto options = backend::CpuOptionsOf(config.backend);
+  const auto options = backend::MakeCpuOptions(config.backend);
   if (!options.ok()) return options.status();
   return ReadAndMeasure(config, *options, measure, clock).measured;
 }
 
 TuningInForce EnsureTuning(const Config& config, const Measure& measure, const Clock& clock) {
   if (!UsesTuning(config)) return Defaults(config, "default");
-  const auto options = backend::CpuOptionsOf(config.backend);
+  const auto options = backend::MakeCpuOptions(config.backend);
   // ChooseBackend reports what is wrong with the options.
   if (!options.ok()) return Defaults(config, "default");
   const Completed completed = ReadAndMeasure(config, *options, measure, clock);

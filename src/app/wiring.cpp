@@ -50,7 +50,7 @@ std::vector<observe::CollectionReading> ReadCollections(const engine::SnapshotSt
       failed.last_load_failed = true;
     }
     if (status.snapshot == nullptr) continue;
-    const engine::ResidentBytes bytes = engine::BytesOf(*status.snapshot);
+    const engine::ResidentBytes bytes = engine::SumBytes(*status.snapshot);
     readings.push_back({status.name,
                         status.snapshot->row_count(),
                         status.snapshot->loaded_at,

@@ -6,18 +6,18 @@
 
 namespace simile::backend {
 
-// One build of the engine: for some drivers and cards.
+// One build of the engine, for a range of drivers and cards.
 struct PluginFile {
   const char* name;           // without folders
-  const char* toolkit;        // that built it, as SimileDeviceProbe::runtime begins
-  const char* oldest_driver;  // that runs it
+  const char* toolkit;        // built the file; the begin of SimileDeviceProbe::runtime
+  const char* oldest_driver;  // runs the file
 };
 
 // What the server must know about one kind of accelerator before its plug-in is loaded. Everything
 // else of a vendor lives in the plug-in's own folder.
 struct AcceleratorKind {
   const char* driver_name;                   // "NVIDIA driver", for messages
-  const char* a_driver;                      // the same with its article
+  const char* a_driver;                      // driver_name with its article
   const char* driver_library;                // as for dlopen
   std::span<const PluginFile> plugin_files;  // best first
   const char* entry_symbol;                  // of type SimilePluginEntry (accelerator_plugin.h)
@@ -60,11 +60,12 @@ inline std::string_view OldestDriverFor(const AcceleratorKind& kind, std::string
 // (the build's lists of architectures).
 inline constexpr int kGpuCodeMin = 61;
 inline constexpr int kNewestPluginCodeMin = 75;
-// From here on matrix products of fp16 are made on tensor cores.
+// From this capability on, matrix products of fp16 run on tensor cores.
 inline constexpr int kTensorProductsMin = 70;
-// From here on the fused scans do too (kernels/device.h); before, they multiply in plain fp32.
+// From this capability on, the fused scans use tensor cores, too (kernels/device.h); below, they
+// multiply in fp32.
 inline constexpr int kTensorScanMin = 75;
-// From here on copies run in the background, and there is a scan of int8 rows.
+// From this capability on, copies run in the background, and there is a scan of int8 rows.
 inline constexpr int kRingScanMin = 80;
 inline constexpr int kInt8ScanMin = 80;
 

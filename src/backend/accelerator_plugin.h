@@ -49,14 +49,14 @@ struct SimilePlugin {
   const char* build_id;             // kBuildId of its build; always second
   // Lists the devices without opening one. Fills the whole struct; never throws.
   void (*probe)(SimileDeviceProbe* probe);
-  // Opens a device and allocates its workspace. Never throws. A vendor library that it can do
-  // without is named by Backend::limitation. Errors, as a receipt shows them:
+  // Opens a device and allocates its workspace. Never throws. Backend::limitation names a missing
+  // library that is not required. Errors, as a receipt shows them:
   //   kFailedPrecondition      no code for the device; with the code of kDeviceErrorPayload
   //   kResourceExhausted       the smallest workspace does not fit; with the bytes needed and free
   //   kUnavailable, kInternal  a device call failed; with kUnavailable the device is lost
   void (*open)(const simile::backend::GpuOptions* options,
                absl::StatusOr<std::unique_ptr<simile::Backend>>* backend);
-  const char* toolkit;  // that it was built with, as SimileDeviceProbe::runtime; asks no driver
+  const char* toolkit;  // built the plug-in, as SimileDeviceProbe::runtime; known without a driver
 };
 
 // The one symbol a plug-in exports; AcceleratorKind::entry_symbol is its name. The table lives

@@ -93,7 +93,7 @@ class FailoverBackend final : public Backend {
   }
 
   void Report(FallbackCause cause, const absl::Status& failed) const {
-    if (observer_) observer_({cause, DeviceErrorOf(failed), std::string(failed.message())});
+    if (observer_) observer_({cause, ParseDeviceError(failed), std::string(failed.message())});
   }
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResidentOnCpu(const SegmentRows& rows,
@@ -130,7 +130,7 @@ class FailoverIndex final : public SegmentIndex {
     return cpu_ == nullptr ? 0.0 : cpu_->Built();
   }
 
-  // Of a CPU index that is not made yet, which the first search does, only the backend is known.
+  // Before the first search makes the CPU index, only the name of the backend is known.
   std::string_view engine() const override {
     if (fallback() == nullptr) return gpu_->engine();
     const std::lock_guard lock(cpu_mutex_);
@@ -178,7 +178,7 @@ class FailoverIndex final : public SegmentIndex {
   }
 
  private:
-  // A search on the GPU, as long as that answers, else on the CPU.
+  // A search on the GPU as long as it answers, else on the CPU.
   class Pass final : public SearchPass {
    public:
     Pass(const FailoverIndex& index, const SearchBatch& batch, SearchResult& result)
@@ -237,7 +237,7 @@ class FailoverIndex final : public SegmentIndex {
   }
 
   // Runs one call on the GPU and, if that fails, on the CPU.
-  //   call  absl::Status(const SegmentIndex&); overwrites what a failed attempt left behind
+  //   call  absl::Status(const SegmentIndex&); must overwrite what a failed attempt left behind
   // Returns the fallback backend if the call ran on the CPU, else null. Errors: those of the CPU.
   template <class Call>
   absl::StatusOr<FallbackBackend> Run(const Call& call) const {
@@ -253,7 +253,7 @@ class FailoverIndex final : public SegmentIndex {
     return fallback;
   }
 
-  // An error of making the CPU's index, which a search waited for.
+  // The error of a search that waited for the CPU's index, which could not be made.
   static absl::Status ErrorOfSearch(const absl::Status& error) {
     if (base::ReasonOf(error) != base::ErrorReason::kDoesNotFit) return error;
     return base::Error(base::ErrorReason::kOutOfMemory, std::string(error.message()));
@@ -272,7 +272,7 @@ class FailoverIndex final : public SegmentIndex {
   FailoverBackend& backend_;  // outlives its segments
   const SegmentRows rows_;
   const std::shared_ptr<const SegmentIndex> gpu_;  // null for a segment on the CPU from the start
-  const FallbackBackend fallback_;                 // null for one on the GPU
+  const FallbackBackend fallback_;                 // null for a segment on the GPU
   mutable std::mutex cpu_mutex_;                   // guards cpu_, which is set once
   mutable std::shared_ptr<const SegmentIndex> cpu_;
 };

@@ -24,9 +24,9 @@ struct GpuEvent {
 };
 using GpuObserver = std::function<void(const GpuEvent& event)>;
 
-// Uses the GPU, and the CPU for what the GPU cannot do: a batch for which it has no memory, at
-// which a call fails or which it does not finish in time, a collection that does not fit, and
-// everything after the device is lost. Every answer of the CPU says so and why; its bits are the
+// Uses the GPU, and the CPU for everything that the GPU cannot do: a batch for which memory is
+// short, a call fails or time runs out; a collection that does not fit; and everything after the
+// device is lost. Every answer of the CPU says that the CPU answered and why; its bits are the
 // same. An index on the CPU is built when it is first needed, so never while the GPU works; Plan
 // counts its bytes, so that it will fit.
 //   observer  called from the thread that searched or loaded, after the failure; called once for a
@@ -48,8 +48,8 @@ struct GpuFault {
 inline constexpr std::size_t kGpuFaultsMax = 3;
 inline constexpr std::chrono::minutes kGpuFaultsWindow{10};
 
-// Returns why a start at this moment does not use the GPU, as text for a receipt; empty if it may.
-// Faults with a later time, after a clock was set back, do not count. Pure.
+// Returns why a start at this time does not use the GPU, as text for a receipt; empty if it may use
+// the GPU. Faults with a later time, after a clock was set back, do not count. Pure.
 std::string WhyNotTried(std::span<const GpuFault> faults,
                         std::chrono::system_clock::time_point now);
 

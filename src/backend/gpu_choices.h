@@ -8,8 +8,8 @@
 
 namespace simile::backend {
 
-// What a card measured about its own passes over a collection when it was loaded, and what keeps it
-// between loads. Speed depends on it, and no answer.
+// The measurements that a card makes of its own passes while a collection is loaded, and the store
+// that keeps them between loads. Speed depends on them, but no answer.
 
 // How a pass turns its hits into answers (kernels/answers.h).
 enum class FinishForm : std::uint8_t {
@@ -36,13 +36,13 @@ constexpr std::string_view FinishText(FinishForm form) {
 struct GpuPassChoice {
   unsigned queries_max = 0;  // the class: at most this many queries
   unsigned hits_max = 0;     // and at most this many hits for each
-  std::string variant;       // "int8_scan_kept"; empty where the rules' pass is the fastest
+  std::string variant;       // "int8_scan_kept"; empty when the rules' pass is the fastest
   FinishForm finish = FinishForm::kSteps;
   bool is_mapped = false;
   unsigned second_gate_share = 0;
   double tile_factor = 1;
-  double seconds = 0;        // that the fastest pass takes
-  double rules_seconds = 0;  // that the rules' pass takes
+  double seconds = 0;        // of the fastest pass
+  double rules_seconds = 0;  // of the rules' pass
 
   friend bool operator==(const GpuPassChoice&, const GpuPassChoice&) = default;
 };
@@ -55,29 +55,29 @@ struct GpuChoices {
   friend bool operator==(const GpuChoices&, const GpuChoices&) = default;
 };
 
-// What the choices hold for, besides the driver and the build.
+// The key of the choices, in addition to the driver and the build.
 struct GpuSegmentKey {
   std::string card;  // "NVIDIA H200"
   unsigned row_count =
-      0;  // rounded up by at most an eighth: a reload with a few more rows is known
+      0;  // rounded up by at most an eighth, so that a reload with a few more rows is recognised
   unsigned stride = 0;
   bool has_int8 = false;
 
   friend bool operator==(const GpuSegmentKey&, const GpuSegmentKey&) = default;
 };
 
-// What one load measured.
+// The measurements of one load.
 struct MeasuredChoices {
   GpuSegmentKey key;
   GpuChoices choices;
 };
 
-// Called by loads, from any thread, one at a time.
+// Keeps choices. Called by loads, from any thread, one call at a time.
 class GpuChoiceStore {
  public:
   virtual ~GpuChoiceStore() = default;
 
-  // Empty where nothing is known.
+  // Returns empty choices when nothing is known.
   virtual GpuChoices Read(const GpuSegmentKey& key) = 0;
   virtual void Write(const GpuSegmentKey& key, const GpuChoices& choices) = 0;
 };

@@ -9,9 +9,9 @@
 
 namespace simile::backend {
 
-// The device memory of the GPU engine, to the byte: the plug-in allocates what these functions
-// say, and `simile plan` prints it without a device. Inline, because the plug-in and the server are
-// linked apart. The plug-in's workspace.cpp compares the sizes with the kernels' own types.
+// The device memory of the GPU engine, to the byte. The plug-in allocates what these functions
+// return, and `simile plan` prints it without a device. Inline, because the plug-in and the server
+// are linked apart. The plug-in's workspace.cpp compares the sizes with the kernels' own types.
 namespace gpu_sizes {
 
 inline constexpr std::size_t kFp16 = 2;
@@ -27,7 +27,8 @@ inline constexpr std::size_t kGridRounds = 8;
 inline constexpr unsigned kScanQueriesMax = 64;
 inline constexpr unsigned kScanGroupsMax = 512;
 inline constexpr unsigned kTileGranule = 128;
-inline constexpr unsigned kSpareHits = 64;  // of a query's buffer, for some that are not wanted
+inline constexpr unsigned kSpareHits =
+    64;  // extra places of a query's buffer, for hits that are not wanted
 
 }  // namespace gpu_sizes
 
@@ -37,13 +38,13 @@ struct SegmentSize {
   unsigned stride = 0;  // padded dimensions
 };
 
-// Places for the masks of filters, which are kept by segment: how many, and the words of each.
+// The number of places for masks of filters that each segment keeps, and the words of each place.
 inline constexpr std::size_t kFilterPlaces = 64;
 constexpr std::size_t WordsOfFilterPlace(unsigned row_count) {
   constexpr std::size_t kAlignment = 64;  // words: masks are read in whole lines
   return (row_count / 32 + kAlignment) / kAlignment * kAlignment;
 }
-// The words of a RowMask that hold the segment's rows, whose first may not begin a word.
+// The words of a RowMask that hold the segment's rows. The first row may be inside a word.
 constexpr std::size_t WordsOfMaskByRow(unsigned row_count) {
   return (std::size_t{row_count} + 63 + 63) / 64 * 2;
 }
@@ -51,10 +52,10 @@ constexpr std::size_t WordsOfMaskByRow(unsigned row_count) {
 // Device bytes of the parts of a segment.
 struct ResidentSize {
   std::uint64_t fp16_rows = 0;
-  std::uint64_t rows = 0;  // 0 where the fp32 rows stay on the host
+  std::uint64_t rows = 0;  // 0 when the fp32 rows stay on the host
   std::uint64_t row_numbers = 0;
   std::uint64_t filters = 0;
-  std::uint64_t int8_rows = 0;  // with what the int8 scan needs besides; 0: without that scan
+  std::uint64_t int8_rows = 0;  // with all other memory of the int8 scan; 0: no int8 scan
 
   std::uint64_t total() const { return fp16_rows + rows + row_numbers + filters + int8_rows; }
 };
@@ -77,31 +78,31 @@ inline ResidentSize PlanResident(const SegmentSize& segment, bool rows_on_device
   }
   return size;
 }
-// With the fp32 rows and, where wanted, the int8 rows if both fit into the free bytes, else with
-// the fp32 rows, else with neither: a canonical score from the host costs more than a pass over
-// fp16.
+// Plans with the fp32 rows and, if wanted, the int8 rows when both fit into the free bytes; else
+// with the fp32 rows; else with neither. The fp32 rows come first because a canonical score from
+// the host costs more than a pass over fp16.
 inline ResidentSize PlanResidentIn(std::uint64_t free_bytes, const SegmentSize& segment,
                                    bool with_int8) {
   const ResidentSize with_all = PlanResident(segment, true, with_int8);
-  // The next generation is refused without memory for its fp16 rows: int8 rows leave that free.
+  // The next generation needs memory for its fp16 rows, so int8 rows leave that much free.
   const std::uint64_t next = with_int8 ? PlanResident(segment, false).total() : 0;
   if (with_all.total() + next <= free_bytes) return with_all;
   const ResidentSize with_rows = PlanResident(segment, true);
   return with_rows.total() <= free_bytes ? with_rows : PlanResident(segment, false);
 }
-// Device bytes that a load takes for a moment besides these: the maxima that its conversions
-// measure, one double for fp16 or two floats for int8.
+// Device bytes that a load takes temporarily, in addition to ResidentSize: the maxima that its
+// conversions measure, one double for fp16 or two floats for int8.
 inline constexpr std::uint64_t kResidentBuildBytes = sizeof(std::uint64_t);
 
-// The memory for all collections and the workspace: a share of the device's less a reserve.
+// The memory for all collections and the workspace: a share of the device's memory minus a reserve.
 inline std::uint64_t GpuBudgetBytes(const GpuOptions& options, std::uint64_t device_bytes) {
   const auto share =
       static_cast<std::uint64_t>(static_cast<double>(device_bytes) * options.memory_fraction);
   return share - std::min(share, options.reserve_bytes);
 }
 
-// Offsets in the block that is copied to the device, and in the one that is copied back. Each is
-// one copy.
+// Offsets in the block that is copied to the device, and in the block that is copied back. Each
+// block is one copy.
 struct QueryBlock {
   std::size_t terms_at = 0;
   std::size_t vectors_at = 0;
@@ -135,7 +136,7 @@ inline std::size_t AnswerBytesMax(const WorkspaceSize& size) {
 inline std::size_t ScanQueryCount(const WorkspaceSize& size) {
   return std::min(size.queries_max, gpu_sizes::kScanQueriesMax);
 }
-// Of the groups of a scan's sample, and of those of its second gate.
+// The maxima of the groups of a scan's sample, and of the groups of its second gate.
 inline std::size_t MaximaCount(const WorkspaceSize& size) {
   return 2 * ScanQueryCount(size) * gpu_sizes::kScanGroupsMax;
 }
@@ -152,9 +153,9 @@ inline std::uint64_t WorkspaceBytes(const WorkspaceSize& size) {
          MaximaCount(size) * sizeof(float) + gpu_sizes::kGridRounds +
          size.excluded_max * sizeof(unsigned) + 2 * size.blas_bytes;
 }
-// Query blocks on the host: two for searches that were started, and one for a search beside them.
+// Query blocks on the host: two for started searches, and one for a further search.
 inline constexpr unsigned kHostQueryBlocks = 3;
-// Answer blocks on the host: one whose answers are copied out of it, and two that are lent.
+// Answer blocks on the host: one whose answers are copied, and two that are lent.
 inline constexpr unsigned kHostAnswerBlocks = 3;
 // Pinned host bytes of a workspace.
 inline std::uint64_t WorkspaceHostBytes(const WorkspaceSize& size) {
@@ -162,8 +163,8 @@ inline std::uint64_t WorkspaceHostBytes(const WorkspaceSize& size) {
          kHostAnswerBlocks * AnswerBytesMax(size);
 }
 
-// The size, then smaller ones for when memory is short: half the tile, as often as it holds one
-// granule per query, then half of everything that a batch needs.
+// The size, then smaller sizes for when memory is short. First the tile is divided by two while it
+// holds one granule per query, then everything that a batch needs is divided by two.
 inline std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size) {
   constexpr unsigned kQueriesMin = 16;
   std::vector<WorkspaceSize> sizes{size};
@@ -183,7 +184,8 @@ inline std::vector<WorkspaceSize> SizesToTry(WorkspaceSize size) {
   return sizes;
 }
 
-// The most queries of one pass that wants so many hits of each; a larger batch takes several.
+// The most queries of one pass that wants this many hits for each. A larger batch takes several
+// passes.
 inline unsigned PassQueriesMax(const WorkspaceSize& size, unsigned hits) {
   return static_cast<unsigned>(std::min<std::size_t>(
       {size.queries_max, size.answers_max / hits, size.hits_max / (hits + gpu_sizes::kSpareHits)}));

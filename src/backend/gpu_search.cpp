@@ -44,7 +44,7 @@ void AddReason(std::string& reasons, const std::string& reason) {
   reasons += reasons.empty() || reason.empty() ? reason : "; " + reason;
 }
 
-// The same error in other words.
+// The same error with another message.
 absl::Status WithMessage(const absl::Status& status, const std::string& message) {
   absl::Status result(status.code(), message);
   if (const auto code = status.GetPayload(kDeviceErrorPayload)) {
@@ -69,7 +69,7 @@ std::string WhyTooOld(const SimileDeviceProbe& probe, const AcceleratorKind& kin
 
 // Whether the plug-in has no code for the device, which another build of the engine may have.
 bool HasNoCode(const absl::Status& status, const AcceleratorKind& kind) {
-  const int code = DeviceErrorOf(status).value_or(0);
+  const int code = ParseDeviceError(status).value_or(0);
   return std::ranges::find(kind.no_code, code) != kind.no_code.end();
 }
 
@@ -89,12 +89,12 @@ absl::StatusOr<OpenedGpu> OpenDevice(const FoundPlugin& found, const FoundDevice
 }
 
 // OpenGpu once the driver is loaded.
-//   takes_limited  whether a plug-in with a limitation is taken while others are untried
-//   passed_over    set when such a plug-in was left for a later one
+//   takes_limited  whether to use a plug-in with a limitation while others are untried
+//   passed_over    set when such a plug-in was passed over for a later one
 absl::StatusOr<OpenedGpu> OpenFirst(GpuSearch left, const GpuOptions& options, bool takes_limited,
                                     bool& passed_over) {
   std::string reasons;  // against the plug-ins that were tried
-  absl::Status last;    // of the last of them
+  absl::Status last;    // the error of the last one
   for (;;) {
     const absl::StatusOr<FoundPlugin> found = FindGpuPlugin(left);
     if (!found.ok()) {
@@ -158,7 +158,7 @@ absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
   return plugin;
 }
 
-std::optional<int> DeviceErrorOf(const absl::Status& status) {
+std::optional<int> ParseDeviceError(const absl::Status& status) {
   const auto payload = status.GetPayload(kDeviceErrorPayload);
   if (!payload) return std::nullopt;
   const std::string digits(*payload);

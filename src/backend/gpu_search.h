@@ -31,7 +31,7 @@ absl::StatusOr<const SimilePlugin*> LoadGpuPlugin(const std::string& path,
 
 // Returns the vendor's error code that a plug-in's Status carries (kDeviceErrorPayload); nullopt
 // for none.
-std::optional<int> DeviceErrorOf(const absl::Status& status);
+std::optional<int> ParseDeviceError(const absl::Status& status);
 
 // Where to look for a GPU of one kind. Tests name their own libraries.
 struct GpuSearch {
@@ -46,16 +46,17 @@ std::vector<GpuSearch> DefaultGpuSearches();
 
 struct OpenedGpu {
   std::unique_ptr<Backend> backend;
-  std::string description;  // "NVIDIA H200 (139 GiB), CUDA 13.0"; with another plug-in than the
-                            // first that is here, which, and why
+  // "NVIDIA H200 (139 GiB), CUDA 13.0". If it is not opened by the first plug-in that exists, also
+  // the plug-in's name, and why it is used.
+  std::string description;
   std::string plugin_file;  // without folders
   std::string bus_id;       // "0000:3b:00.0"
 };
 
 // Opens the GPU: loads the driver, finds a plug-in and the device, and opens it. A
 // plug-in that has no code for the device, or has a limitation (Backend), is passed over for the
-// next file; where all that can be used are limited, the first of them is taken. Never unloads what
-// it has loaded.
+// next file. If all usable plug-ins are limited, the first of them is used. Never unloads a
+// library.
 // Errors: the first step that fails, as a receipt gives it; with several plug-ins the reason of
 //         each, with the codes of the last that could be loaded. Those of SimilePlugin::open come
 //         with the device's name and the vendor's code (kDeviceErrorPayload).
@@ -63,17 +64,17 @@ absl::StatusOr<OpenedGpu> OpenGpu(const GpuSearch& search, const GpuOptions& opt
 
 struct FoundPlugin {
   const SimilePlugin* plugin = nullptr;
-  std::string file;                  // without folders
-  std::string others;                // why those before it are not used; empty when none is
-  std::vector<std::string> untried;  // paths of those after it
+  std::string file;    // without folders
+  std::string others;  // why the files before it are not used; empty when there are none
+  std::vector<std::string> untried;  // paths of the files after it
 };
 
-// Loads the first plug-in that is here, can be loaded and is not too new for the driver; where all
-// are too new, the last of them, whose devices then cannot be listed.
-// Errors: kNotFound when none is here; kFailedPrecondition with the reason of each (LoadGpuPlugin).
+// Loads the first plug-in that exists, can be loaded and is not too new for the driver. If all are
+// too new, loads the last one; then devices cannot be listed.
+// Errors: kNotFound when none exists; kFailedPrecondition with the reason of each (LoadGpuPlugin).
 absl::StatusOr<FoundPlugin> FindGpuPlugin(const GpuSearch& search);
 
-// What a plug-in sees of the machine, and the configured device there.
+// The devices that a plug-in finds on the machine, and the configured device among them.
 struct FoundDevice {
   SimileDevice device;
   std::string driver;  // "CUDA 13.0"

@@ -15,7 +15,7 @@
 namespace simile::backend {
 namespace {
 
-// What this file uses of NVIDIA's nvml.h, with its layouts.
+// The types of NVIDIA's nvml.h that this file uses, with the same layouts.
 using NvmlDevice = void*;
 using NvmlEventSet = void*;
 struct NvmlMemory {
@@ -62,7 +62,7 @@ constexpr char kNvmlErrorPayload[] = "simile/nvml_error";
 
 }  // namespace
 
-// The functions of an opened library; null where it lacks one.
+// The functions of an opened library. A function that the library lacks is null.
 class NvmlFunctions {
  public:
   explicit NvmlFunctions(void* library) {
@@ -82,7 +82,7 @@ class NvmlFunctions {
     Find(library, "nvmlDeviceGetUtilizationRates", utilization);
     Find(library, "nvmlDeviceGetTemperature", temperature);
     Find(library, "nvmlDeviceGetPowerUsage", power);
-    // Of one meaning; drivers before 535 know only the second.
+    // The two names mean the same; drivers before 535 know only the second.
     if (!Find(library, "nvmlDeviceGetCurrentClocksEventReasons", throttle_reasons)) {
       Find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", throttle_reasons);
     }
@@ -103,13 +103,13 @@ class NvmlFunctions {
   NvmlFunctions& operator=(const NvmlFunctions&) = delete;
 
   // "Driver/library version mismatch"
-  std::string TextOf(int code) const {
+  std::string FindText(int code) const {
     const char* text = error_string != nullptr ? error_string(code) : nullptr;
     return text != nullptr ? text : "unknown error";
   }
   absl::Status Error(int code) const {
     absl::Status status =
-        absl::FailedPreconditionError(fmt::format("NVML error {}: {}", code, TextOf(code)));
+        absl::FailedPreconditionError(fmt::format("NVML error {}: {}", code, FindText(code)));
     status.SetPayload(kNvmlErrorPayload, absl::Cord(std::to_string(code)));
     return status;
   }
@@ -157,7 +157,8 @@ int CallIfThere(Function function, Arguments... arguments) {
   return function == nullptr ? kNvmlFunctionNotFound : function(arguments...);
 }
 
-// A text that a function of the form (char*, unsigned) returns; empty without it.
+// The text that a function of the form (char*, unsigned) returns; empty when the function is
+// missing or fails.
 template <class Function, class... Arguments>
 std::string TextFrom(Function function, Arguments... first) {
   constexpr unsigned kTextBytes = 96;  // the longest that nvml.h names
@@ -167,7 +168,7 @@ std::string TextFrom(Function function, Arguments... first) {
   return text.data();
 }
 
-// Whether the code concerns the card or the driver, and not only the value that was asked for.
+// Whether the code concerns the card or the driver, not only the requested value.
 bool ConcernsTheCard(int code) {
   return code == kNvmlGpuIsLost || code == kNvmlResetRequired || code == kNvmlUnknown ||
          code == kNvmlNoPermission || code == kNvmlDriverNotLoaded;
@@ -203,7 +204,7 @@ absl::StatusOr<void*> LoadNvml(const std::string& library) {
 
 }  // namespace
 
-std::optional<int> NvmlCodeOf(const absl::Status& status) {
+std::optional<int> ParseNvmlCode(const absl::Status& status) {
   const auto payload = status.GetPayload(kNvmlErrorPayload);
   if (!payload) return std::nullopt;
   return std::stoi(std::string(*payload));
@@ -267,7 +268,7 @@ absl::StatusOr<unsigned> Nvml::IndexAt(const std::string& bus_id) const {
   return index;
 }
 
-absl::StatusOr<void*> Nvml::HandleOf(unsigned index) const {
+absl::StatusOr<void*> Nvml::FindHandle(unsigned index) const {
   NvmlDevice device = nullptr;
   const int code = CallIfThere(functions_->handle_by_index, index, &device);
   if (code != kNvmlSuccess) return functions_->Error(code);
@@ -275,7 +276,7 @@ absl::StatusOr<void*> Nvml::HandleOf(unsigned index) const {
 }
 
 absl::StatusOr<GpuReading> Nvml::Read(unsigned index) const {
-  const absl::StatusOr<void*> device = HandleOf(index);
+  const absl::StatusOr<void*> device = FindHandle(index);
   if (!device.ok()) return device.status();
   CardReader card(*device);
   GpuReading reading;
@@ -304,7 +305,7 @@ absl::StatusOr<GpuReading> Nvml::Read(unsigned index) const {
 }
 
 absl::StatusOr<std::vector<unsigned>> Nvml::ProcessesOn(unsigned index) const {
-  const absl::StatusOr<void*> device = HandleOf(index);
+  const absl::StatusOr<void*> device = FindHandle(index);
   if (!device.ok()) return device.status();
   std::array<NvmlProcess, 64> found{};
   auto count = static_cast<unsigned>(found.size());
@@ -316,7 +317,7 @@ absl::StatusOr<std::vector<unsigned>> Nvml::ProcessesOn(unsigned index) const {
 }
 
 absl::StatusOr<std::unique_ptr<XidEvents>> Nvml::WatchXids(unsigned index) const {
-  const absl::StatusOr<void*> device = HandleOf(index);
+  const absl::StatusOr<void*> device = FindHandle(index);
   if (!device.ok()) return device.status();
   if (functions_->event_set_wait == nullptr) return functions_->Error(kNvmlFunctionNotFound);
   NvmlEventSet set = nullptr;

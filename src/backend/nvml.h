@@ -13,8 +13,9 @@
 namespace simile::backend {
 
 // NVIDIA's management library (NVML), which reads a card's state without using it. It comes with
-// the driver, is loaded when asked for, and may be missing or old: what a library or a card cannot
-// say is absent, never 0. Codes, structs and functions are those of NVIDIA's API reference.
+// the driver, is loaded on demand, and may be missing or old. A value that the library or the card
+// does not report is absent, never 0. Codes, structs and functions are those of NVIDIA's API
+// reference.
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
@@ -27,7 +28,7 @@ inline constexpr int kNvmlVersionMismatch = 18;
 inline constexpr int kNvmlUnknown = 999;
 
 // Returns NVML's code of an error that a call below returned; nullopt if it came from the loader.
-std::optional<int> NvmlCodeOf(const absl::Status& status);
+std::optional<int> ParseNvmlCode(const absl::Status& status);
 
 // Why a card runs slower than it could.
 struct ThrottleReason {
@@ -35,10 +36,11 @@ struct ThrottleReason {
   const char* name;   // "hw_thermal_slowdown", for a label
   bool under_load;    // a card that works hard normally has it
 };
-// All of them that are worth a look; an idle card and clocks set by a user are not.
+// All reasons that matter to an operator; an idle card and clocks set by a user do not.
 const std::vector<ThrottleReason>& ThrottleReasons();
 
-// The state of one card. An optional that is empty: this library or this card cannot say.
+// The state of one card. An optional is empty when this library or this card does not report the
+// value.
 struct GpuReading {
   std::string name;                                // "NVIDIA H200"; empty: cannot say
   std::string uuid;                                // "GPU-8f0d1c6a-..."; empty: cannot say
@@ -55,16 +57,16 @@ struct GpuReading {
 
 class NvmlFunctions;
 
-// Receives the Xid errors of one card: the driver's numbers for what went wrong with it. Reports
-// those from its creation on. Used by one thread at a time.
+// Receives the Xid errors of one card: the driver's numbers for faults of the card. Reports Xids
+// from the object's creation on. Used by one thread at a time.
 class XidEvents {
  public:
   ~XidEvents();
   XidEvents(const XidEvents&) = delete;
   XidEvents& operator=(const XidEvents&) = delete;
 
-  // Waits for the next Xid; nullopt when none came in this time, which may be 0.
-  // Errors: the card is lost, or the library fails; NvmlCodeOf says which.
+  // Waits for the next Xid; nullopt when none came within the timeout, which may be 0.
+  // Errors: the card is lost, or the library fails; ParseNvmlCode says which.
   absl::StatusOr<std::optional<std::uint64_t>> Next(std::chrono::milliseconds timeout);
 
  private:
@@ -90,8 +92,9 @@ class Nvml {
   // "570.133.20": of the kernel module; empty if the library cannot say.
   std::string DriverVersion() const;
 
-  // The cards, numbered from 0 by their place on the bus, which is often not how `gpu.device`
-  // counts them: the card that a server uses is IndexAt(Chosen::gpu_bus_id) (registry.h).
+  // The number of cards. Cards are numbered from 0 by their place on the bus, often in another
+  // order than `gpu.device`. The card that a server uses is IndexAt(Chosen::gpu_bus_id)
+  // (registry.h).
   absl::StatusOr<unsigned> CountDevices() const;
 
   // Returns the number of the card at this place of the bus, in any of its spellings
@@ -101,7 +104,8 @@ class Nvml {
   // Errors: NVML's, when the card is lost, needs a reset or is out of reach.
   absl::StatusOr<GpuReading> Read(unsigned index) const;
 
-  // The processes that compute on a card; those of other containers are out of sight.
+  // The processes that compute on a card, except processes of other containers, which are not
+  // visible.
   absl::StatusOr<std::vector<unsigned>> ProcessesOn(unsigned index) const;
 
   // Errors: NVML's, when the card or the library does not report them.
@@ -109,14 +113,14 @@ class Nvml {
 
  private:
   explicit Nvml(std::shared_ptr<const NvmlFunctions> functions);
-  absl::StatusOr<void*> HandleOf(unsigned index) const;
+  absl::StatusOr<void*> FindHandle(unsigned index) const;
 
   const std::shared_ptr<const NvmlFunctions> functions_;
 };
 
 // Returns the version of the library itself without initialising it, as the driver numbers it
-// ("570.133.20"); empty if it cannot say. For an error of Open: a library whose driver is of
-// another version still answers this.
+// ("570.133.20"); empty if it cannot say. For errors of Open: a library whose driver has another
+// version still answers this.
 std::string NvmlLibraryVersion(const std::string& library = kNvmlLibrary);
 
 }  // namespace simile::backend

@@ -25,7 +25,7 @@ absl::Status UnknownIsa(const std::string& isa) {
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeCpuBackend(const RegistryOptions& options) {
-  const absl::StatusOr<cpu::Int8Options> chosen = CpuOptionsOf(options);
+  const absl::StatusOr<cpu::Int8Options> chosen = MakeCpuOptions(options);
   if (!chosen.ok()) return chosen.status();
   if (options.cpu_engine == CpuEngine::kScan) {
     return cpu::MakeScanBackend(*chosen->canonical, chosen->threads);
@@ -56,7 +56,7 @@ absl::StatusOr<OpenedGpu> TryGpu(const RegistryOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options) {
+absl::StatusOr<cpu::Int8Options> MakeCpuOptions(const RegistryOptions& options) {
   cpu::Int8Options chosen = cpu::OptionsFor(options.isa);
   if (chosen.large == nullptr) return UnknownIsa(options.isa);
   chosen.threads = options.threads > 0 ? options.threads : base::UsableCpuCount();

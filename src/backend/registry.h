@@ -47,13 +47,14 @@ struct Chosen {
   // "no NVIDIA driver on this machine (libcuda.so.1 not found)"; for a GPU, its description
   std::string reason;
   std::string gpu_bus_id;  // "0000:3b:00.0": of the GPU; empty for the CPU
-  // The GPU was lost too often and is not touched by this process: see WhyNotTried.
+  // The GPU was lost too often, so this process does not use it: see WhyNotTried.
   bool gpu_left_alone = false;
 };
 
-// Returns what the int8 engine runs with: kernels, threads, tuning. Calibration measures with it.
+// Makes the options of the int8 engine: kernels, threads, tuning. Calibration measures with the
+// same options.
 // Errors: kInvalidArgument for an isa this processor lacks, naming those it has.
-absl::StatusOr<cpu::Int8Options> CpuOptionsOf(const RegistryOptions& options);
+absl::StatusOr<cpu::Int8Options> MakeCpuOptions(const RegistryOptions& options);
 
 // Chooses a backend. A GPU always comes with the CPU as its fallback: see failover_backend.h.
 // Errors: kFailedPrecondition when preference is kGpu and the GPU cannot be used, with the reason;

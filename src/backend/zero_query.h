@@ -10,9 +10,9 @@
 
 namespace simile::backend {
 
-// A query of zeros scores 0 with every row, so that the first rows that pass are its answer. In a
-// pass over cheap scores no bound would separate any two rows, and every row would need its
-// canonical score: a thousand times the cost of another query in a batch (estimated).
+// A query of zeros scores 0 with every row, so the first rows that pass are its answer. In a pass
+// over cheap scores no bound would separate two rows, and every row would need its canonical score:
+// an estimated thousand times the cost of another query.
 
 // Writes the answer to a query of zeros. Cost: rows are visited up to the last hit.
 //   index  of the query in its batch

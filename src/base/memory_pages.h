@@ -60,4 +60,11 @@ void ReturnFreedMemory();
 // REQUIRES: the program has one thread.
 void MapLargeBlocks();
 
+// Makes a vector at least this large. For buffers that are kept from one search to the next and
+// only grow, so that a warm search allocates nothing. May throw std::bad_alloc.
+template <class Vector>
+void GrowTo(Vector& vector, std::size_t size) {
+  if (vector.size() < size) vector.resize(size);
+}
+
 }  // namespace simile::base

@@ -81,7 +81,8 @@ double CanonicalScoreError(std::size_t dim, double norm_a, double norm_b) {
 }
 
 double CosineRounding(std::size_t dim) {
-  // Twice 2^-24 for the two lengths, and a little for the rounding of this sum and of the lengths.
+  // One 2^-24 for each of the two lengths, and 2^-40 for the rounding of this sum and of the
+  // lengths.
   constexpr double kLengthMax = 1.0 + 0x1p-24 + 0x1p-40;
   return CanonicalScoreError(dim, kLengthMax, kLengthMax) + (kLengthMax * kLengthMax - 1);
 }

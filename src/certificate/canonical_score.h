@@ -37,8 +37,8 @@ struct CanonicalKernel {
   void (*score_block)(const float* rows, std::size_t row_count, const float* queries,
                       std::size_t query_count, std::size_t padded_dim, float* scores);
 
-  // Scores of rows that lie anywhere against one query. Four cost little more than one. Rows and
-  // query may change places: a score is the same bits.
+  // Scores of rows at any addresses against one query. Four rows cost little more than one. Row and
+  // query may be exchanged: the score has the same bits.
   //   rows    [row_count]  where each begins: [padded_dim], aligned as above
   //   scores  [row_count]  written; never -0
   // REQUIRES: padded_dim is a multiple of 32.
@@ -61,14 +61,14 @@ float CanonicalScoreReference(std::span<const float> a, std::span<const float> b
 double CanonicalScoreError(std::size_t dim, double norm_a, double norm_b);
 
 // How far the canonical score of two equal vectors may be from 1, their cosine. A vector is brought
-// to unit length in double, and each of its numbers is then rounded to fp32, which changes its
-// length by at most u = 2^-24; the score has the error of CanonicalScoreError besides.
+// to unit length in double; then each number is rounded to fp32, which changes the length by at
+// most u = 2^-24. The error of CanonicalScoreError is added.
 double CosineRounding(std::size_t dim);
 
-// The threshold that the canonical scores of a cosine collection are compared with, so that their
-// rounding hides no row: within CosineRounding of 1 or above it, it finds all equal rows; at -1 and
-// below it finds every row. Any other threshold is compared as it is. Never above `threshold`, and
-// rising with it.
+// The threshold that canonical scores of a cosine collection are compared with, lowered so that
+// rounding hides no row. A threshold above 1 - CosineRounding finds all equal rows. A threshold of
+// at most -1 finds every row. Any other threshold is unchanged. The result is never above
+// `threshold` and rises with it.
 //   returns  -infinity for no threshold
 float CosineThreshold(float threshold, std::size_t dim);
 

@@ -53,10 +53,10 @@ struct Avx2Tiles {
     StoreFirst(AddLanes(lanes), kStreams, scores);
   }
 
-  // Lanes are independent until the end, so each register's eight lanes take a pass over the whole
-  // dimension: 4 x 3 accumulators with 7 loads for 12 multiply-adds. All lanes at once would fit
-  // only 3 pairs and need more loads than multiply-adds. The rows are in the first-level cache,
-  // where four passes over them cost little.
+  // Lanes are independent until the end, so there is one pass over the whole dimension for each
+  // register of eight lanes. A pass has 4 x 3 accumulators and 7 loads for 12 multiply-adds. With
+  // all lanes at once only 3 pairs would fit, with more loads than multiply-adds. The rows are in
+  // the first-level cache, where four passes over them cost little.
   template <std::size_t kQueries>
   static void Score(const RowTile& tile, const float* queries, std::size_t padded_dim,
                     float* scores, std::size_t row_count) {

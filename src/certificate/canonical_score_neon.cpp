@@ -82,9 +82,9 @@ struct NeonTiles {
     StoreFirst(AddLanes(lanes), kStreams, scores);
   }
 
-  // Lanes are independent until the end, so some registers' lanes take a pass over the whole
-  // dimension, then the next: as many as keep up to 24 accumulators, with loads of the operands in
-  // the other eight registers.
+  // Lanes are independent until the end, so each pass over the whole dimension takes the lanes of a
+  // few registers: as many lanes as keep at most 24 accumulators. The other eight registers hold
+  // loaded operands.
   template <std::size_t kQueries>
   static void Score(const RowTile& tile, const float* queries, std::size_t padded_dim,
                     float* scores, std::size_t row_count) {

@@ -75,8 +75,9 @@ SumBound BoundSums(const float* examples, std::size_t padded_dim, std::size_t di
     direction[column] = static_cast<float>(sum.values()[column] / scale);
   }
 
-  // Canonical scores of the examples and of the direction; the direction's rounding to float (half
-  // a unit of each number, and underflow); the sum's rounding to float.
+  // The bound adds three errors: of the canonical scores of the examples and of the direction; of
+  // the direction's rounding to float (half a unit of each number, and underflow); of the sum's
+  // rounding to float.
   // Double arithmetic adds less than one part in 2^40 of the lengths.
   const double of_examples = CanonicalScoreError(dim, lengths, longest_row) +
                              static_cast<double>(weights.size()) * CanonicalScoreError(dim, 0, 0) *

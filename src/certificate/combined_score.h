@@ -10,11 +10,11 @@ namespace simile::certificate {
 // machines return the same bits. The positive examples come first.
 
 // x / (1 + |x|), mapped from -1..1 to 0..1, computed in double and rounded once. Monotonic: up to
-// |x| = 2^53 the denominator is exact or its error far below the distance between floats, and
-// beyond that it is |x| itself.
+// |x| = 2^53 the denominator is exact, or its error is far below the distance between floats.
+// Beyond 2^53 the denominator is |x| itself.
 float Squash(float x);
 
-// With p the greatest w_i x_i of the positive examples and n that of the negative ones:
+// With p the greatest w_i x_i of the positive examples and n the greatest of the negative examples:
 // Squash(p) when p > n, else -Squash(n). n is -infinity without negatives, p without positives.
 // Products are rounded to float.
 //   similarities, weights  [examples]
@@ -32,8 +32,8 @@ float BestScoreCeiling(std::span<const float> ceilings, std::span<const float> w
 //   floors, weights  [negative examples]
 float BestScoreCeilingOfFloors(std::span<const float> floors, std::span<const float> weights);
 
-// The sum of w_i x_i over the positive examples less that over the negative ones, in their order,
-// in double (where the products are exact), rounded once to float.
+// The sum of w_i x_i over the positive examples minus the sum over the negative examples, in their
+// order, in double (where the products are exact), rounded once to float.
 float SumScores(std::span<const float> similarities, std::span<const float> weights,
                 std::size_t positive_count);
 
@@ -48,7 +48,7 @@ struct SumBound {
 //   examples      [examples, padded_dim]
 //   direction     [padded_dim]  written: c / |c| rounded to float; padding stays 0
 //   longest_row   no row is longer
-// Returns scale 0 when c nearly vanishes: then it has no meaningful direction.
+// Returns scale 0 when c is so short that it has no meaningful direction.
 // Derivation: docs/design/recommendation.md.
 SumBound BoundSums(const float* examples, std::size_t padded_dim, std::size_t dim,
                    std::span<const float> weights, std::size_t positive_count, double longest_row,

@@ -29,15 +29,16 @@ double Gamma(double steps, double u) { return steps * u / (1 - steps * u); }
 // Of the scale s, relative: a float next to the best one. The residual's part along x' is at most
 // this share of the row.
 constexpr double kScaleRounding = 0x1p-23;
-// What the kernels round while they form a cheap score, add bounds and a gate to it, and compare:
-// a dozen roundings of floats below 3. It also covers vectors whose coordinates are all below
-// 2^-64, which have no codes.
+// The kernels round a dozen floats below 3 while they form a cheap score, add bounds and a gate to
+// it, and compare. The share also covers vectors whose coordinates are all below 2^-64, which have
+// no codes.
 constexpr double kGateRounding = 0x1p-19;
 
 }  // namespace
 
 double Length(std::span<const float> vector) {
-  // Side by side, because every query is measured: one sum would wait for each addition.
+  // Several sums side by side, because every query is measured: a single sum would wait for each
+  // addition.
   constexpr std::size_t kSums = 8;
   std::array<double, kSums> squares{};
   const auto square = [](float value) {
@@ -74,7 +75,7 @@ bool UnitIsOne(float squares, std::size_t count) {
   return sum * (1 - error) > 0.25 && sum * (1 + error) <= kUnitLengthMax * kUnitLengthMax;
 }
 
-double UnitOf(double length) {
+double ChooseUnit(double length) {
   if (length == 0 || (length > 0.5 && length <= kUnitLengthMax)) return 1;
   int exponent = 0;
   const double mantissa = std::frexp(length, &exponent);  // in [1/2, 1)
@@ -97,9 +98,10 @@ float Fp16Bound(std::size_t padded_dim, double row_residual, double gate_max,
   return FloatAbove(bound * kRoundUp);
 }
 
-Int8Limits Int8LimitsOf(std::size_t padded_dim, float decoded, float residual) {
+Int8Limits MakeInt8Limits(std::size_t padded_dim, float decoded, float residual) {
   const double row_length = kUnitLengthMax;
-  // |R q - q'| is what the codes leave of the computed rotation plus that rotation's own error.
+  // |R q - q'| is at most what the codes lose of the computed rotation, plus the rotation's own
+  // error.
   const double per_length = kRotationError * (row_length + static_cast<double>(decoded)) +
                             kScaleRounding * row_length +
                             CanonicalScoreError(padded_dim, 1, row_length);

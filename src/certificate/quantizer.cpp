@@ -52,7 +52,7 @@ constexpr std::array<double, Int4Codes::kCount / 2> kLevels{0.1284, 0.3881, 0.65
 }  // namespace
 
 float LargestMagnitude(std::span<const float> values) {
-  // One for each of sixteen columns, which compilers form together.
+  // One maximum for each of sixteen columns, so that compilers vectorise the loop.
   std::array<float, kSideBySide> largest{};
   for (std::size_t i = 0; i < values.size(); i += kSideBySide) {
     for (std::size_t j = 0; j < kSideBySide; ++j) {

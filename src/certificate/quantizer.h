@@ -10,7 +10,7 @@ namespace simile::certificate {
 // Codes lie in -code_max .. code_max; 127 fills a byte.
 inline constexpr std::int32_t kByteCodeMax = 127;
 
-// What quantizing a rotated vector y to y' = scale * codes left, as squares of lengths, in double.
+// What quantizing a rotated vector y to y' = scale * codes gives: squares of lengths, in double.
 struct QuantizedSquares {
   double residual = 0;  // |y - y'|^2
   double decoded = 0;   // |y'|^2
@@ -25,7 +25,7 @@ float ScaleFor(float largest, std::int32_t code_max);
 // Rounds scaled numbers to codes, ties to even, and clamps. Any rounding rule would be correct,
 // because the residual is measured on the codes that result.
 //   values  [count, kCount]  rotated vectors side by side
-//   scale   what the codes are multiples of, one for all
+//   scale   the value of code 1, the same for all vectors
 //   codes   [count, kCount]  written
 //   squares [kCount]         written; relative error below (count + 2) * 2^-53, since products of a
 //                            float scale and a code are exact in double

@@ -33,7 +33,8 @@ void Butterflies(float* block, std::size_t floats) {
 }
 
 // The last two stages of a single vector, whose runs are too short for compilers to vectorise. They
-// pair the numbers of each four neighbours, so that four fours can take them side by side.
+// pair the numbers of each four neighbours, so that compilers can take four such groups side by
+// side.
 void ButterfliesOfFours(float* block) {
   for (std::size_t i = 0; i < kCodeStep; i += 4) {
     const float even_sum = block[i] + block[i + 2];

@@ -6,7 +6,7 @@
 
 namespace simile::certificate {
 
-// How many columns one step of the int8 product takes; rotated vectors are padded to whole steps.
+// Columns that one step of the int8 product takes; rotated vectors are padded to whole steps.
 inline constexpr std::size_t kCodeStep = 64;
 
 constexpr std::size_t RotatedDim(std::size_t dim) {
@@ -26,7 +26,8 @@ inline constexpr std::size_t kSideBySide = 16;
 // (the randomised Hadamard transform of Ailon and Chazelle, "The Fast Johnson-Lindenstrauss
 // Transform", SIAM J. Comput. 39(1), 2009, in blocks). Its factor is 1/8 a round, a power of two,
 // so the map is exactly orthogonal and keeps dot products. Only the sums are rounded; see
-// kRotationError. The same for every instruction set. Immutable; safe to share between threads.
+// kRotationError. All instruction sets give the same bits. Immutable; safe to share between
+// threads.
 class Rotation {
  public:
   // REQUIRES: dim >= 1.
@@ -54,9 +55,9 @@ class Rotation {
 
 // The greatest distance of a computed rotation from the exact one, as a share of the vector's
 // length: each of the 12 stages of sums rounds every number by at most u = 2^-24 of itself, and no
-// stage changes the length. The thirteenth u covers the products of those twelve and the underflow
-// of numbers below 2^-126, both smaller by many orders for lengths from 2^-60. A vector of zeros is
-// rotated exactly.
+// stage changes the length. The thirteenth u covers the terms of second order of the twelve and the
+// underflow of numbers below 2^-126. Both are smaller by many orders for lengths from 2^-60. A
+// vector of zeros is rotated exactly.
 inline constexpr double kRotationError = 13 * 0x1p-24;
 
 }  // namespace simile::certificate

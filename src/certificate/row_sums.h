@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels with wide registers share. For files compiled with -mavx2 or more: read the
+// Sums that the kernels with wide registers share. For files compiled with -mavx2 or more: read the
 // warning in canonical_kernels.h before including anything. Static, so that each file has its own.
 
 #include <immintrin.h>
@@ -11,7 +11,7 @@ namespace simile::certificate {
 
 // Adds lanes 4, 2 and 1 apart, for four rows, to their four scores. Each row's additions are the
 // canonical ones; the shuffles only bring the rows side by side.
-//   eight  of each row the sums l + l+8
+//   eight the sums l + l+8 of each row
 __attribute__((always_inline)) static inline __m128 AddEight(const __m256 (&eight)[kTileRows]) {
   // l + l+4: rows 0 and 1 in one register, 2 and 3 in another.
   const __m256 four_01 = _mm256_add_ps(_mm256_permute2f128_ps(eight[0], eight[1], 0x20),

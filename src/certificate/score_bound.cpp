@@ -13,7 +13,7 @@ void QuantizedNorms::Include(const QuantizedNorms& other) {
   decoded = std::max(decoded, other.decoded);
 }
 
-QuantizedNorms NormsOf(double length_squared, const QuantizedSquares& squares) {
+QuantizedNorms BoundNorms(double length_squared, const QuantizedSquares& squares) {
   // |y| >= |x| (1 - r) with r = kRotationError, and 1 / (1 - r) < 1 + 2r.
   const double length = std::sqrt(length_squared) * (1.0 + 2 * kRotationError) * kRoundUp;
   return {.length = length,

@@ -9,8 +9,8 @@
 
 namespace simile::certificate {
 
-// Sums of up to 4096 + 64 terms and a handful of operations after them, all in double, err by less
-// than one part in 2^40 together; multiplying by this rounds their results up.
+// Sums of up to 4096 + 64 terms and a handful of later operations, all in double, err by less than
+// one part in 2^40 together. Multiplying by this factor rounds their results up.
 inline constexpr double kRoundUp = 1.0 + 0x1p-39;
 
 // Upper bounds on a vector x that was rotated to Rx and quantized to y'.
@@ -19,13 +19,13 @@ struct QuantizedNorms {
   double residual = 0;  // |Rx - y'|
   double decoded = 0;   // |y'|
 
-  // The bounds that hold for both.
+  // Raises the bounds so that they hold for both vectors.
   void Include(const QuantizedNorms& other);
 };
 
-// From what was measured on the computed rotation of x, rounded up.
+// Forms the bounds, rounded up, from squares measured on the computed rotation of x.
 //   length_squared  |y|^2 of the computed rotation y of x
-QuantizedNorms NormsOf(double length_squared, const QuantizedSquares& squares);
+QuantizedNorms BoundNorms(double length_squared, const QuantizedSquares& squares);
 
 // The least float that is not below a number of at most FLT_MAX.
 float FloatAbove(double value);
@@ -51,13 +51,13 @@ class ScoreBound {
   double underflow_;        // plus this
 };
 
-// The gate in integers. A row may be dropped when its cheap score plus the bound lies strictly
-// below the threshold:
+// The gate in integers. A row may be dropped when its cheap score plus the bound is strictly below
+// the threshold:
 //
 //   (sum - offset) / steps_per_unit + bound < threshold
 //
-// Returns a sum such that every lesser one may be dropped: rounding and clamping only lower it, as
-// long as |sum| < kGateMax.
+// Returns a sum; every row with a lesser sum may be dropped. Rounding and clamping only lower the
+// result, as long as |sum| < kGateMax.
 //   steps_per_unit  1 / (scale of the query * scale of the rows)
 //   offset          the part of the sum that the bias of row bytes adds
 inline constexpr std::int32_t kGateMax = 1 << 30;
@@ -75,7 +75,7 @@ struct ScoreRange {
   float lower = 0;
   float upper = 0;
 };
-inline ScoreRange RangeOf(double cheap_score, double bound) {
+inline ScoreRange MakeRange(double cheap_score, double bound) {
   // A sum of two doubles errs by less than one part in 2^52 of the larger one.
   const double margin = bound + std::abs(cheap_score) * 0x1p-50;
   const auto low = static_cast<float>(cheap_score - margin);

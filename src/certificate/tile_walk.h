@@ -11,14 +11,14 @@ inline constexpr std::size_t kTileRows = 4;
 // How many queries a register tile holds at most: 4 x 3 pairs leave registers for the operands.
 inline constexpr std::size_t kTileQueries = 3;
 
-// Four rows of a block. The last tile of a block may have fewer: its missing rows repeat the last
-// one, are computed like the others and not stored.
+// Four rows of a block. The last tile of a block may have fewer rows. Then its last row is
+// repeated; the repeated rows are computed and not stored.
 struct RowTile {
   const float* rows[kTileRows];
   std::size_t count;
 };
 
-// A single query is bound by memory, which is read fastest in a few streams at once: a block is
+// A single query is bound by memory, which is read fastest in a few streams at once. So a block is
 // then read at this many places side by side. On Zen 3 three streams reach 41 GB/s, one reaches 30,
 // and software prefetch less (scan_bench).
 inline constexpr std::size_t kStreams = 3;

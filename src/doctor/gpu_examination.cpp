@@ -172,7 +172,7 @@ Finding GpuExamination::ForManagementError(std::string_view probe, const std::st
                              .detail = MessageOf(status),
                              .module = module_,
                              .library = backend::NvmlLibraryVersion(options_.nvml_library)};
-  switch (backend::NvmlCodeOf(status).value_or(0)) {
+  switch (backend::ParseNvmlCode(status).value_or(0)) {
     case backend::kNvmlVersionMismatch:
       return Diagnose(probe, Symptom::kVersionMismatch, evidence);
     case backend::kNvmlDriverNotLoaded:
@@ -382,7 +382,7 @@ Finding GpuExamination::ExamineRuntime() {
     return Diagnose(kRuntime, Symptom::kNoSuchDevice, {.detail = MessageOf(found.status())});
   }
   if (!found.ok()) {
-    return ForDriverError(kRuntime, backend::DeviceErrorOf(found.status()).value_or(0),
+    return ForDriverError(kRuntime, backend::ParseDeviceError(found.status()).value_or(0),
                           MessageOf(found.status()));
   }
   device_ = *std::move(found);
@@ -439,7 +439,7 @@ Finding GpuExamination::ExamineBlas() {
   if (absl::IsResourceExhausted(opened.status())) {
     return Diagnose(kBlas, Symptom::kDoesNotFit, {.detail = detail + Holders()});
   }
-  const std::optional<int> code = backend::DeviceErrorOf(opened.status());
+  const std::optional<int> code = backend::ParseDeviceError(opened.status());
   if (code) return ForDriverError(kBlas, *code, detail);
   return Diagnose(kBlas, Symptom::kOpenFailed, {.detail = detail});
 }
@@ -447,7 +447,7 @@ Finding GpuExamination::ExamineBlas() {
 Finding GpuExamination::ExamineKernels() const {
   if (gpu_ == nullptr) return SkippedFinding(kKernels, "needs all of the above");
   const auto failed = [this](const absl::Status& status) {
-    const std::optional<int> code = backend::DeviceErrorOf(status);
+    const std::optional<int> code = backend::ParseDeviceError(status);
     if (code) return ForDriverError(kKernels, *code, MessageOf(status));
     return Diagnose(kKernels, Symptom::kOpenFailed, {.detail = MessageOf(status)});
   };

@@ -27,7 +27,7 @@
 namespace simile::filter {
 namespace {
 
-// A number in a filter: an integer where it is written as one and fits.
+// A number in a filter: an integer when it is written as an integer and fits.
 using NumberLiteral = std::variant<std::int64_t, double>;
 
 std::optional<NumberLiteral> ParseNumber(std::string_view text) {
@@ -83,7 +83,7 @@ absl::StatusOr<std::int64_t> TimeIn(const Literal& literal, const std::string& f
 
 constexpr std::string_view kIdField = "id";
 
-// Estimated cost of a look at a row and at a keyword.
+// The estimated time of a look at a row, and of a look at a keyword.
 constexpr std::uint64_t kRowNs = 2;
 constexpr std::uint64_t kKeywordNs = 40;
 // Rows that are added to a mask at once.
@@ -93,7 +93,7 @@ std::string WithArticle(FieldType type) {
   return fmt::format("{} {}", type == FieldType::kInteger ? "an" : "a", NameOf(type));
 }
 
-// A comparison of integers with `number` as one with an integer, which the same integers pass.
+// A comparison with an integer that passes the same integers as a comparison with `number`.
 struct WholeComparison {
   Sides sides;
   std::int64_t value = 0;
@@ -111,8 +111,8 @@ WholeComparison AmongWhole(Sides sides, double number) {
   return {{.below = sides.below, .equal = sides.below, .above = sides.above}, whole};
 }
 
-// Evaluates one expression, or estimates the work of that: the same walk, on masks without rows.
-// When it evaluates, every intermediate mask covers all rows of the collection.
+// Evaluates one expression, or estimates the work. An estimate is the same walk on masks without
+// rows; in an evaluation every mask covers all rows of the collection.
 class Evaluator {
  public:
   //   work  null to estimate
@@ -120,8 +120,8 @@ class Evaluator {
 
   std::uint64_t looks() const { return looks_; }
 
-  // A NOT is carried down to the conditions, because a value that does not fit its field's type
-  // passes neither a condition nor its NOT.
+  // The rows that pass. A NOT is carried down to the conditions, because a value that does not fit
+  // its field's type passes neither a condition nor the condition's NOT.
   //   negated  the rows that pass NOT of the expression
   absl::StatusOr<RowMask> Rows(const Expression& expression, bool negated = false) {
     switch (expression.kind) {
@@ -135,7 +135,7 @@ class Evaluator {
       case Expression::Kind::kIn:
         break;
     }
-    const absl::StatusOr<const Field*> field = FieldOf(expression);
+    const absl::StatusOr<const Field*> field = FindField(expression);
     if (!field.ok()) return field.status();
     absl::StatusOr<RowMask> rows = expression.kind == Expression::Kind::kHas
                                        ? RowsThatHave(*field)
@@ -174,7 +174,7 @@ class Evaluator {
   }
 
   // The field of an expression; null for the id.
-  absl::StatusOr<const Field*> FieldOf(const Expression& expression) const {
+  absl::StatusOr<const Field*> FindField(const Expression& expression) const {
     if (expression.field == kIdField) return nullptr;
     const Field* const field = target_.payload.Find(expression.field);
     if (field == nullptr)
@@ -195,7 +195,7 @@ class Evaluator {
     return rows;
   }
 
-  // Replaces the rows by those that have the field but are not among them.
+  // Replaces the rows by the other rows that have the field.
   absl::Status Negate(const Field* field, RowMask& rows) {
     const absl::StatusOr<RowMask> present = RowsThatHave(field);
     if (!present.ok()) return present.status();
@@ -212,7 +212,7 @@ class Evaluator {
   //   field  null for the id
   absl::StatusOr<RowMask> Compared(const Expression& expression, const Field* field) {
     const Operator& op =
-        expression.kind == Expression::Kind::kIn ? OperatorOf("=") : *expression.comparison;
+        expression.kind == Expression::Kind::kIn ? FindOperator("=") : *expression.comparison;
     RowMask rows = None();
     for (const Literal& literal : expression.literals) {
       absl::Status status = field == nullptr ? AddIds(expression, op, literal, rows)
@@ -322,7 +322,7 @@ class Evaluator {
     const KeywordTest test = field.type == FieldType::kKeyword ? op.keyword : op.keywords;
     if (test == KeywordTest::kEqual) {
       const std::optional<std::uint32_t> keyword = column.Find(literal.text);
-      return keyword ? AddRowsOf(column, *keyword, rows) : absl::OkStatus();
+      return keyword ? AddKeywordRows(column, *keyword, rows) : absl::OkStatus();
     }
     const std::string part = FoldText(literal.text);
     if (test == KeywordTest::kFolded) {
@@ -333,7 +333,8 @@ class Evaluator {
                       fmt::format("{} {}; write has({})", base::Quoted(literal.text), op.empty_text,
                                   FieldText(field.name)));
     }
-    // How many keywords contain it is not known beforehand: it counts as if all rows passed.
+    // The number of keywords that contain the text is not known beforehand, so the estimate takes
+    // all rows to pass.
     if (work_ == nullptr) return Look(column.keyword_count() + field.present.size());
     return AddRange(column, {0, column.keyword_count()}, rows,
                     [&](std::size_t keyword) { return column.Contains(keyword, part); });
@@ -352,14 +353,14 @@ class Evaluator {
                         Pass pass) {
     for (std::size_t keyword = range.begin; keyword < range.end; ++keyword) {
       absl::Status status = Look(1, kKeywordNs);
-      if (status.ok() && pass(keyword)) status = AddRowsOf(column, keyword, rows);
+      if (status.ok() && pass(keyword)) status = AddKeywordRows(column, keyword, rows);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddRowsOf(const KeywordColumn& column, std::size_t keyword, RowMask& rows) {
-    if (work_ != nullptr) column.AddRowsOf(keyword, rows);
+  absl::Status AddKeywordRows(const KeywordColumn& column, std::size_t keyword, RowMask& rows) {
+    if (work_ != nullptr) column.AddRows(keyword, rows);
     return Look(column.LooksFor(keyword));
   }
 

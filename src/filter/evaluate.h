@@ -20,7 +20,7 @@ struct FilterTarget {
   const data::IdIndex& ids;
 };
 
-// About how often evaluating an expression looks at a row or a keyword.
+// Estimates how often evaluating an expression looks at a row or a keyword.
 // Errors: kInvalidArgument, `column N: ` and the reason: an unknown field (with the nearest known
 //         one), an operator or a value that does not fit the field's type.
 // Cost: O(log) of each condition.

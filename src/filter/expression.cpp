@@ -52,8 +52,8 @@ std::string JoinText(const Expression& expression, std::string_view join) {
 
 }  // namespace
 
-// Bare where the parser reads it as this field: it takes a number on the left for a value written
-// before its field, and a leading - for a negation.
+// Bare when the parser reads the word as a field. The parser reads a number on the left as a value
+// written before its field, and a leading - as a negation.
 std::string FieldText(std::string_view field) {
   const bool bare =
       IsWord(field) && !IsKeyword(field) && !IsNumber(field) && !field.starts_with('-');

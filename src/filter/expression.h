@@ -34,9 +34,9 @@ struct Expression {
 // A field as a filter must write it: in quotes unless it is one bare word.
 std::string FieldText(std::string_view field);
 
-// The canonical text of an expression: filters that differ only in spacing, the letter case of AND,
-// OR, NOT, IN and has, or needless parentheses have the same one. Parsing it gives the expression
-// back, except for columns.
+// The canonical text of an expression. Filters have the same text when they differ only in spacing,
+// needless parentheses, or the letter case of AND, OR, NOT, IN and has. Parsing the text gives the
+// same expression, except for columns.
 std::string ToText(const Expression& expression);
 
 // INVALID_FILTER about a place in a filter: `column N: what`.

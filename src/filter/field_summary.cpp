@@ -11,11 +11,11 @@
 namespace simile::filter {
 namespace {
 
-SummaryValue ValueOf(const Field& field, std::int64_t value) {
+SummaryValue ToSummaryValue(const Field& field, std::int64_t value) {
   if (field.type == FieldType::kTime) return data::TimeText(value);
   return value;
 }
-SummaryValue ValueOf(const Field& /*field*/, Number number) {
+SummaryValue ToSummaryValue(const Field& /*field*/, Number number) {
   if (number.is_rounded()) return number.whole();
   return number.value;
 }
@@ -40,13 +40,13 @@ struct Summarizer {
 
   absl::StatusOr<FieldSummary> operator()(const KeywordColumn& column) const {
     const auto is_before = [&column](std::size_t a, std::size_t b) {
-      const std::uint64_t rows_a = column.RowsOf(a);
-      const std::uint64_t rows_b = column.RowsOf(b);
+      const std::uint64_t rows_a = column.CountRows(a);
+      const std::uint64_t rows_b = column.CountRows(b);
       return rows_a != rows_b ? rows_a > rows_b : a < b;
     };
     constexpr std::uint64_t kCompareNs = 20;
     const auto listed = std::min(column.keyword_count(), values_max);
-    std::vector<std::size_t> first;  // a heap, the last of them at its front
+    std::vector<std::size_t> first;  // a heap; the value that is last in order is at its front
     for (std::size_t keyword = 0; keyword < column.keyword_count(); ++keyword) {
       if (absl::Status status = work.Did(kCompareNs); !status.ok()) return status;
       if (first.size() == listed) {
@@ -63,7 +63,7 @@ struct Summarizer {
     for (const std::size_t keyword : first) {
       FieldSummary::Value& common = summary.most_common.emplace_back();
       common.value = std::string(column.Text(keyword));
-      common.rows = column.RowsOf(keyword);
+      common.rows = column.CountRows(keyword);
     }
     return summary;
   }
@@ -73,8 +73,8 @@ struct Summarizer {
     FieldSummary summary;
     summary.distinct_values = column.distinct_count();
     if (column.empty()) return summary;
-    summary.least = ValueOf(field, column.least());
-    summary.greatest = ValueOf(field, column.greatest());
+    summary.least = ToSummaryValue(field, column.least());
+    summary.greatest = ToSummaryValue(field, column.greatest());
     return summary;
   }
 
@@ -132,8 +132,8 @@ struct RowsSummarizer {
       return true;
     });
     if (!status.ok()) return status;
-    if (least) summary.least = ValueOf(field, *least);
-    if (greatest) summary.greatest = ValueOf(field, *greatest);
+    if (least) summary.least = ToSummaryValue(field, *least);
+    if (greatest) summary.greatest = ToSummaryValue(field, *greatest);
     return summary;
   }
 
@@ -152,7 +152,7 @@ struct RowsSummarizer {
       const auto end = static_cast<Row>(std::min(begin + kPieceRows, rows.row_count()));
       std::uint64_t decoded = 0;
       rows.ForEachAllowed(static_cast<Row>(begin), end, [&](Row row) {
-        keywords.GroupsOf(row, of_row);
+        keywords.ReadGroups(row, of_row);
         for (const std::uint32_t keyword : of_row) ++counts[keyword];
         ++decoded;
       });

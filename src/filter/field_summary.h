@@ -37,9 +37,9 @@ struct FieldSummary {
 absl::StatusOr<FieldSummary> Summarize(const Field& field, std::size_t values_max,
                                        base::LongWork& work);
 
-// The same of some rows alone: every figure and every value is of these rows.
+// As Summarize, but of some rows alone: every figure and every value is of these rows.
 //   rows  of the collection
-// Errors: work's. Cost: a decode of each of the rows for keywords, else a pass over the column.
+// Errors: work's. Cost: a decode of each row for keywords; for other types a pass over the column.
 absl::StatusOr<FieldSummary> SummarizeRows(const Filters& filters, const Field& field,
                                            const RowMask& rows, std::size_t values_max,
                                            base::LongWork& work);

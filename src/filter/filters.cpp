@@ -21,9 +21,9 @@ namespace {
 // A mask of a million rows takes 122 KiB.
 constexpr std::uint64_t kCacheBytesMax = 64U << 20;
 
-// Bounds the work of the filters of one call: they may look this often at every row, and a small
-// collection counts as kRowsMin rows. That is once for each of Limits::filters_per_call_max.
-// Typical filters look at each row fewer than ten times.
+// Bounds the work of the filters of one call: together they may look this often at every row. A
+// small collection counts as kRowsMin rows. 256 allows each of Limits::filters_per_call_max filters
+// one look at a row. Typical filters look at each row fewer than ten times.
 constexpr std::uint64_t kLooksPerRowMax = 256;
 constexpr std::uint64_t kRowsMin = 4'096;
 
@@ -40,7 +40,8 @@ std::shared_ptr<const RowMask> MaskCache::Find(std::string_view text) {
 void MaskCache::Insert(const std::string& text, std::shared_ptr<const RowMask> mask) {
   const std::uint64_t bytes = mask->bytes() + text.size() + sizeof(Entry);
   if (bytes > bytes_max_) return;
-  std::list<Entry> entry;  // complete before it is added: what follows may have no memory
+  std::list<Entry>
+      entry;  // complete before it is added, because the next steps may throw bad_alloc
   entry.push_back({text, std::move(mask), bytes});
   const std::lock_guard lock(mutex_);
   // Two threads may have evaluated the same filter.
@@ -117,10 +118,11 @@ absl::Status Filters::CheckLooks(std::uint64_t looks, const PayloadView& fields)
   }
   return base::Error(
       base::ErrorReason::kInvalidFilter,
-      fmt::format("the filters of this call look about {} times at every row of {}, and those of a "
-                  "call may {} times: send fewer different filters a call, or shorter ones; a "
-                  "filter used lately costs nothing",
-                  base::Grouped((looks + rows - 1) / rows), collection_, kLooksPerRowMax));
+      fmt::format(
+          "the filters of this call look about {} times at every row of {}, and at most {} "
+          "times are allowed: send fewer different filters a call, or shorter ones; a filter "
+          "used lately costs nothing",
+          base::Grouped((looks + rows - 1) / rows), collection_, kLooksPerRowMax));
 }
 
 absl::StatusOr<std::shared_ptr<const RowMask>> Filters::Rows(const PreparedFilter& filter,
@@ -153,7 +155,7 @@ NamedRows Filters::Intersection(const NamedRows& a, const NamedRows& b) const {
   return both;
 }
 
-absl::StatusOr<PayloadView> Filters::FieldsOf(const NamedRows& rows, base::LongWork& work) const {
+absl::StatusOr<PayloadView> Filters::FindFields(const NamedRows& rows, base::LongWork& work) const {
   constexpr std::uint64_t kLookNs = 2;
   constexpr std::size_t kKeptMax = 1'024;
   if (rows.rows == nullptr) return PayloadView(payload_);
@@ -172,7 +174,7 @@ absl::StatusOr<PayloadView> Filters::FieldsOf(const NamedRows& rows, base::LongW
   }
   auto kept = std::make_shared<const std::vector<bool>>(std::move(visible));
   const std::lock_guard lock(mutex_);
-  if (visible_.size() == kKeptMax) visible_.clear();  // access files of long ago
+  if (visible_.size() == kKeptMax) visible_.clear();  // of access files that were replaced
   return PayloadView(payload_, visible_.try_emplace(rows.name, std::move(kept)).first->second);
 }
 
@@ -203,14 +205,14 @@ absl::StatusOr<std::shared_ptr<const RowMask>> Filters::RowsInGroups(std::string
                                                                      base::LongWork& work) const {
   constexpr std::uint64_t kGroupNs = 40;
   constexpr std::uint64_t kLookNs = 2;
-  const std::string key = fmt::format("\1{}", name);  // no filter's text begins so
+  const std::string key = fmt::format("\1{}", name);  // no filter's text begins with this character
   if (auto known = cache_.Find(key)) return known;
   if (absl::Status status = work.Ask(); !status.ok()) return status;
   const absl::StatusOr<GroupField> field = FindGroups(name, payload_);
   if (!field.ok()) return field.status();
   auto rows = std::make_shared<RowMask>(dataset_.ids.size());
   for (std::uint32_t group = 0; group < field->number_end(); ++group) {
-    field->AddRowsOf(group, *rows);
+    field->AddRows(group, *rows);
     absl::Status status = work.Did(kGroupNs + field->LooksFor(group) * kLookNs);
     if (!status.ok()) return status;
   }

@@ -47,28 +47,28 @@ class MaskCache {
   const std::uint64_t bytes_max_;
   mutable std::mutex mutex_;  // guards the members below
   std::list<Entry> entries_;  // last used first
-  // By the text of the entry, which callers choose: its hash differs from process to process, so
-  // that nobody can send texts of which all have the same.
+  // By the text of the entry, which callers choose. The hash is seeded per process, so a caller
+  // cannot construct texts that collide.
   absl::flat_hash_map<absl::string_view, std::list<Entry>::iterator> places_;
   std::uint64_t bytes_ = 0;
 };
 
-// A filter that was read and fits the fields.
+// A filter that was parsed and fits the fields.
 struct PreparedFilter {
   std::string text;                     // canonical
-  std::shared_ptr<const RowMask> rows;  // that pass; null when they are not cached
+  std::shared_ptr<const RowMask> rows;  // the rows that pass; null when they are not cached
   Expression expression;
-  std::uint64_t looks = 0;  // at rows and keywords, to find its rows, estimated; 0 when cached
+  std::uint64_t looks = 0;  // estimated looks at rows and keywords; 0 when cached
 };
 
-// Rows, and what tells them from all others of a snapshot: the canonical text of a filter, or the
-// names of those whose intersection they are. Rows that no filter made have the empty name.
+// Rows, with a name that no other rows of the snapshot have. The name is the canonical text of a
+// filter; an intersection has both names. Rows that no filter made have the empty name.
 struct NamedRows {
   std::string name;
   std::shared_ptr<const RowMask> rows;  // null for all
 };
 
-// How many rows of a set there are, and how many of them are in a group of a field.
+// The number of rows in a set, and how many of these rows are in a group of a field.
 struct GroupedRowCounts {
   std::uint64_t rows = 0;
   std::uint64_t in_groups = 0;
@@ -94,9 +94,9 @@ class Filters {
   // Errors: kInvalidArgument, `column N: ` and the reason; work's.
   absl::StatusOr<PreparedFilter> Prepare(std::string_view filter, const PayloadView& fields,
                                          base::LongWork& work) const;
-  // Whether a call may look so often at rows and keywords: the sum of its filters, before any is
+  // Whether a call may look this often at rows and keywords. Checked before the first filter is
   // evaluated.
-  //   fields  that exist for the caller: where not all do, the message tells no figure of all rows
+  //   fields  that exist for the caller; if some do not, the message gives no figure of all rows
   // Errors: kInvalidArgument.
   absl::Status CheckLooks(std::uint64_t looks, const PayloadView& fields) const;
   // The rows that pass.
@@ -104,28 +104,28 @@ class Filters {
   absl::StatusOr<std::shared_ptr<const RowMask>> Rows(const PreparedFilter& filter,
                                                       base::LongWork& work) const;
 
-  // The rows that pass a part of a filter. Neither looked for in the cache nor kept there.
-  // REQUIRES: Prepare has read the filter.
+  // The rows that pass a part of a filter. Does not use the cache. REQUIRES: Prepare has read the
+  // filter.
   // Errors: work's.
   absl::StatusOr<RowMask> RowsOfPart(const Expression& part, base::LongWork& work) const;
 
-  // The rows of both. Cached like the rows of a filter: a device recognises a mask that it was
-  // given before, and compares one that each call makes anew by its content, O(words). Cost: a copy
-  // of a mask where neither is null and the result is not cached.
+  // The rows in both a and b. Cached like the rows of a filter: a device recognises the same mask
+  // at once, but compares a new mask by its content, O(words). Cost: a copy of a mask when neither
+  // is null and the result is not cached.
   NamedRows Intersection(const NamedRows& a, const NamedRows& b) const;
 
-  // The fields that the rows of a filter have. Kept, like the rows of a filter.
+  // The fields that the rows of a filter have. The result is kept for later calls.
   // Errors: work's.
-  absl::StatusOr<PayloadView> FieldsOf(const NamedRows& rows, base::LongWork& work) const;
+  absl::StatusOr<PayloadView> FindFields(const NamedRows& rows, base::LongWork& work) const;
 
   // A field to group rows by.
   //   fields  that exist for the caller
-  // Errors: kInvalidArgument when no row has it, or when rows are not grouped by its type; the
-  //         message lists the fields by which they are.
+  // Errors: kInvalidArgument when no row has the field, or when rows cannot be grouped by its type;
+  //         the message lists the fields that rows can be grouped by.
   absl::StatusOr<GroupField> FindGroups(std::string_view field, const PayloadView& fields) const;
 
-  // The rows that are in a group of a field: a list may be empty. Cached like the rows of a filter.
-  // REQUIRES: FindGroups finds the field.
+  // The rows that are in a group of a field; a row with an empty list is in none. Cached like the
+  // rows of a filter. REQUIRES: FindGroups finds the field.
   // Errors: work's.
   absl::StatusOr<std::shared_ptr<const RowMask>> RowsInGroups(std::string_view field,
                                                               base::LongWork& work) const;
@@ -140,7 +140,7 @@ class Filters {
                                                    base::LongWork& work) const;
 
   const PayloadIndex& payload() const { return payload_; }
-  // Of the payload index and the cached masks.
+  // The bytes of the payload index and the cached masks.
   std::uint64_t bytes() const { return payload_.bytes() + cache_.bytes(); }
 
  private:

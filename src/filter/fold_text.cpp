@@ -93,7 +93,7 @@ bool IsMark(utf8proc_int32_t codepoint) {
   }
 }
 
-// Of a decomposed letter: the blocks of Latin and Greek.
+// Whether a decomposed letter is in the blocks of Latin and Greek.
 bool IsLatinOrGreek(utf8proc_int32_t codepoint) {
   struct Block {
     utf8proc_int32_t first;
@@ -123,7 +123,7 @@ std::vector<utf8proc_int32_t> WithoutAccents(std::vector<utf8proc_int32_t> codep
   return codepoints;
 }
 
-std::string TextOf(const std::vector<utf8proc_int32_t>& codepoints) {
+std::string EncodeFolded(const std::vector<utf8proc_int32_t>& codepoints) {
   Folded folded;
   for (const utf8proc_int32_t codepoint : codepoints) {
     if (IsSpaceCodepoint(codepoint)) {
@@ -137,17 +137,17 @@ std::string TextOf(const std::vector<utf8proc_int32_t>& codepoints) {
   return std::move(folded).text();
 }
 
-// What EqualFolded compares.
+// The form of a text that EqualFolded compares.
 std::string FoldAccents(std::string_view text) {
   if (IsAscii(text)) return FoldAscii(text);
-  return TextOf(WithoutAccents(Decompose(text, 0)));
+  return EncodeFolded(WithoutAccents(Decompose(text, 0)));
 }
 
 }  // namespace
 
 std::string FoldText(std::string_view text) {
   if (IsAscii(text)) return FoldAscii(text);
-  return TextOf(Decompose(text, UTF8PROC_STRIPMARK));
+  return EncodeFolded(Decompose(text, UTF8PROC_STRIPMARK));
 }
 
 bool EqualFolded(std::string_view a, std::string_view b) {

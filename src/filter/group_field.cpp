@@ -36,12 +36,12 @@ std::string GroupField::Text(std::uint32_t group) const {
                               : fmt::to_string(integers_->ValueAt(group));
 }
 
-std::uint64_t GroupField::RowsOf(std::uint32_t group) const {
-  return keywords_ != nullptr ? keywords_->RowsOf(group) : integers_->RowsAt(group).size();
+std::uint64_t GroupField::CountRows(std::uint32_t group) const {
+  return keywords_ != nullptr ? keywords_->CountRows(group) : integers_->RowsAt(group).size();
 }
 
-void GroupField::AddRowsOf(std::uint32_t group, RowMask& mask) const {
-  if (keywords_ != nullptr) return keywords_->AddRowsOf(group, mask);
+void GroupField::AddRows(std::uint32_t group, RowMask& mask) const {
+  if (keywords_ != nullptr) return keywords_->AddRows(group, mask);
   for (const Row row : integers_->RowsAt(group)) mask.Allow(row);
 }
 
@@ -49,7 +49,7 @@ std::uint64_t GroupField::LooksFor(std::uint32_t group) const {
   return keywords_ != nullptr ? keywords_->LooksFor(group) : integers_->RowsAt(group).size();
 }
 
-void GroupField::GroupsOf(Row row, std::vector<std::uint32_t>& groups) const {
+void GroupField::ReadGroups(Row row, std::vector<std::uint32_t>& groups) const {
   groups.clear();
   const PayloadValue value = payload_->ReadField(row, field_number_);
   const data::FieldInfo& field = payload_->fields()[field_number_];

@@ -11,8 +11,8 @@
 
 namespace simile::filter {
 
-// The groups of rows that share a value of one field: a keyword or an integer, of lists an element.
-// Borrows the payload and its index.
+// The groups of rows that share a value of one field. A value is a keyword, an integer, or an
+// element of a list. Borrows the payload and its index.
 class GroupField {
  public:
   // Whether rows are grouped by fields of the type.
@@ -23,20 +23,20 @@ class GroupField {
 
   // How many groups there are.
   std::size_t group_count() const;
-  // Groups have numbers below this one, in the order of KeywordColumn or of the integers. A number
-  // of no group has no rows.
+  // Group numbers are below this number, in the order of KeywordColumn or of the integers. A number
+  // without a group has no rows.
   std::size_t number_end() const;
   // The keyword, or the integer's digits.
   std::string Text(std::uint32_t group) const;
-  std::uint64_t RowsOf(std::uint32_t group) const;
+  std::uint64_t CountRows(std::uint32_t group) const;
   // Adds the rows of a group.
-  void AddRowsOf(std::uint32_t group, RowMask& mask) const;
-  // The work of that, as RowSet::looks.
+  void AddRows(std::uint32_t group, RowMask& mask) const;
+  // The work of AddRows, as RowSet::looks.
   std::uint64_t LooksFor(std::uint32_t group) const;
 
   // The row's groups, ascending and distinct; none when it lacks the field.
   // Cost: one decode of the row.
-  void GroupsOf(Row row, std::vector<std::uint32_t>& groups) const;
+  void ReadGroups(Row row, std::vector<std::uint32_t>& groups) const;
 
  private:
   const data::PayloadTable* payload_;

@@ -15,14 +15,14 @@ namespace {
 // A keyword of this many rows or more has a bitmap.
 constexpr std::size_t kBitmapRowsMin = 64;
 
-// The rows of a keyword in a column, on average.
+// The average bytes of a keyword's rows in a column.
 double RowBytes(double rows, std::size_t row_count) {
   if (rows < kBitmapRowsMin) return rows * sizeof(Row);
   return static_cast<double>(sizeof(RowSet) +
                              RowSet::BytesFor(static_cast<std::uint64_t>(rows), row_count));
 }
 
-// Of Builder::kept_, but for a longer text.
+// The bytes of a block of Builder::kept_; a longer text has its own block.
 constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
 
 std::string_view Trimmed(std::string_view text) {
@@ -44,7 +44,7 @@ std::string_view KeywordColumn::Text(std::size_t keyword) const {
   return {texts_.data() + entry.folded_end, entry.text_end - entry.folded_end};
 }
 
-void KeywordColumn::AddRowsOf(std::size_t keyword, RowMask& mask) const {
+void KeywordColumn::AddRows(std::size_t keyword, RowMask& mask) const {
   const Entry& entry = entries_[keyword];
   if (entry.row_count >= kBitmapRowsMin) return bitmaps_[entry.place].AddTo(mask);
   for (const Row row : std::span(rows_).subspan(entry.place, entry.row_count)) mask.Allow(row);
@@ -95,13 +95,13 @@ KeywordColumn::Estimate KeywordColumn::EstimateFor(std::size_t sampled_rows,
                                                    std::size_t row_count) const {
   if (entries_.empty()) return {};
   const double times = static_cast<double>(row_count) / static_cast<double>(sampled_rows);
-  // Keywords that the sample has less often may be of any frequency.
+  // The frequency of a keyword that the sample has less often is not known.
   constexpr std::uint64_t kKnownRowsMin = 4;
   data::DistinctSample sample;
   sample.distinct = entries_.size();
   double known = 0;       // keywords whose frequency is known
-  double row_bytes = 0;   // of the rows of these
-  double other_rows = 0;  // of the other keywords
+  double row_bytes = 0;   // of their rows
+  double other_rows = 0;  // rows of the other keywords
   for (std::size_t keyword = 0; keyword < entries_.size(); ++keyword) {
     const Entry& entry = entries_[keyword];
     sample.values += entry.row_count;

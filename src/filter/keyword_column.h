@@ -15,7 +15,7 @@
 
 namespace simile::filter {
 
-// The rows of each keyword. Two keywords are one only when their bytes are equal. Immutable once
+// The rows of each keyword. Two keywords are equal only when their bytes are equal. Immutable once
 // built; safe to share.
 class KeywordColumn {
  public:
@@ -24,7 +24,7 @@ class KeywordColumn {
   std::size_t keyword_count() const { return entries_.size(); }
   // Keywords are numbered in the order of their folded text (FoldText), equal ones by their bytes.
   std::string_view Text(std::size_t keyword) const;
-  std::uint64_t RowsOf(std::size_t keyword) const { return entries_[keyword].row_count; }
+  std::uint64_t CountRows(std::size_t keyword) const { return entries_[keyword].row_count; }
 
   // The number of the keyword with these bytes; nothing when no row has it.
   std::optional<std::uint32_t> Find(std::string_view text) const;
@@ -35,10 +35,10 @@ class KeywordColumn {
   };
   Range FindFolded(std::string_view folded) const;
   // Adds the rows of a keyword.
-  void AddRowsOf(std::size_t keyword, RowMask& mask) const;
-  // The work of that, as RowSet::looks.
+  void AddRows(std::size_t keyword, RowMask& mask) const;
+  // The work of AddRows, as RowSet::looks.
   std::uint64_t LooksFor(std::size_t keyword) const;
-  // Whether the keyword contains a text that was folded.
+  // Whether the folded text of the keyword contains a folded text.
   bool Contains(std::size_t keyword, std::string_view folded) const;
 
   std::uint64_t bytes() const;
@@ -46,8 +46,8 @@ class KeywordColumn {
   // The memory of the column of a whole collection.
   struct Estimate {
     std::uint64_t bytes = 0;            // of the finished column
-    std::uint64_t collected_bytes = 0;  // of its Builder, when every row is added
-    std::uint64_t column_bytes = 0;     // the most that Build takes besides
+    std::uint64_t collected_bytes = 0;  // of the Builder when every row is added
+    std::uint64_t column_bytes = 0;     // the most that Build takes in addition
   };
   // Extrapolates from this column, of a sample, to row_count rows (payload_index.h).
   Estimate EstimateFor(std::size_t sampled_rows, std::size_t row_count) const;
@@ -57,7 +57,7 @@ class KeywordColumn {
     std::uint64_t folded_end = 0;  // in texts_, where the text begins
     std::uint64_t text_end = 0;    // where the next keyword begins
     std::uint64_t row_count = 0;
-    std::uint64_t place = 0;  // in rows_, or of the bitmap when there are many
+    std::uint64_t place = 0;  // in rows_, or in bitmaps_ when the keyword has many rows
   };
 
   std::string_view Folded(std::size_t keyword) const;
@@ -83,8 +83,8 @@ class KeywordColumn::Builder {
   //   row_count  of the collection
   KeywordColumn Build(std::size_t row_count) &&;
 
-  // Without texts: the builder's memory after `occurrences` calls of Add with `distinct` different
-  // texts, and what Build takes besides the column.
+  // The builder's memory after `occurrences` calls of Add with `distinct` different texts, without
+  // the texts, plus the most that Build takes in addition to the column.
   static std::uint64_t BytesFor(std::uint64_t distinct, std::uint64_t occurrences);
   static std::uint64_t BuildBytesFor(std::uint64_t distinct, std::uint64_t occurrences);
 
@@ -102,12 +102,12 @@ class KeywordColumn::Builder {
 
   // In the order of the column.
   std::vector<Sorted> SortedTexts();
-  // Rows of keywords that have no bitmap.
+  // The number of rows of keywords without a bitmap.
   //   ends  [keyword] where its occurrences end
   static std::size_t RowsOfRare(const std::vector<std::uint64_t>& ends);
 
-  // Keeps a text, which never moves, in few large blocks: small ones that are freed when the column
-  // is built would leave its own bitmaps scattered over pages that could not be returned.
+  // Keeps a text, which never moves, in a few large blocks. Small blocks, freed when the column is
+  // built, would leave the column's bitmaps on pages that could not be returned.
   std::string_view Keep(std::string_view text);
 
   std::vector<std::vector<char>> kept_;  // the blocks

@@ -45,7 +45,7 @@ const Operator* FindWord(std::string_view text) {
 bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
 bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
 
-// Quotes that editors substitute for straight ones, and those of some languages.
+// Quotes that editors substitute for straight quotes, and the quotes of some languages.
 bool IsTypographicQuote(std::uint32_t code) {
   return (code >= 0x2018 && code <= 0x201F) || code == 0x2039 || code == 0x203A || code == 0xAB ||
          code == 0xBB;
@@ -73,7 +73,7 @@ std::size_t WordLength(std::string_view text) {
   return at;
 }
 
-std::string EscapeOf(std::uint32_t control) {
+std::string FormatEscape(std::uint32_t control) {
   if (control == '\n') return "\\n";
   if (control == '\t') return "\\t";
   return fmt::format("\\u{:04x}", control);
@@ -90,7 +90,7 @@ std::string DescribeStray(std::string_view text) {
   const std::uint32_t code = base::DecodeUtf8(sequence);
   if (base::IsControl(sequence)) {
     return fmt::format("the control character U+{:04X} is only written as {}, in quotes", code,
-                       EscapeOf(code));
+                       FormatEscape(code));
   }
   if (code == '`' || IsTypographicQuote(code)) {
     return fmt::format("{} is no quote here; write a straight one, \" or '", sequence);
@@ -134,7 +134,7 @@ Escape ReadUnicodeEscape(std::string_view text) {
   return {.bytes = 12, .code = 0x10000 + ((*first - 0xD800) << 10) + (*second - 0xDC00)};
 }
 
-// REQUIRES: text begins with a backslash and is longer than that.
+// REQUIRES: text begins with a backslash and another character.
 Escape ReadEscape(std::string_view text) {
   switch (text[1]) {
     case '"':
@@ -332,7 +332,7 @@ std::string WriteQuoted(std::string_view text) {
     const std::string_view character =
         text.substr(0, std::max<std::size_t>(base::Utf8SequenceLength(text), 1));
     if (base::IsControl(character)) {
-      written += EscapeOf(base::DecodeUtf8(character));
+      written += FormatEscape(base::DecodeUtf8(character));
     } else {
       if (character == "\"" || character == "\\") written += '\\';
       written += character;

@@ -31,13 +31,13 @@ struct Token {
 
   Kind kind = Kind::kEnd;
   const Operator* op = nullptr;  // kComparison, kAnd, kOr, kNot, kIn
-  std::uint32_t column = 1;      // of its first character, from 1; kBroken: of what is wrong
+  std::uint32_t column = 1;      // of its first character, from 1; kBroken: of the error
   std::string_view written{};    // its bytes in the filter; empty for kBroken
   std::string text{};            // kWord, kString: escapes resolved; kBroken: what is wrong
 };
 
-// All tokens of a filter. The last, and only the last, is kEnd or kBroken: the text after a broken
-// one is not read, so that errors are reported in the order of the text.
+// All tokens of a filter. The last token, and only the last, is kEnd or kBroken. The text after a
+// broken token is not read, so that errors are reported in the order of the text.
 // Cost: O(size).
 std::vector<Token> Tokenize(std::string_view filter);
 
@@ -56,7 +56,7 @@ bool IsValue(const Token& token);
 // Whether a token is this word without quotes, in any ASCII letter case.
 bool IsBare(const Token& token, std::string_view word);
 bool IsBareNumber(const Token& token);
-// Whether a token is rather a value than a field: quoted, or a bare word such as 2024-01-31.
+// Whether a token is more likely a value than a field: quoted, or a bare word such as 2024-01-31.
 bool LooksLikeValue(const Token& token);
 
 // Text in double quotes, with no more escapes than it needs. REQUIRES: valid UTF-8.

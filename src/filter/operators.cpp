@@ -74,7 +74,7 @@ bool Operator::IsFor(FieldType type) const {
 
 std::span<const Operator> Operators() { return kOperators; }
 
-const Operator& OperatorOf(std::string_view symbol) {
+const Operator& FindOperator(std::string_view symbol) {
   const auto* const found = std::ranges::find(kOperators, symbol, &Operator::symbol);
   assert(found != kOperators.end());
   return *found;

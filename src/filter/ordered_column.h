@@ -16,16 +16,16 @@
 
 namespace simile::filter {
 
-// An integer or a double, compared exactly: beyond 2^53 a double alone would take neighbouring
-// integers for one.
+// An integer or a double, compared exactly. Beyond 2^53 a double alone would make neighbouring
+// integers equal.
 struct Number {
   double value = 0;         // an integer is rounded
-  std::int32_t beyond = 0;  // what the rounding took away, 0 for a double
+  std::int32_t beyond = 0;  // integer minus value; 0 for a double
 
   Number() = default;
   explicit Number(double number) : value(number) {}
   explicit Number(std::int64_t whole) : value(static_cast<double>(whole)) {
-    // 2^63 itself, to which the greatest integers are rounded, is no integer.
+    // The greatest integers are rounded to 2^63, which is no int64.
     constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
     const bool is_past_end = value >= 0x1p63;
     const std::int64_t rounded = is_past_end ? kMax : static_cast<std::int64_t>(value);
@@ -44,7 +44,7 @@ struct Number {
   friend auto operator<=>(const Number&, const Number&) = default;
 };
 
-// Which values pass a comparison, relative to the value that the filter names.
+// Which values pass a comparison: below, equal to or above the value that the filter names.
 struct Sides {
   bool below = false;
   bool equal = false;
@@ -53,10 +53,10 @@ struct Sides {
   bool operator==(const Sides&) const = default;
 };
 
-// How far an order has been visited. At its start at first.
+// How far an order has been visited. Initially at its start.
 struct VisitedPlace {
-  std::size_t above = 0;  // rows before those of equal value that are being visited
-  std::size_t equal = 0;  // of these, those that have been visited
+  std::size_t above = 0;  // rows before the run of equal values that is being visited
+  std::size_t equal = 0;  // visited rows of that run
 };
 
 // The values of a field that has an order, sorted, with their rows. A row of lists occurs once for
@@ -88,7 +88,7 @@ class OrderedColumn {
   Value least() const { return values_.front(); }
   Value greatest() const { return values_.back(); }
 
-  // How many values, equal ones of different rows counted.
+  // The number of values. A value counts once for each of its rows.
   std::size_t size() const { return values_.size(); }
   std::size_t distinct_count() const { return distinct_count_; }
 
@@ -121,8 +121,8 @@ class OrderedColumn {
     return std::span(rows_).subspan(place, static_cast<std::size_t>(end - begin));
   }
 
-  // Calls visit(row) by descending value, equal values by row, until it returns false. Goes on from
-  // the place, and moves it.
+  // Calls visit(row) by descending value, equal values by row, until it returns false. Continues at
+  // `place` and moves it.
   template <class Visit>
   void VisitDescending(VisitedPlace& place, Visit visit) const {
     while (place.above < values_.size()) {
@@ -148,7 +148,7 @@ class OrderedColumn {
   }
 
  private:
-  // Where the values begin that equal the last one before `end`.
+  // The begin of the run of equal values that ends at `end`.
   std::size_t BeginOfEqual(std::size_t end) const {
     if (end == 1 || values_[end - 2] < values_[end - 1]) return end - 1;
     const auto last = values_.begin() + static_cast<std::ptrdiff_t>(end - 1);

@@ -47,7 +47,7 @@ std::string PartText(const Token& value) {
   return Excerpt(cut ? WriteQuoted(part) : value.written);
 }
 
-// Operands first to last, with parentheses around each run that `tight` joins.
+// Writes the operands, with parentheses around each run that `tight` joins.
 std::string Reading(const std::vector<Operand>& operands, const std::vector<Kind>& joins,
                     std::size_t first, std::size_t last, Kind tight) {
   const auto name = [](Kind join) { return join == Kind::kAnd ? " AND " : " OR "; };
@@ -242,7 +242,7 @@ absl::Status Parser::IsError(const Token& field) const {
   if (IsBare(value, "null")) {
     fix = fmt::format("{}has({})", negated ? "" : "NOT ", name);
   } else if (IsValue(value)) {
-    fix = CompareText(field, OperatorOf(negated ? "!=" : "="), value);
+    fix = CompareText(field, FindOperator(negated ? "!=" : "="), value);
   }
   return RefuseAt(Next().column,
                   fmt::format("{} is no operator here; write {}", Excerpt(Next()), fix));

@@ -93,7 +93,7 @@ class Parser {
   bool IsCall(std::string_view function) const {
     return IsBare(Next(), function) && Next(1).kind == Kind::kOpenParenthesis;
   }
-  // Whether the bare value goes on after a colon: 12:00. REQUIRES: value was read last.
+  // Whether the bare value continues after a colon, as in 12:00. REQUIRES: value was read last.
   bool IsCutByColon(const Token& value) const {
     return value.kind == Kind::kWord && Next().kind == Kind::kComparison && Next().written == ":" &&
            Touch(value, Next());
@@ -105,30 +105,31 @@ class Parser {
            (behind == Kind::kComparison || behind == Kind::kIn ||
             (behind == Kind::kNot && Next(ahead + 2).kind == Kind::kIn));
   }
-  std::size_t OffsetOf(const Token& token) const {
+  std::size_t FindOffset(const Token& token) const {
     return token.kind == Kind::kBroken
                ? filter_.size()
                : static_cast<std::size_t>(token.written.data() - filter_.data());
   }
   // The filter from one token to another, both included.
   std::string_view Between(const Token& first, const Token& last) const {
-    const std::size_t begin = OffsetOf(first);
-    return filter_.substr(begin, OffsetOf(last) + last.written.size() - begin);
+    const std::size_t begin = FindOffset(first);
+    return filter_.substr(begin, FindOffset(last) + last.written.size() - begin);
   }
-  // From one word to another, with all that follows it without a space: 2024-01-31 12:00:00.
+  // The text from one word to another, and on to the next space: 2024-01-31 12:00:00.
   std::string Run(const Token& first, const Token& last) const {
-    const std::size_t end = filter_.find_first_of(" \t\r\n()[],\"'", OffsetOf(last));
-    return Excerpt(filter_.substr(0, end).substr(OffsetOf(first)));
+    const std::size_t end = filter_.find_first_of(" \t\r\n()[],\"'", FindOffset(last));
+    return Excerpt(filter_.substr(0, end).substr(FindOffset(first)));
   }
   bool Touch(const Token& left, const Token& right) const {
-    return right.kind != Kind::kBroken && OffsetOf(left) + left.written.size() == OffsetOf(right);
+    return right.kind != Kind::kBroken &&
+           FindOffset(left) + left.written.size() == FindOffset(right);
   }
 
   const std::string_view filter_;
   const std::vector<Token> tokens_;
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
-  // Of the latest comparison, for the error about `year = 1990 OR 1991`.
+  // The field of the latest comparison, for the error about `year = 1990 OR 1991`.
   const Token* last_field_ = nullptr;
   const Token* last_comparison_ = nullptr;
 };

@@ -24,7 +24,7 @@ void ForEachValue(const data::PayloadTable& payload, Visit visit) {
   }
 }
 
-Number NumberOf(const PayloadValue& value) {
+Number ToNumber(const PayloadValue& value) {
   const auto* const whole = std::get_if<std::int64_t>(&value.value);
   return whole != nullptr ? Number(*whole) : Number(std::get<double>(value.value));
 }
@@ -34,7 +34,7 @@ class FieldBuilder {
  public:
   //   field  borrowed
   explicit FieldBuilder(const data::FieldInfo& field) : field_(field) {
-    // So that nothing is moved while it grows.
+    // Reserved, so that the arrays are not moved while they grow.
     const auto rows = static_cast<std::size_t>(field.values.count());
     present_.reserve(rows);
     if (field.type == FieldType::kInteger || field.type == FieldType::kTime) whole_.reserve(rows);
@@ -80,7 +80,7 @@ class FieldBuilder {
   // Whether the value fits the type.
   bool AddValue(Row row, const PayloadValue& value) {
     const auto* const text = std::get_if<std::string>(&value.value);
-    if (field_.type == FieldType::kTime) {  // read once
+    if (field_.type == FieldType::kTime) {  // parsed once
       const std::optional<std::int64_t> time = text ? data::ParseTime(*text) : std::nullopt;
       if (time) whole_.push_back(*time);
       return time.has_value();
@@ -103,10 +103,10 @@ class FieldBuilder {
                     [](const PayloadValue& one) { return *data::ToWhole(one); });
         return true;
       case FieldType::kNumber:
-        numbers_.push_back(NumberOf(value));
+        numbers_.push_back(ToNumber(value));
         return true;
       case FieldType::kNumbers:
-        AddElements(row, value, numbers_, &NumberOf);
+        AddElements(row, value, numbers_, &ToNumber);
         return true;
       case FieldType::kBoolean:
       case FieldType::kBooleans:
@@ -151,11 +151,11 @@ std::uint64_t ScaledBy(double times, std::uint64_t count) {
   return static_cast<std::uint64_t>(times * static_cast<double>(count));
 }
 
-// What one field takes while the index is built: see FieldBuilder and PayloadIndex::Build.
+// The memory of one field while the index is built: see FieldBuilder and PayloadIndex::Build.
 struct FieldEstimate {
   std::uint64_t bytes = 0;
-  std::uint64_t collected_bytes = 0;  // its values, from the pass over the rows to its column
-  std::uint64_t column_bytes = 0;     // besides, while its column is built
+  std::uint64_t collected_bytes = 0;  // its collected values, freed when its column is built
+  std::uint64_t column_bytes = 0;     // in addition, while its column is built
 };
 
 struct ColumnEstimate {
@@ -235,7 +235,7 @@ std::uint64_t PayloadIndex::bytes() const {
 
 IndexEstimate EstimateTextIndex(const TextIndex& sample, const SampledRows& rows) {
   const std::uint64_t bytes = ScaledBy(rows.times(), sample.bytes());
-  // The text of a field is copied when its length is known.
+  // The text of a field is copied once its length is known.
   const std::uint64_t offsets = sample.fields().size() * rows.total * sizeof(std::uint64_t);
   return {bytes, bytes - std::min(bytes, offsets)};
 }
@@ -246,7 +246,7 @@ IndexEstimate EstimatePayloadIndex(const PayloadIndex& sample, const SampledRows
   std::uint64_t collected = std::accumulate(
       fields.begin(), fields.end(), std::uint64_t{0},
       [](std::uint64_t sum, const FieldEstimate& field) { return sum + field.collected_bytes; });
-  // Columns are built one after the other, and each frees what was collected for it.
+  // Columns are built one after the other; each frees the values that were collected for it.
   IndexEstimate estimate;
   estimate.bytes = fields.size() * sizeof(Field);
   std::uint64_t most = 0;

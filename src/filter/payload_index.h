@@ -33,10 +33,10 @@ struct Field {
   bool is_nested = false;  // a member of an object
   FieldType type = FieldType::kOther;
   RowSet present;  // rows with a value that fits the type
-  RowSet unfit;    // rows with a value that does not: it passes no condition, and no NOT of one
-  Row first_unfit_row = 0;  // of these; of no meaning without them
-  // By type of the values, or of the elements of lists: keywords; integers, and times in
-  // microseconds since 1970; numbers; booleans; nothing for kOther.
+  RowSet unfit;    // rows with a value that does not fit: it passes no condition and no NOT
+  Row first_unfit_row = 0;  // the first of `unfit`; undefined when `unfit` is empty
+  // Chosen by the type of the values, or of the elements of lists: keywords; integers and times
+  // (microseconds since 1970); numbers; booleans. Nothing for kOther.
   std::variant<std::monostate, KeywordColumn, OrderedColumn<std::int64_t>, OrderedColumn<Number>,
                BooleanColumn>
       column;
@@ -52,9 +52,9 @@ class PayloadIndex {
   // Cost: one pass over the payload.
   static PayloadIndex Build(const data::PayloadTable& payload);
 
-  // By name; a field has the same place among those of the payload.
+  // By name. A field's index here is its number in the payload.
   std::span<const Field> fields() const { return fields_; }
-  // Null when no row has it.
+  // Null when no row has the field.
   const Field* Find(std::string_view name) const;
   std::uint64_t bytes() const;
 
@@ -65,11 +65,11 @@ class PayloadIndex {
 // The memory of an index before it is built.
 struct IndexEstimate {
   std::uint64_t bytes = 0;        // of the finished index
-  std::uint64_t build_bytes = 0;  // the most that building it takes besides
+  std::uint64_t build_bytes = 0;  // the most that building takes in addition
 };
 
-// The rows that an index was built over, of those that it will be built over. The first half of
-// them is a sample, too (data::DatasetSample).
+// The rows that an index was built over, and all rows that it will be built over. The first half of
+// the sampled rows is a sample, too (data::DatasetSample).
 struct SampledRows {
   std::size_t sampled = 0;  // at least 1
   std::size_t total = 0;
@@ -77,7 +77,7 @@ struct SampledRows {
   double times() const { return static_cast<double>(total) / static_cast<double>(sampled); }
 };
 
-// Extrapolates from an index over a sample. The bytes of one over all rows are its own.
+// Extrapolates from an index over a sample. For an index over all rows, the bytes are its own.
 IndexEstimate EstimateTextIndex(const TextIndex& sample, const SampledRows& rows);
 // The different keywords of a field are estimated by data::DistinctCount.
 // Cost: one pass over the sample's keywords.

@@ -31,7 +31,7 @@ absl::Status CheckRequiredFilter(const Expression& expression) {
                                 ToText(expression), ToText(right)));
   }
   if (ComparesWholeValues(*expression.comparison)) return absl::OkStatus();
-  right.comparison = &OperatorOf("=");
+  right.comparison = &FindOperator("=");
   return RefuseAt(expression.column,
                   fmt::format("{} also passes texts that only contain the value, and a required "
                               "filter must compare whole values; write {}, which asks a list for "
@@ -45,7 +45,7 @@ absl::Status CheckStableFields(const Expression& expression, const data::Payload
   }
   const auto number =
       expression.children.empty() ? payload.FieldNumber(expression.field) : std::nullopt;
-  if (!number) return absl::OkStatus();  // a field that Filters::Prepare refuses, or the id
+  if (!number) return absl::OkStatus();  // Filters::Prepare refuses the field, or it is the id
   const data::FieldInfo& field = payload.fields()[*number];
   if (field.has_lasting_meaning) return absl::OkStatus();
   return RefuseAt(

@@ -9,8 +9,8 @@ namespace simile::filter {
 
 namespace {
 
-// When at least one row in 32 is in the set, one bit for each row takes no more memory than a
-// Roaring bitmap, or little more, and is much faster.
+// When at least one row in 32 is in the set, one bit for each row takes hardly more memory than a
+// Roaring bitmap and is much faster.
 constexpr std::size_t kPlainShare = 32;
 
 bool IsPlain(std::uint64_t rows, std::size_t row_count) { return rows >= row_count / kPlainShare; }
@@ -79,14 +79,14 @@ std::optional<Row> RowSet::FirstAllowed(const RowMask& mask) const {
 
 std::uint64_t RowSet::bytes() const {
   if (mask_) return mask_->bytes();
-  // Its size in memory is about its serialized size.
+  // The size in memory is about the serialized size.
   return bitmap_ == nullptr ? 0 : sizeof(Bitmap) + bitmap_->rows.getSizeInBytes(false);
 }
 
 std::uint64_t RowSet::BytesFor(std::uint64_t rows, std::size_t row_count) {
   if (rows == 0) return 0;
   if (IsPlain(rows, row_count)) return (row_count + 63) / 64 * sizeof(std::uint64_t);
-  // Roaring keeps 65,536 rows in a container, as two bytes for each that is in the set.
+  // Roaring keeps 65,536 rows in a container, with two bytes for each row in the set.
   constexpr std::size_t kRowsOfContainer = 65'536;
   constexpr std::uint64_t kContainerBytes = 8;
   const std::uint64_t containers =

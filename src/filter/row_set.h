@@ -32,7 +32,7 @@ class RowSet {
   // REQUIRES: the mask has the collection's rows. Cost: one pass over the set.
   std::optional<Row> FirstAllowed(const RowMask& mask) const;
   std::uint64_t bytes() const;
-  // About the bytes() of so many rows that are spread evenly.
+  // Estimates the bytes() of a set of `rows` rows that are spread evenly.
   static std::uint64_t BytesFor(std::uint64_t rows, std::size_t row_count);
 
  private:

@@ -17,11 +17,11 @@
 namespace simile::filter {
 namespace {
 
-// Of one filter.
+// The most suggestions for one filter.
 constexpr std::size_t kSentencesMax = 3;
 
-// How the keywords of the field are compared; kNone where none is named by this expression.
-KeywordTest TestOf(const Expression& expression, const Field& field) {
+// How the expression compares the keywords of the field; kNone when it names no keyword.
+KeywordTest ChooseTest(const Expression& expression, const Field& field) {
   if (expression.kind != Expression::Kind::kIn && expression.kind != Expression::Kind::kCompare) {
     return KeywordTest::kNone;
   }
@@ -45,7 +45,7 @@ class NearSearch {
     const auto* const column =
         field == nullptr ? nullptr : std::get_if<KeywordColumn>(&field->column);
     if (column == nullptr) return absl::OkStatus();
-    const KeywordTest test = TestOf(expression, *field);
+    const KeywordTest test = ChooseTest(expression, *field);
     if (test == KeywordTest::kNone) return absl::OkStatus();
     for (const Literal& literal : expression.literals) {
       if (sentences_.size() == kSentencesMax) return absl::OkStatus();
@@ -62,8 +62,8 @@ class NearSearch {
   std::vector<std::string> TakeSentences() { return std::move(sentences_); }
 
  private:
-  // The nearest keyword to a text that no keyword passes with; empty when one passes or none is
-  // near.
+  // The keyword nearest to a text; empty when a keyword passes the comparison with the text, or
+  // when none is near.
   absl::StatusOr<std::string> NearestTo(const std::string& text, KeywordTest test,
                                         const KeywordColumn& column) {
     const std::string folded = FoldText(text);
@@ -87,7 +87,8 @@ class NearSearch {
   std::vector<std::string> sentences_;
 };
 
-// Of a name such as `tags.k`: that the field before the dot holds no fields. Empty for any other.
+// For a name such as `tags.k`, says that the field before the dot holds no fields. Empty for any
+// other name.
 std::string OfNoObject(std::string_view name, const PayloadView& payload) {
   const Field* const object = payload.Find(name.substr(0, name.find('.')));
   if (object == nullptr || object->name == name) return {};

@@ -12,9 +12,9 @@
 
 namespace simile::filter {
 
-// Why no row passes a filter, where a keyword that it names is no row's: `no row has genres
-// "Westen"; did you mean "Western"?`, one sentence for each such keyword with a near one, three at
-// most. Keywords under NOT and != are left out.
+// Why no row passes a filter, when the filter names keywords that no row has: `no row has genres
+// "Westen"; did you mean "Western"?`. One sentence for each such keyword with a near keyword, at
+// most three. Keywords under NOT and != are left out.
 //   payload  its keywords are offered: REQUIRES: every row exists for the caller
 // Errors: work's. Cost: as NearestSearch::ConsiderText, for each keyword that the filter names and
 // each keyword of its field.

@@ -43,11 +43,11 @@ MatchQuality BestQuality(std::string_view values, std::string_view needle) {
   return best;
 }
 
-// Where the needle is next in the text, from `begin` on; npos when it is not.
+// The next place of the needle in the text, from `begin` on; npos when there is none.
 absl::StatusOr<std::size_t> FindNext(std::string_view text, std::size_t begin,
                                      std::string_view needle, base::LongWork& work) {
   constexpr std::size_t kBlockBytes = 64U << 10;
-  constexpr std::uint64_t kMatchNs = 200;  // to find its row, and how it matches
+  constexpr std::uint64_t kMatchNs = 200;  // to find the row of a match and its quality
   for (; begin < text.size(); begin += kBlockBytes) {
     // A match that begins in the block may end behind it.
     const std::size_t at = text.substr(begin, kBlockBytes + needle.size() - 1).find(needle);
@@ -113,7 +113,7 @@ class TextIndex::ColumnSearch {
   const Column* column_;
   std::string_view all_;
   std::string_view needle_;
-  std::uint64_t searched_ = 0;  // the text before it was searched
+  std::uint64_t searched_ = 0;  // the text before this place was searched
   std::optional<TextMatch> found_;
 };
 
@@ -162,7 +162,7 @@ absl::StatusOr<TextMatches> TextIndex::Find(const std::vector<std::string>& fiel
 absl::StatusOr<std::string> TextIndex::Nearest(const std::vector<std::string>& fields,
                                                std::string_view text, const RowMask* mask,
                                                base::LongWork& work) const {
-  constexpr std::uint64_t kRowNs = 1;  // that is passed over
+  constexpr std::uint64_t kRowNs = 1;  // per row that is skipped
   const std::string wanted = FoldText(text);
   base::NearestSearch search(wanted);
   for (const std::string& field : fields) {

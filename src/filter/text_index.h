@@ -16,8 +16,8 @@ namespace simile::filter {
 // Normalizes text for comparison: lower case, no accents, compatibility forms unified, typographic
 // quotes and dashes plain, no invisible characters, one space for a run of white space and none at
 // the ends (utf8proc: NFKD, marks stripped, case folded, punctuation lumped). Scripts that write
-// vowels or voicing as marks lose them, so a search finds slightly more there. Invalid UTF-8, which
-// readers reject, folds to nothing.
+// vowels or voicing as marks lose these marks, so a search in them finds slightly more. Invalid
+// UTF-8, which readers reject, folds to nothing.
 std::string FoldText(std::string_view text);
 
 // Whether two texts differ only in letter case, compatibility forms, punctuation, white space, and
@@ -46,14 +46,14 @@ class TextIndex {
   static TextIndex Build(const data::PayloadTable& payload, const std::vector<std::string>& fields);
 
   const std::vector<std::string>& fields() const { return fields_; }
-  // The rows with the text in one of the fields, ignoring case and accents. A text that folds to
-  // nothing matches no row. A row counts once, by its best string in any of the fields.
-  //   mask  rows that may match, null for all; others are not counted either
+  // Finds the rows with the text in one of the fields, ignoring case and accents. A text that folds
+  // to nothing matches no row. A row counts once, by its best string in any of the fields.
+  //   mask  rows that may match, null for all; other rows are not counted
   // REQUIRES: each is one of fields(). Errors: work's. Cost: one pass over the folded text of each.
   absl::StatusOr<TextMatches> Find(const std::vector<std::string>& fields, std::string_view text,
                                    std::size_t limit, const RowMask* mask,
                                    base::LongWork& work) const;
-  // The folded value nearest to a text that Find finds in no row; empty when no value is near.
+  // The folded value nearest to a text that no row has; empty when no value is near.
   //   mask  as Find's
   // REQUIRES: as Find's. Errors: work's. Cost: as NearestSearch::ConsiderText for each value.
   absl::StatusOr<std::string> Nearest(const std::vector<std::string>& fields, std::string_view text,

@@ -17,7 +17,7 @@ struct Passing {
   std::uint64_t looks = 0;
 };
 
-// The filter, if it may be a required one.
+// Prepares a filter, if it may be a required filter.
 //   of_caller  it is of an access file
 // Errors: INVALID_FILTER; work's.
 absl::StatusOr<filter::PreparedFilter> PrepareRequired(const engine::Snapshot& snapshot,
@@ -66,14 +66,15 @@ absl::StatusOr<ExistingItems> ExistingItems::Create(const engine::Snapshot& snap
   const filter::PayloadView all_fields(snapshot.filters->payload());
   const auto of_caller = RowsThatPass(snapshot, filters.of_caller, all_fields, true, work);
   if (IsInvalidFilter(of_caller.status())) {
-    return base::Error(base::ErrorReason::kPermissionDenied,
-                       fmt::format("the filter that this caller's access is bound to cannot be "
-                                   "applied to {}: the access file needs another one, or the "
-                                   "collection a declared type; the server's log says which",
-                                   snapshot.collection));
+    return base::Error(
+        base::ErrorReason::kPermissionDenied,
+        fmt::format(
+            "the required filter of this caller cannot be applied to {}: the access file needs "
+            "another filter, or the collection needs a declared type; the server's log says which",
+            snapshot.collection));
   }
   if (!of_caller.ok()) return of_caller.status();
-  auto fields = snapshot.filters->FieldsOf(of_caller->named, work);
+  auto fields = snapshot.filters->FindFields(of_caller->named, work);
   if (!fields.ok()) return fields.status();
   const auto of_request = RowsThatPass(snapshot, filters.of_request, *fields, false, work);
   if (IsInvalidFilter(of_request.status())) {

@@ -55,21 +55,21 @@ class ExistingItems {
   // The rows that a user, with or without a vector, has interacted with, ascending: also of items
   // that do not exist for the call. Empty for a user of whom nothing is known.
   std::span<const Row> SeenBy(std::string_view user_id) const;
-  // How many of these are of items that exist. Cost: O(rows).
+  // How many of these rows are of items that exist. Cost: O(rows).
   std::uint32_t SeenCount(std::span<const Row> seen) const;
-  // How often the filters looked at rows and keywords, estimated.
+  // The estimated looks of the filters at rows and keywords.
   std::uint64_t looks() const { return looks_; }
-  // Their rows; null for all.
+  // The rows of the items that exist; null for all.
   const std::shared_ptr<const RowMask>& mask() const { return passing_.rows; }
   const filter::NamedRows& named_rows() const { return passing_; }
   // The fields that exist for the caller: those of the rows that pass its own filter. The filter of
   // a request hides no field: its sender knows the collection.
   const filter::PayloadView& fields() const { return fields_; }
 
-  // What an error says of an id that was not found, with the nearest known one unless there is a
-  // required filter, or users do not exist for the caller: it would name what the caller must not
-  // see.
-  //   may_offer  a nearest id, which takes a look at every id
+  // The message for an id that was not found, with the nearest known id. With a required filter, or
+  // when some users do not exist for the caller, no id is offered: it could be one that the caller
+  // must not see.
+  //   may_offer  whether to offer the nearest id, which takes a look at every id
   // Errors: work's.
   absl::StatusOr<std::string> ItemNotFoundText(std::string_view id, bool may_offer,
                                                base::LongWork& work) const;

@@ -17,18 +17,18 @@
 namespace simile::query {
 namespace {
 
-// A listed id that is compared with those to explain, a row's payload that is walked over, and a
-// part of a filter that is checked for one item, estimated.
+// Estimated times: comparing a listed id with the ids to explain; walking over the payload of a
+// row; checking a part of a filter for one item.
 constexpr std::uint64_t kComparedIdNs = 30;
 constexpr std::uint64_t kPayloadNs = 2'000;
 constexpr std::uint64_t kClauseNs = 500;
 
-// Elements of a list in a sentence.
+// The most elements of a list that a sentence names.
 constexpr std::size_t kElementsNamedMax = 5;
 
 using Ids = std::span<const std::string_view>;
 
-// Which of the ids are in lists of ids. Borrows the ids.
+// Finds which of the ids are in lists of ids. Borrows the ids.
 class ListedIds {
  public:
   explicit ListedIds(Ids ids) {
@@ -79,8 +79,9 @@ void AddFields(const filter::Expression& expression, const data::PayloadTable& p
 
 using Values = std::map<std::uint32_t, std::span<const std::uint8_t>>;  // by number of the field
 
-// Of one row, the values of these fields. Cost: one walk over its payload.
-Values ValuesOf(const data::PayloadTable& payload, Row row, const std::set<std::uint32_t>& fields) {
+// The values of these fields in one row. Cost: one walk over its payload.
+Values ReadValues(const data::PayloadTable& payload, Row row,
+                  const std::set<std::uint32_t>& fields) {
   Values values;
   if (fields.empty()) return values;
   payload.VisitEncodedFields(row, [&](std::uint32_t number, std::span<const std::uint8_t> value) {
@@ -106,7 +107,7 @@ absl::Status CheckClauses(const engine::Snapshot& snapshot, std::string_view fil
   std::vector<Values> values(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].row) continue;
-    values[i] = ValuesOf(payload, *items[i].row, all_fields);
+    values[i] = ReadValues(payload, *items[i].row, all_fields);
     if (absl::Status status = work.Did(kPayloadNs); !status.ok()) return status;
   }
   for (const filter::Expression& part : parts) {
@@ -180,7 +181,7 @@ std::string RankBefore(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} rank{} before", base::Counted(count, noun), count == 1 ? "s" : "");
 }
 
-// By how much its score is too low.
+// By how much the row's score is too low.
 std::string LackText(const engine::RowPlace& place, std::optional<float> score_needed) {
   if (!score_needed) return {};
   if (place.score == *score_needed) {
@@ -216,12 +217,12 @@ std::string StepText(const engine::Snapshot& snapshot, const engine::DiversitySt
                             ItemText(snapshot, *step.nearest), Score(step.similarity));
 }
 
-// Its group that comes nearest to the answer.
+// The group of the row that comes nearest to the answer.
 const engine::RowPlace::GroupPlace& BestGroup(const engine::RowPlace& place) {
   return *std::ranges::min_element(place.groups, {}, &engine::RowPlace::GroupPlace::groups_before);
 }
 
-// Whether the item is one of the rows that its group shows.
+// Whether the item is among the rows that its group shows.
 bool IsShown(const engine::RowPlace::GroupPlace& group, const AnswerCriteria& criteria) {
   return group.rows_before < criteria.grouping->group_size;
 }
@@ -300,7 +301,7 @@ std::string ReasonText(Reason reason, const engine::Snapshot& snapshot, const Ch
   return {};
 }
 
-// Of an item that is in the answer.
+// The explanation of an item that is in the answer.
 std::string ReturnedText(const engine::Snapshot& snapshot, const engine::RowPlace& place,
                          const AnswerCriteria& criteria) {
   if (criteria.grouping) {

@@ -45,12 +45,12 @@ struct ClauseCheck {
   std::vector<std::pair<std::string_view, std::span<const std::uint8_t>>> values;
 };
 
-// What is known of an item before any score.
+// The facts about an item that need no score.
 struct CheckedItem {
   std::string id;
   std::optional<Row> row;       // nothing: no such item exists for the call
-  std::string not_found;        // then the sentence that says so
-  std::vector<Reason> reasons;  // of those that need no score
+  std::string not_found;        // the sentence for that case
+  std::vector<Reason> reasons;  // only reasons that need no score
   std::vector<ClauseCheck> clauses;
 };
 
@@ -72,14 +72,14 @@ std::vector<Row> ComparableRows(std::span<const CheckedItem> items);
 struct AnswerCriteria {
   AnswerCriteria(const engine::ResolvedQuery& query, const QueryRequest& request);
 
-  // RowPlaces::score_needed; nothing where the answer reaches every row or group that there is.
+  // RowPlaces::score_needed; nothing when the answer reaches every row or group.
   std::optional<float> ScoreNeeded(const engine::RowPlaces& places) const {
     return reaches_all ? std::nullopt : places.score_needed;
   }
 
-  std::uint32_t reach;   // rows or groups: offset + k, of at most those that there are
-  bool reaches_all;      // offset + k are more
-  std::uint32_t offset;  // of these, skipped
+  std::uint32_t reach;   // rows or groups: offset + k, at most all that exist
+  bool reaches_all;      // whether offset + k is more than exist
+  std::uint32_t offset;  // of the reach, skipped
   float requested_threshold;
   float score_threshold;  // for canonical scores
   bool is_cold_start;

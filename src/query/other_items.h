@@ -16,7 +16,7 @@
 
 namespace simile::query {
 
-// Another collection than the one that is searched, whose items the queries of a call name.
+// A collection other than the searched one, whose items the queries of a call name.
 struct OtherCollection {
   const engine::Snapshot* snapshot;
   RequiredFilters filters;  // of the caller and of the request
@@ -48,7 +48,7 @@ class OtherItems {
   }
 
  private:
-  // Errors: Of's, of "item.collection" without a place.
+  // Errors: as Of, but about "item.collection" without a place.
   absl::StatusOr<Items> Open(const std::string& collection,
                              const absl::StatusOr<OtherCollection>& other);
   // Errors: DIMENSION_MISMATCH; INVALID_FIELD.

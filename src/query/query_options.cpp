@@ -56,8 +56,8 @@ const Field* NewestField(const filter::PayloadView& payload) {
   return has_years ? year : nullptr;
 }
 
-// An error of `cold_start`, or of a field of it, which the messages name. They name no query: all
-// of a call have the options' cold start.
+// An error of `cold_start` or of one of its fields, which the message names. The message names no
+// query, because all queries of a call share the options' cold start.
 absl::Status Refuse(std::string_view field, base::ErrorReason reason, std::string_view what) {
   return base::Error(reason, fmt::format("{}: {}", field, what), fmt::format("options.{}", field));
 }
@@ -85,7 +85,7 @@ absl::StatusOr<const Field*> ChooseField(const engine::Snapshot& snapshot,
 
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
 
-// What scores of at least -1 are called; empty for those without a bound.
+// The name of scores that are at least -1; empty for scores without a lower bound.
 std::string_view BoundedScores(const QueryRequest& request, Metric metric) {
   const auto* const examples = std::get_if<ByExamples>(&request.target);
   if (examples != nullptr && examples->strategy == Strategy::kSumScores) return {};
@@ -123,7 +123,8 @@ void AddBlendNotes(const ByBlend& blend, std::vector<std::string>& notes) {
   }
 }
 
-// A word of both masks, one excluded row by a mask, and one whose payload is read, estimated.
+// Estimated times: a word of both masks; an excluded row looked up in a mask; an excluded row whose
+// payload is read.
 constexpr std::uint64_t kWordNs = 2;
 constexpr std::uint64_t kRowLookedAtNs = 2;
 constexpr std::uint64_t kRowReadNs = 300;
@@ -134,9 +135,9 @@ constexpr std::size_t kRowsReadMax = 16;
 
 }  // namespace
 
-absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start, const ExistingItems& existing,
-                                         base::LongWork& work) {
+absl::StatusOr<engine::RowOrder> MakeRowOrder(const engine::Snapshot& snapshot,
+                                              const ColdStart& cold_start,
+                                              const ExistingItems& existing, base::LongWork& work) {
   if (cold_start.order == ColdStart::Order::kMostPopular && cold_start.field.empty()) {
     auto counted = snapshot.user_subsets->Of(existing.users(), snapshot.dataset, work);
     if (!counted.ok()) return counted.status();
@@ -201,7 +202,7 @@ absl::StatusOr<GroupedRows::Counts> GroupedRows::Count(std::string_view name,
   std::vector<std::uint32_t> groups;
   const auto has_group = [&](Row row) {
     if (grouped != nullptr) return grouped->Allows(row);
-    field.GroupsOf(row, groups);
+    field.ReadGroups(row, groups);
     return !groups.empty();
   };
   for (const Row row : excluded) {

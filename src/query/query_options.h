@@ -27,9 +27,9 @@ namespace simile::query {
 //   existing  whose users are counted, and whose fields may be named
 // Errors: UNKNOWN_PAYLOAD_FIELD; INVALID_FIELD for a field without an order, or when the collection
 //         has no such order by itself. Messages name the fields that have one. Work's.
-absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
-                                         const ColdStart& cold_start, const ExistingItems& existing,
-                                         base::LongWork& work);
+absl::StatusOr<engine::RowOrder> MakeRowOrder(const engine::Snapshot& snapshot,
+                                              const ColdStart& cold_start,
+                                              const ExistingItems& existing, base::LongWork& work);
 
 // Adds a sentence for each option of a query that can have no effect, whatever the collection's
 // rows are. Pure.
@@ -37,28 +37,28 @@ absl::StatusOr<engine::RowOrder> OrderOf(const engine::Snapshot& snapshot,
 void AddOptionNotes(const QueryRequest& request, Metric metric, bool cold,
                     std::vector<std::string>& notes);
 
-// Counts the rows that a query may return and that no group can have, since they lack the field. Of
-// one call, whose queries mostly share mask and field. Borrows the snapshot, and the masks.
+// Counts the rows that a query may return but that are in no group, because they lack the field.
+// Serves one call, whose queries mostly share mask and field. Borrows the snapshot and the masks.
 class GroupedRows {
  public:
   explicit GroupedRows(const engine::Snapshot& snapshot) : snapshot_(snapshot) {}
 
   struct Counts {
     std::uint64_t rows = 0;           // that the query may return
-    std::uint64_t without_group = 0;  // of these, the rows in no group
+    std::uint64_t without_group = 0;  // how many of these rows are in no group
   };
   //   name      of the field
   //   mask      null for all rows
   //   excluded  ascending
   // Errors: work's.
-  // Cost: O(excluded) without a filter, once a query of the snapshot had the field. With a filter
-  // also a pass over the words of two masks, unless an earlier query of the call had both.
+  // Cost: O(excluded) without a filter, except for the snapshot's first query with the field. With
+  // a filter also a pass over the words of two masks, unless an earlier query of the call had both.
   absl::StatusOr<Counts> Count(std::string_view name, const filter::GroupField& field,
                                const RowMask* mask, std::span<const Row> excluded,
                                base::LongWork& work);
 
  private:
-  // Without exclusions.
+  // Counts as if no rows were excluded.
   absl::StatusOr<filter::GroupedRowCounts> CountPassing(std::string_view name, const RowMask* mask,
                                                         base::LongWork& work);
 

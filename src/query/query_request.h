@@ -28,7 +28,7 @@ class VectorBytes {
   VectorBytes() = default;
   // REQUIRES: bytes.size() is a multiple of the number's size.
   VectorBytes(Format format, std::string_view bytes) : format_(format), bytes_(bytes) {}
-  // Implicit: a span of floats has this form.
+  // Implicit, because a span of floats is a vector in this format.
   VectorBytes(std::span<const float> values)  // NOLINT(google-explicit-constructor)
       : bytes_(reinterpret_cast<const char*>(values.data()), values.size_bytes()) {}
 
@@ -45,14 +45,14 @@ class VectorBytes {
   std::string_view bytes_;
 };
 
-// What a query searches with.
+// A query's vector, sent with the request.
 struct ByVector {
   VectorBytes values;                 // borrowed from the request
   bool as_stored = false;             // searched bit for bit, not brought to unit length
   std::string_view field = "vector";  // its name in the request, for errors; static storage
 };
 struct ByItem {
-  std::string id;                 // its own row is left out of the answer
+  std::string id;                 // the item's own row is left out of the answer
   std::string_view field = "id";  // as ByVector::field
 };
 // An item of another collection.
@@ -67,7 +67,7 @@ struct ByUser {
   std::string_view field = "user_id";  // as ByVector::field; empty: the query is the id and no more
 };
 
-// An item or vector that rows are to be similar to, or dissimilar.
+// An item or vector that rows should be similar to (positive) or dissimilar to (negative).
 struct Example {
   VectorOrItem target;
   float weight = 1;  // multiplies its similarities; positive and finite
@@ -94,8 +94,8 @@ struct ByBlend {
 struct ColdStart {
   enum class Order : std::uint8_t { kNewest, kMostPopular };
   Order order = Order::kNewest;
-  // Integers, numbers or times. Empty: for kNewest the only time field, or else `year`; for
-  // kMostPopular how many users have seen the row.
+  // A field of integers, numbers or times. Empty: for kNewest the only time field, or else `year`;
+  // for kMostPopular the number of users who have seen the row.
   std::string_view field;
 };
 
@@ -122,8 +122,8 @@ struct QueryRequest {
   std::optional<ColdStart> cold_start;  // of ByUser
 };
 
-// Where in a request an error is: a query, or a part of one. Formatted only when there is an error,
-// so that resolving a valid call formats nothing. Borrows its names.
+// Where in a request an error is: a query, or a part of a query. Formatted only when there is an
+// error, so a valid call formats nothing. Borrows its names.
 struct Place {
   std::string_view list = "queries";  // the request's repeated field
   std::size_t index = 0;
@@ -132,7 +132,7 @@ struct Place {
   int part_index = -1;    // in a repeated part; -1 for none
 };
 
-// An error of the field `leaf` of a place; of the place itself when it is empty.
+// An error of the field `leaf` of a place; of the place itself when `leaf` is empty.
 //   field    "queries[3].examples.positive[0].id"
 //   message  "queries[3]: examples.positive[0]: what"
 absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReason reason,
@@ -140,19 +140,20 @@ absl::Status ErrorAt(const Place& place, std::string_view leaf, base::ErrorReaso
 // The same error as one of the field `leaf` of a place.
 absl::Status AtPlace(const Place& place, std::string_view leaf, const absl::Status& error);
 
-// What a call is told of one of its queries beside its answer.
+// What a call learns about one query in addition to its answer.
 struct QueryReport {
   absl::Status status;             // why it cannot be answered
-  std::vector<std::string> notes;  // what of it has no effect, one sentence each
-  std::uint32_t seen_count = 0;    // of a query by a user: items of the call that the user saw
-  // With partial: why its page cannot be answered, unless the query has an error on every page.
+  std::vector<std::string> notes;  // options without effect, one sentence each
+  std::uint32_t seen_count = 0;    // for a query by a user: existing items that the user has seen
+  // With options.partial: why this page of the query cannot be answered. An error of every page is
+  // in `status`.
   absl::Status past_reach = absl::OkStatus();
 };
 
-// What a call is told of its queries and of what applies to all of them.
+// What a call learns about its queries and its options.
 struct CallReport {
   std::vector<QueryReport> queries;  // [queries of the request]
-  std::vector<std::string> notes;    // what of the call's options has no effect
+  std::vector<std::string> notes;    // options of the call without effect
   // The rows that a query without a filter and without exclusions may return; null for all.
   std::shared_ptr<const RowMask> unfiltered = nullptr;
 };

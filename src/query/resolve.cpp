@@ -26,16 +26,17 @@
 namespace simile::query {
 namespace {
 
-// Estimated work: of a query without its vectors, of one number of a vector, and of one listed id.
-// An excluded id is looked up and sorted, an allowed id is looked up and marked.
+// Estimated times: a query without its vectors; one number of a vector; one listed id. An excluded
+// id is looked up and sorted; an allowed id is looked up and marked.
 constexpr std::uint64_t kQueryNs = 500;
 constexpr std::uint64_t kNumberNs = 2;
 constexpr std::uint64_t kListedIdNs = 170;
-// A row that a user has seen and that is left out is copied, and sorted later; else it is counted.
+// A row that a user has seen is copied and later sorted when it is left out; otherwise it is
+// counted.
 constexpr std::uint64_t kSeenRowNs = 20;
 constexpr std::uint64_t kSeenRowCountedNs = 2;
 
-// Whether the query names a user without a profile and says which rows to answer with instead.
+// Whether the query names a user without a profile and says which rows to return instead.
 bool IsColdStart(const engine::Snapshot& snapshot, const data::UserScope& users,
                  const QueryRequest& request) {
   const auto* const user = std::get_if<ByUser>(&request.target);
@@ -62,7 +63,7 @@ using RowsPtr = std::shared_ptr<const std::vector<Row>>;
 // Callers keep long lists of what a user has dismissed, and answers must stay small.
 constexpr std::uint64_t kUnknownNamedMax = 3;
 
-// A list of ids as notes speak of it.
+// The names that notes use for a list of ids.
 struct IdList {
   std::string_view field;  // "exclude_ids"
   std::string_view verb;   // "exclude"
@@ -77,12 +78,12 @@ std::string UnknownIdsNote(const IdList& list, std::span<const std::string_view>
                      NamedIdsText(first, count));
 }
 
-// Adds the rows of the ids that exist for the call, and a note of those that do not.
+// Adds the rows of the ids that exist for the call, and a note about the ids that do not exist.
 template <class Ids>
-absl::Status AddRowsOf(const ExistingItems& items, const IdList& list, const Ids& ids,
-                       base::LongWork& work, std::vector<Row>& rows,
-                       std::vector<std::string>& notes) {
-  std::vector<std::string_view> unknown;  // the first ones
+absl::Status AddRows(const ExistingItems& items, const IdList& list, const Ids& ids,
+                     base::LongWork& work, std::vector<Row>& rows,
+                     std::vector<std::string>& notes) {
+  std::vector<std::string_view> unknown;  // the first few
   std::uint64_t unknown_count = 0;
   for (const std::string_view id : ids) {
     if (const auto row = items.Find(id)) {
@@ -101,8 +102,7 @@ absl::StatusOr<RowsPtr> SharedExclusions(const ExistingItems& items,
                                          std::span<const std::string_view> ids,
                                          base::LongWork& work, std::vector<std::string>& notes) {
   std::vector<Row> rows;
-  absl::Status status =
-      AddRowsOf(items, {"options.exclude_ids", "exclude"}, ids, work, rows, notes);
+  absl::Status status = AddRows(items, {"options.exclude_ids", "exclude"}, ids, work, rows, notes);
   if (!status.ok()) return status;
   if (rows.empty()) return nullptr;
   SortDistinct(rows);
@@ -115,7 +115,7 @@ absl::StatusOr<MaskPtr> AllowedRows(const ExistingItems& items, std::size_t row_
                                     base::LongWork& work, std::vector<std::string>& notes) {
   if (!ids) return nullptr;
   std::vector<Row> rows;
-  absl::Status status = AddRowsOf(items, {"options.allow_ids", "allow"}, *ids, work, rows, notes);
+  absl::Status status = AddRows(items, {"options.allow_ids", "allow"}, *ids, work, rows, notes);
   // Estimated: 1/16 ns a row to clear, combine and count the mask.
   if (status.ok()) status = work.Did(row_count / 16);
   if (!status.ok()) return status;
@@ -133,9 +133,9 @@ absl::Status FilterError(const absl::Status& status, const QueryRequest& request
                                    : ErrorAt(place, "filter", reason, what);
 }
 
-// The rows that the queries of one call may return: those that are searchable, exist for it, are
-// allowed by it and pass the query's filter. Has a mask for each different filter of the call, of
-// which the service bounds the number. Borrows what it is made from, and the filters' texts.
+// The rows that the queries of one call may return: rows that are searchable, exist for the call,
+// are allowed by it and pass the query's filter. Has a mask for each different filter; the service
+// bounds their number. Borrows its arguments and the filters' texts.
 class CallMasks {
  public:
   //   allowed  of AllowedRows
@@ -149,7 +149,7 @@ class CallMasks {
         allowed_(std::move(allowed)),
         unfiltered_(Allowed(existing_.rows)) {}
 
-  // Reads a query's filter. To be done for all before the first is evaluated.
+  // Reads a query's filter. Called for all queries before the first filter is evaluated.
   // Errors: Filters::Prepare's.
   absl::Status Read(std::string_view filter) {
     if (filter.empty()) return absl::OkStatus();
@@ -164,12 +164,12 @@ class CallMasks {
     known->filter = *std::move(prepared);
     return absl::OkStatus();
   }
-  // How often all of them look at rows and keywords, estimated.
+  // The estimated looks of all filters at rows and keywords.
   std::uint64_t looks() const { return looks_; }
 
   // The rows of a query without a filter; null for all.
   const MaskPtr& unfiltered() const { return unfiltered_; }
-  // Null for all rows. REQUIRES: the filter was read.
+  // The rows of a query with this filter; null for all. REQUIRES: the filter was read.
   // Errors: work's.
   absl::StatusOr<MaskPtr> Of(std::string_view filter) {
     if (filter.empty()) return unfiltered_;
@@ -177,7 +177,7 @@ class CallMasks {
     if (known.mask != nullptr) return known.mask;
     const absl::StatusOr<MaskPtr> passing = snapshot_.filters->Rows(known.filter, work_);
     if (!passing.ok()) return passing;
-    // The mask is copied here unless that is cached, and counted later.
+    // The mask is copied here unless the result is cached, and its rows are counted later.
     absl::Status status = work_.Did(snapshot_.row_count() / 32);
     if (!status.ok()) return status;
     known.mask =
@@ -192,8 +192,8 @@ class CallMasks {
     MaskPtr mask;  // null until it is evaluated
   };
 
-  // Those of the rows that the call allows. Unlike the rows of filters they are not cached: a list
-  // of ids has no name.
+  // The rows that the call allows, out of `rows`. Not cached like the rows of a filter, because a
+  // list of ids has no name.
   MaskPtr Allowed(MaskPtr rows) const {
     if (allowed_ == nullptr) return rows;
     if (rows == nullptr) return allowed_;
@@ -213,7 +213,7 @@ class CallMasks {
   std::map<std::string_view, Filter*> by_given_text_;
 };
 
-// What the queries of a call are resolved with.
+// Inputs that all queries of a call share.
 struct CallParts {
   const engine::Snapshot& snapshot;
   const ExistingItems& items;
@@ -287,21 +287,21 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // Refuses a field that rows cannot be ordered by, whether or not this query needs their order: a
-  // mistake should not wait for the first user without a profile.
+  // Refuses a field that rows cannot be ordered by, even when this query does not need the order.
+  // So a mistake shows before the first user without a profile.
   absl::Status CheckColdStart(const QueryRequest& request) const {
     if (!request.cold_start || request.cold_start->field.empty()) return absl::OkStatus();
     return Order(*request.cold_start).status();
   }
 
-  // Whether the scores are cosines, and not those of a strategy or dot products.
+  // Whether the scores are cosines; false for dot products and for scores of a strategy.
   bool ScoresCosines(const QueryRequest& request) const {
     const auto* const examples = std::get_if<ByExamples>(&request.target);
     return snapshot_.dataset->metric == Metric::kCosine &&
            (examples == nullptr || examples->strategy == Strategy::kAverageVector);
   }
 
-  // offset + k, of at most count_max rows or groups that exist.
+  // offset + k, at most count_max: the rows or groups that exist.
   static std::uint32_t CountWanted(const QueryRequest& request, std::size_t count_max) {
     const std::uint64_t wanted = std::uint64_t{request.offset} + request.k;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, count_max));
@@ -313,7 +313,8 @@ class Resolver {
     return std::visit([this](const auto& target) { return BuildVectors(target); }, request.target);
   }
 
-  // Counts what the user has seen, and leaves it out where that is asked: also of a cold start.
+  // Counts the rows that the user has seen, and leaves them out when the query asks for it, also in
+  // a cold start.
   absl::Status ResolveSeen(const QueryRequest& request) {
     const auto* user = std::get_if<ByUser>(&request.target);
     if (const auto* const blend = std::get_if<ByBlend>(&request.target)) user = &blend->user;
@@ -330,7 +331,7 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // Says how many rows no group can have, although they pass.
+  // Notes how many rows pass but are in no group.
   absl::Status NoteRowsWithoutGroup(const QueryRequest& request) {
     if (!request.group_by) return absl::OkStatus();
     const auto counts = call_.grouped_rows.Count(request.group_by->field, query_.grouping->field,
@@ -347,8 +348,8 @@ class Resolver {
 
   absl::Status ResolveExclusions(const QueryRequest& request) {
     std::vector<Row>& excluded = query_.excluded_rows;
-    absl::Status status = AddRowsOf(call_.items, {"exclude_ids", "exclude"}, request.exclude_ids,
-                                    call_.work, excluded, report_.notes);
+    absl::Status status = AddRows(call_.items, {"exclude_ids", "exclude"}, request.exclude_ids,
+                                  call_.work, excluded, report_.notes);
     if (!status.ok()) return status;
     SortDistinct(excluded);
     if (call_.shared_exclusions == nullptr) return absl::OkStatus();
@@ -369,12 +370,12 @@ class Resolver {
     absl::StatusOr<engine::RowOrder> order = Order(cold_start);
     if (!order.ok()) return order.status();
     query_.order = *std::move(order);
-    query_.diversity.reset();  // its rule needs scores
+    query_.diversity.reset();  // diversity needs scores
     return absl::OkStatus();
   }
 
   absl::StatusOr<engine::RowOrder> Order(const ColdStart& cold_start) const {
-    return OrderOf(snapshot_, cold_start, call_.items, call_.work);
+    return MakeRowOrder(snapshot_, cold_start, call_.items, call_.work);
   }
 
   template <class Single>
@@ -408,8 +409,8 @@ class Resolver {
   const VectorBuilder vectors_;
 };
 
-// The queries of a call that are not refused, one after the other: their number, their masks, and
-// then each. Borrows all it is made from.
+// Resolves the queries of a call that are not refused: first counts them, then reads their filters,
+// then resolves one after the other. Borrows its arguments.
 class CallResolver {
  public:
   CallResolver(const engine::Snapshot& snapshot, std::span<const QueryRequest> requests,
@@ -445,21 +446,21 @@ class CallResolver {
   }
 
  private:
-  // Messages of a partial call are those that the query would get alone.
-  Place PlaceOf(std::size_t index) const {
+  // In a partial call a query gets the messages that it would get alone.
+  Place MakePlace(std::size_t index) const {
     return {.list = options_.list,
             .index = options_.first_index + index,
             .alone = options_.partial || requests_.size() == 1,
             .part = {}};
   }
 
-  // Whether an error says that one query cannot be answered, so that others still can.
+  // Whether an error concerns one query only, so that the other queries can be answered.
   bool IsOfOneQuery(const absl::Status& error) const {
     return base::FieldOf(error).starts_with(fmt::format("{}[", options_.list));
   }
 
-  // Refuses a query with its error, where the others are answered without it.
-  // Errors: the error itself, where the call fails of it.
+  // Refuses a query with its error in a partial call.
+  // Errors: the error itself, when it makes the whole call fail.
   absl::Status Refuse(std::size_t index, absl::Status error, const ExistingItems& items) {
     if (IsUnknownId(error)) {
       error = NameAllUnknown(error, options_.partial ? requests_.subspan(index, 1) : requests_,
@@ -475,7 +476,7 @@ class CallResolver {
       if (!report_.queries[index].status.ok()) continue;
       absl::Status status = masks.Read(requests_[index].filter);
       if (status.ok()) continue;
-      status = Refuse(index, FilterError(status, requests_[index], PlaceOf(index)), items);
+      status = Refuse(index, FilterError(status, requests_[index], MakePlace(index)), items);
       if (!status.ok()) return status;
     }
     const absl::Status within = snapshot_.filters->CheckLooks(masks.looks(), items.fields());
@@ -495,7 +496,7 @@ class CallResolver {
       engine::ResolvedQuery query;
       query.vector_count =
           VectorCount(snapshot_, options_.required_filters.users, requests_[index]);
-      status = Resolver(call, PlaceOf(index), offers_left > 0, row, query, report)
+      status = Resolver(call, MakePlace(index), offers_left > 0, row, query, report)
                    .Resolve(requests_[index]);
       if (status.ok()) status = report.past_reach;
       if (!status.ok()) {
@@ -511,7 +512,7 @@ class CallResolver {
     return KeepVectors(vector_count);
   }
 
-  // For the vectors of all queries that are not refused yet.
+  // Allocates the vectors of all queries that are not refused yet.
   absl::Status MakeSpace() {
     task_.queries.clear();
     task_.queries.reserve(requests_.size());
@@ -526,7 +527,7 @@ class CallResolver {
     return absl::OkStatus();
   }
 
-  // Keeps the first vectors, where queries were refused that had space too.
+  // Keeps the first vectors and drops the space of queries that were refused later.
   absl::Status KeepVectors(std::size_t vector_count) {
     if (task_.vectors.row_count() == vector_count) return absl::OkStatus();
     absl::StatusOr<data::Matrix> kept = data::Matrix::Create(vector_count, snapshot_.dim());

@@ -11,7 +11,7 @@
 namespace simile::query {
 namespace {
 
-// Most ids that those of one call are compared with.
+// The most comparisons of unknown ids with known ids in one call.
 constexpr std::uint64_t kOfferLooksMax = 4'000'000;
 
 // Adds the ids of a query that do not exist.
@@ -30,7 +30,7 @@ class UnknownIdFinder {
   void operator()(const ByItem& item) const {
     if (!items_.Find(item.id)) unknown_.Add(UnknownIds::Kind::kItem, item.id);
   }
-  // Items of a collection that the call cannot use are not counted.
+  // An item of a collection that the call cannot use is not counted.
   void operator()(const ByOtherItem& item) {
     if (!status_.ok()) return;
     const auto other = others_.Of({}, item.collection);
@@ -52,7 +52,7 @@ class UnknownIdFinder {
   }
 
  private:
-  // Where there are no users at all the first error says that, and not which are unknown.
+  // When the collection has no users at all, the first error says so and lists none.
   void AddUser(const ByUser& user) const {
     if (items_.has_users() && !items_.FindUser(user.id))
       unknown_.Add(UnknownIds::Kind::kUser, user.id);
@@ -90,7 +90,7 @@ std::string UnknownIds::KindsText() const {
                                                            "item of another collection"};
   static constexpr std::array<std::string_view, 3> kSeveral = {"items", "users",
                                                                "items of other collections"};
-  std::size_t unnamed = count() - named_count_;  // told after the last id that is named
+  std::size_t unnamed = count() - named_count_;  // written after the last named id
   std::string text;
   for (std::size_t kind = named_.size(); kind-- > 0;) {
     const std::vector<std::string_view>& ids = named_[kind];

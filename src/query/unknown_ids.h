@@ -18,8 +18,8 @@
 
 namespace simile::query {
 
-// Ids of a request that a collection does not have, for a message: the first 20 different ones, and
-// how many more there are.
+// The ids of a request that a collection does not have, for a message: the first 20 different ids,
+// and the number of further ids.
 class UnknownIds {
  public:
   enum class Kind : std::uint8_t { kItem, kUser, kOtherItem };
@@ -30,8 +30,8 @@ class UnknownIds {
 
   // `items "zz", "yy", user "u", item of another collection "cvs/anna-7", and 37 more`
   std::string KindsText() const;
-  // `3 ids are not in films: items "zz", "yy", user "u"`; where an item of another collection is
-  // among them, `3 ids are not in their collections: ...`
+  // `3 ids are not in films: items "zz", "yy", user "u"`, or `3 ids are not in their collections:
+  // ...` when an item of another collection is among the ids.
   std::string Text(std::string_view collection) const;
 
   static constexpr std::size_t kNamedMax = 20;
@@ -46,17 +46,17 @@ class UnknownIds {
 //   first  the ids that are named, of `count` different ones
 std::string NamedIdsText(std::span<const std::string_view> first, std::uint64_t count);
 
-// The error of a call, or of one query, that names unknown ids: `first` when it names the only one,
-// else one that names them all. Its reason and field are those of `first`.
-// The error of work, which ended before all ids were looked up, takes its place.
+// The error of a call, or of one query, that names all unknown ids. With a single unknown id this
+// is `first`; otherwise it has the reason and field of `first`.
+// Returns work's error instead if it ended before all ids were looked up.
 //   first     ITEM_NOT_FOUND or USER_NOT_FOUND of one of the requests
 //   requests  all of the call, or the one query
 absl::Status NameAllUnknown(const absl::Status& first, std::span<const QueryRequest> requests,
                             const ExistingItems& items, OtherItems& others,
                             std::string_view collection);
 
-// For how many unknown ids a call that goes on after them is offered the nearest known one, which
-// takes a look at every id: all, in a collection of some thousand ids; at least one.
+// The number of unknown ids for which a partial call is offered the nearest known id, which takes a
+// look at every id. At least one; all of them in a collection of some thousand ids.
 //   others  whose items the call's queries name
 std::uint64_t OffersMax(const engine::Snapshot& snapshot, const OtherCollections& others);
 

@@ -17,11 +17,11 @@ namespace {
 
 using base::ErrorReason;
 
-// Why a vector sent as stored may be searched without being normalized: no proof takes a query to
-// have unit length. The CPU's bound is formed from the query's own length, which is measured
-// (certificate/score_bound.h). The GPU's takes it to be at most kUnitLengthMax once it is scaled,
-// and scales a longer one (UnitOf in certificate/device_bounds.h); one that is as near to 1 as this
-// is not scaled, as the rows are not.
+// A vector sent as stored may be searched without being normalized, because no proof requires a
+// query of unit length. The CPU's bound uses the measured length of the query
+// (certificate/score_bound.h). The GPU's bound requires at most kUnitLengthMax; a longer query is
+// scaled (ChooseUnit in certificate/device_bounds.h). A query within kStoredLengthError of 1 is not
+// scaled, like the rows.
 static_assert(1 + kStoredLengthError <= certificate::kUnitLengthMax);
 
 // Names the first number that is not finite.
@@ -42,7 +42,8 @@ void Copy(MatrixView vectors, Row from, float* row) {
   std::copy_n(vectors.PaddedRow(from), vectors.padded_dim(), row);
 }
 
-// Weights times lengths, summed over all examples: far from overflow with any row.
+// The most that weights times lengths, summed over all examples, may be: far from overflow with any
+// row.
 constexpr double kReachMax = 0x1p66;
 
 constexpr std::string_view kPositive = "examples.positive";
@@ -54,7 +55,7 @@ double TotalWeight(const std::vector<Example>& examples) {
   return total;
 }
 
-Place PartOf(const Place& query, std::string_view part) {
+Place WithPart(const Place& query, std::string_view part) {
   Place place = query;
   place.part = part;
   return place;
@@ -65,7 +66,7 @@ Place PartOf(const Place& query, std::string_view part) {
 template <class Visit>
 absl::Status ForEachExample(const Place& query, std::string_view part,
                             const std::vector<Example>& examples, Visit visit) {
-  Place place = PartOf(query, part);
+  Place place = WithPart(query, part);
   for (const Example& example : examples) {
     ++place.part_index;
     if (absl::Status status = visit(place, example); !status.ok()) return status;
@@ -190,7 +191,7 @@ absl::StatusOr<double> VectorBuilder::CheckedLength(const Place& place, std::str
     return ErrorAt(place, field, ErrorReason::kInvalidField, NotFiniteText(name, values));
   }
   if (length == 0) {
-    if (!is_cosine()) return length;  // a vector like any other: all score 0
+    if (!is_cosine()) return length;  // a valid vector: all rows score 0
     return ErrorAt(place, field, ErrorReason::kInvalidField,
                    fmt::format("{} is all zeros; a vector needs a direction to be compared", name));
   }
@@ -217,7 +218,7 @@ absl::Status BuildAverage(const VectorBuilder& builder, const Place& query,
   if (status.ok()) status = add(kNegative, examples.negative, -1.0);
   if (!status.ok()) return status;
   if (sum.CancelsOut()) {
-    return ErrorAt(PartOf(query, "examples"), {}, base::ErrorReason::kInvalidField,
+    return ErrorAt(WithPart(query, "examples"), {}, base::ErrorReason::kInvalidField,
                    "positive and negative ones cancel each other out, so that no direction is left "
                    "to search in; the strategies best_score and sum_scores take them");
   }
@@ -226,7 +227,7 @@ absl::Status BuildAverage(const VectorBuilder& builder, const Place& query,
 
 absl::Status BuildBlend(const VectorBuilder& builder, const Place& query, const ByBlend& blend,
                         float* row, std::vector<Row>& excluded) {
-  const Place place = PartOf(query, "blend");
+  const Place place = WithPart(query, "blend");
   certificate::VectorSum sum(builder.dim());
   absl::Status status = builder.Build(place, blend.target, row, excluded);
   if (!status.ok()) return status;
@@ -258,7 +259,7 @@ absl::Status BuildExamples(const VectorBuilder& builder, const Place& query,
   if (!status.ok()) return status;
   if (sum.reach() <= kReachMax) return absl::OkStatus();
   return ErrorAt(
-      PartOf(query, "examples"), {}, base::ErrorReason::kInvalidField,
+      WithPart(query, "examples"), {}, base::ErrorReason::kInvalidField,
       fmt::format("weights times lengths of their vectors add up to {:.4g}; sums up to 2^66 can be "
                   "compared",
                   sum.reach()));

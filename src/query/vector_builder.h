@@ -16,8 +16,8 @@
 
 namespace simile::query {
 
-// Turns what a query names into vectors that a snapshot can be searched with: brought to unit
-// length for cosine, as given for dot and when marked as stored. Borrows what it is made from.
+// Turns the target of a query into vectors that a snapshot can be searched with: at unit length for
+// cosine, as given for dot and when marked as stored. Borrows its arguments.
 class VectorBuilder {
  public:
   //   may_offer  whether errors offer the nearest id to an unknown one
@@ -81,17 +81,17 @@ class VectorBuilder {
 // Errors: VectorBuilder's, with the example's place; INVALID_FIELD when the vectors cancel each
 //         other out.
 
-// One padded row: twice the weighted mean of the positive examples less that of the negative ones;
-// without negatives, the mean of the positives.
+// Builds one padded row: twice the weighted mean of the positive examples minus the weighted mean
+// of the negative examples; without negatives the mean of the positives.
 // REQUIRES: at least one positive example.
 absl::Status BuildAverage(const VectorBuilder& builder, const Place& query,
                           const ByExamples& examples, float* row, std::vector<Row>& excluded);
 
-// One padded row.
+// Builds one padded row.
 absl::Status BuildBlend(const VectorBuilder& builder, const Place& query, const ByBlend& blend,
                         float* row, std::vector<Row>& excluded);
 
-// A padded row for every example, the positive ones first.
+// Builds a padded row for every example, the positive examples first.
 // Errors: also INVALID_FIELD when weights and lengths are so large that sums could overflow.
 absl::Status BuildExamples(const VectorBuilder& builder, const Place& query,
                            const ByExamples& examples, float* rows, std::vector<Row>& excluded);

@@ -164,13 +164,13 @@ absl::Status FillUsers(const PermittedSnapshot::OwnRows& own, base::LongWork& wo
 // Sets what only a caller sees for whom all rows and users exist.
 void FillContent(const engine::Snapshot& snapshot, v1::Collection& message) {
   const data::Dataset& dataset = *snapshot.dataset;
-  FillBytes(engine::BytesOf(snapshot), *message.mutable_bytes());
+  FillBytes(engine::SumBytes(snapshot), *message.mutable_bytes());
   for (const std::string& note : dataset.notes) message.add_notes(note);
   for (const data::FolderFile& file : dataset.files) FillFile(file, *message.add_files());
   message.set_unread_files(dataset.unread_files);
   message.set_skipped_rows(dataset.skipped_rows.size());
   if (snapshot.overlap) message.set_overlap(*snapshot.overlap);
-  message.set_index_problem(engine::IndexStateOf(snapshot).problem);
+  message.set_index_problem(engine::FindIndexState(snapshot).problem);
 }
 
 // The same for a caller for whom only some rows or users exist: only what concerns these.
@@ -184,7 +184,7 @@ void FillOwnContent(const engine::Snapshot& snapshot, const RowMask* rows,
     message.add_notes(
         "notes of the load are left out: they may name rows or users that do not exist here");
   }
-  if (!engine::IndexStateOf(snapshot).problem.empty()) {
+  if (!engine::FindIndexState(snapshot).problem.empty()) {
     message.set_index_problem(
         "the server shows the reason only to callers for whom all rows and users exist");
   }
@@ -198,21 +198,21 @@ void FillFields(const PermittedSnapshot::OwnRows& own, v1::Collection& message) 
   for (const std::string& field : FindLookupFields(own.snapshot, own.rows.fields())) {
     message.add_lookup_fields(field);
   }
-  message.set_index_built(static_cast<float>(engine::IndexStateOf(own.snapshot).built));
+  message.set_index_built(static_cast<float>(engine::FindIndexState(own.snapshot).built));
 }
 
 // Sets the backend that answers for the collection.
 void FillCollectionBackend(const engine::Snapshot& snapshot, const ServingBackend& backend,
                            v1::BackendStatus& message) {
-  const FallbackBackend fallback = engine::FallbackOf(snapshot);
+  const FallbackBackend fallback = engine::FindFallback(snapshot);
   const ServedBy served_by = fallback != nullptr ? *fallback : backend.Now();
   FillServedBy(served_by, message);
-  message.set_engine(std::string(engine::EngineOf(snapshot, served_by)));
+  message.set_engine(std::string(engine::FindEngine(snapshot, served_by)));
 }
 
 void FillSearchTimes(const engine::Executor& executor, const engine::Snapshot& snapshot,
                      v1::Collection& message) {
-  for (const engine::CostEstimator::PassTime& time : executor.TimesOf(snapshot)) {
+  for (const engine::CostEstimator::PassTime& time : executor.ListPassTimes(snapshot)) {
     v1::SearchTime& filled = *message.add_search_times();
     filled.set_queries(time.searches);
     filled.set_search_us(static_cast<std::uint64_t>(std::llround(time.ms * 1'000)));

@@ -16,9 +16,9 @@
 namespace simile::backend::cpu {
 namespace {
 
-using tests::MaskOf;
+using tests::DrawRowMask;
+using tests::MakeSegment;
 using tests::SeededRandom;
-using tests::SegmentOf;
 using tests::UnitRows;
 using tests::WatchedMemory;
 
@@ -37,7 +37,7 @@ class AllocationTest : public ::testing::Test {
     options.foreground_bytes_max = tests::kInForeground;
     options.small_pass_bytes = 0;
     backend_ = MakeInt8Backend(options);
-    index_ = backend_->MakeResident(SegmentOf(rows_)).value();
+    index_ = backend_->MakeResident(MakeSegment(rows_)).value();
   }
 
   void Search(std::size_t batch) {
@@ -97,8 +97,8 @@ TEST_F(AllocationTest, AllocatesNothingForBatchesOfOtherSizesAndHits) {
 }
 
 TEST_F(AllocationTest, AllocatesNothingUnderMasksAndExclusions) {
-  const RowMask few = MaskOf(kRowCount, 100, random_);
-  const RowMask half = MaskOf(kRowCount, 2, random_);
+  const RowMask few = DrawRowMask(kRowCount, 100, random_);
+  const RowMask half = DrawRowMask(kRowCount, 2, random_);
   const std::vector<Row> excluded{1, 5, 100, 10'000};
   for (std::size_t query = 0; query < kBatchMax; ++query) {
     if (query % 3 == 0) specs_[query].mask = &few;

@@ -106,7 +106,7 @@ TEST(CalibrateTest, FindsNumbersWithinTheirBounds) {
   options.threads = 2;
   const TuningFindings findings = Calibrate(options);
   for (const TuningValue& value : TuningValues()) {
-    const std::size_t found = TuningOf(findings).*value.value;
+    const std::size_t found = MakeTuning(findings).*value.value;
     EXPECT_LE(value.min, found) << value.name;
     EXPECT_GE(value.max, found) << value.name;
   }
@@ -202,10 +202,10 @@ TEST(TuningValuesTest, HaveDefaultsWithinTheirBounds) {
 TEST(TuningValuesTest, PutFindingsOverTheDefaults) {
   TuningFindings findings;
   Int8Tuning wanted;
-  EXPECT_EQ(TuningOf(findings), wanted);
+  EXPECT_EQ(MakeTuning(findings), wanted);
   findings.gather_share = 99;
   wanted.gather_share = 99;
-  EXPECT_EQ(TuningOf(findings), wanted);
+  EXPECT_EQ(MakeTuning(findings), wanted);
 }
 
 }  // namespace

@@ -89,9 +89,9 @@ void Offer(Candidates& candidates, const Candidate& candidate, const Guess& gues
   candidates.Offer(candidate);
 }
 
-Candidate CandidateOf(std::uint32_t index, float score, double bound, SeededRandom& random) {
+Candidate MakeCandidate(std::uint32_t index, float score, double bound, SeededRandom& random) {
   const double cheap = static_cast<double>(score) + bound * static_cast<double>(random.Signed());
-  const auto [lower, upper] = certificate::RangeOf(cheap, bound);
+  const auto [lower, upper] = certificate::MakeRange(cheap, bound);
   return {index, lower, upper};
 }
 
@@ -115,7 +115,7 @@ TEST(CandidatesTest, KeepsTheBestWithProvenGates) {
     Candidates candidates(buffer, draw.k, draw.threshold);
     const Guess proven{draw.k, 1};
     for (const std::uint32_t index : draw.order) {
-      Offer(candidates, CandidateOf(index, rows[index], draw.bound, random), proven, rescorer,
+      Offer(candidates, MakeCandidate(index, rows[index], draw.bound, random), proven, rescorer,
             scratch);
       if (candidates.due()) candidates.Tighten(proven, scratch);
       // k rows reach a proven gate, or it is the threshold.
@@ -149,7 +149,7 @@ TEST(CandidatesTest, DropsOnlyWhatIsBelowTheGateOrBeatenByKRows) {
     for (const std::uint32_t index : draw.order) {
       // Any guess, and any gate from another thread.
       const Guess guess{random.Between(1, draw.k), std::fabs(random.Signed())};
-      offered[index] = CandidateOf(index, rows[index], draw.bound, random);
+      offered[index] = MakeCandidate(index, rows[index], draw.bound, random);
       Offer(candidates, offered[index], guess, rescorer, scratch);
       if (candidates.due()) candidates.Tighten(guess, scratch);
       if (random.OneIn(200)) candidates.RaiseGate(rows[random.Below(draw.count)]);

@@ -48,7 +48,7 @@ class FailoverBackendTest : public ::testing::Test {
   }
 
   std::shared_ptr<const SegmentIndex> Load() {
-    auto made = backend_->MakeResident(tests::SegmentOf(rows_));
+    auto made = backend_->MakeResident(tests::MakeSegment(rows_));
     EXPECT_TRUE(made.ok()) << made.status();
     return *std::move(made);
   }
@@ -62,7 +62,7 @@ class FailoverBackendTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status;
     SearchResult expected;
     const auto cpu = SmallCpu();
-    const auto plain = cpu->MakeResident(tests::SegmentOf(rows_));
+    const auto plain = cpu->MakeResident(tests::MakeSegment(rows_));
     EXPECT_TRUE((*plain)->Search({queries->view(), specs}, expected).ok());
     tests::ExpectSameAnswers(result, expected, "after failover");
     return result;
@@ -214,14 +214,14 @@ TEST_F(FailoverBackendTest, TellsASearchThatNoMemoryIsLeftForTheCpusIndex) {
   const absl::Status status = index->Search({queries->view(), tests::Specs(1, kHits)}, result);
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kOutOfMemory) << status;
   // A load on the CPU is told that it does not fit.
-  const auto loaded = backend_->MakeResident(tests::SegmentOf(rows_));
+  const auto loaded = backend_->MakeResident(tests::MakeSegment(rows_));
   EXPECT_EQ(base::ReasonOf(loaded.status()), base::ErrorReason::kDoesNotFit) << loaded.status();
 }
 
 TEST_F(FailoverBackendTest, RefusesACollectionThatDoesNotFitWhenConfiguredTo) {
   Make(WhenFull::kRefuse);
   control_.Next(Call::kLoad, GpuFull());
-  const auto refused = backend_->MakeResident(tests::SegmentOf(rows_));
+  const auto refused = backend_->MakeResident(tests::MakeSegment(rows_));
   EXPECT_EQ(base::ReasonOf(refused.status()), base::ErrorReason::kDoesNotFit);
   EXPECT_EQ(std::string(refused.status().message()),
             "it does not fit on the GPU: 300.0 MiB are needed and 12.0 MiB are free; "

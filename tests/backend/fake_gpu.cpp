@@ -154,7 +154,7 @@ void FakeGpuControl::Next(Call call, absl::Status outcome) {
   next_[call].push_back(std::move(outcome));
 }
 
-void FakeGpuControl::NextOf(Call call, std::string_view words) {
+void FakeGpuControl::ParseNext(Call call, std::string_view words) {
   while (!words.empty()) {
     const std::size_t end = std::min(words.find(','), words.size());
     const std::string_view word = words.substr(0, end);

@@ -33,7 +33,7 @@ class FakeGpuControl {
   // Appends the outcome of one more call of this type; calls beyond the list succeed.
   void Next(Call call, absl::Status outcome);
   // Appends one outcome for each word of a list: "ok,full,failed,late,lost,wrong".
-  void NextOf(Call call, std::string_view words);
+  void ParseNext(Call call, std::string_view words);
 
   // Every call of this type waits, until Release.
   void Hold(Call call);

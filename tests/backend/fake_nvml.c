@@ -56,7 +56,7 @@ static int Text(const char* key, const char* usual, char* text, unsigned bytes) 
 
 /* A handle is the address of one of these. */
 static char cards[16];
-static unsigned IndexOf(const void* device) { return (unsigned)((const char*)device - cards); }
+static unsigned ToIndex(const void* device) { return (unsigned)((const char*)device - cards); }
 
 static int Number(const void* device, const char* key, unsigned long long usual,
                   unsigned long long* number) {
@@ -64,7 +64,7 @@ static int Number(const void* device, const char* key, unsigned long long usual,
   if (code != SUCCESS) return code;
   char own_key[TEXT_BYTES];
   char value[TEXT_BYTES];
-  snprintf(own_key, sizeof(own_key), "%s@%u", key, IndexOf(device));
+  snprintf(own_key, sizeof(own_key), "%s@%u", key, ToIndex(device));
   *number = usual;
   if (!Value(own_key, value) && !Value(key, value)) return SUCCESS;
   if (value[0] == '\0') return NOT_SUPPORTED;
@@ -136,7 +136,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   return nvmlDeviceGetHandleByIndex_v2(number - 1, device);
 }
 int nvmlDeviceGetIndex(void* device, unsigned* index) {
-  *index = IndexOf(device);
+  *index = ToIndex(device);
   return SUCCESS;
 }
 
@@ -144,7 +144,7 @@ int nvmlDeviceGetName(void* device, char* text, unsigned bytes) {
   return Text("name", "NVIDIA H200", text, bytes);
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned bytes) {
-  snprintf(text, bytes, "GPU-00000000-0000-0000-0000-%012u", IndexOf(device));
+  snprintf(text, bytes, "GPU-00000000-0000-0000-0000-%012u", ToIndex(device));
   return SUCCESS;
 }
 
@@ -155,7 +155,7 @@ struct PciInfo {
 };
 int nvmlDeviceGetPciInfo_v3(void* device, struct PciInfo* info) {
   memset(info, 0, sizeof(*info));
-  info->bus = IndexOf(device) + 1;
+  info->bus = ToIndex(device) + 1;
   snprintf(info->bus_id, sizeof(info->bus_id), "00000000:%02X:00.0", info->bus);
   return SUCCESS;
 }
@@ -206,7 +206,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count,
   const unsigned capacity = *count;
   *count = 0;
   char own_key[TEXT_BYTES];
-  snprintf(own_key, sizeof(own_key), "processes@%u", IndexOf(device));
+  snprintf(own_key, sizeof(own_key), "processes@%u", ToIndex(device));
   if (!Value(own_key, value) && !Value("processes", value)) return SUCCESS;
   for (char* pid = strtok(value, ","); pid != NULL && *count < capacity; pid = strtok(NULL, ",")) {
     memset(&processes[*count], 0, sizeof(processes[*count]));

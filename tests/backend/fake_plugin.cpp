@@ -71,14 +71,14 @@ FakeGpuControl& Control() {
   return control;
 }
 
-// Reads the outcomes of calls from the environment, as FakeGpuControl::NextOf takes them.
+// Reads the outcomes of calls from the environment, as FakeGpuControl::ParseNext takes them.
 void ReadOutcomesFromEnvironment() {
   const std::pair<const char*, FakeGpuControl::Call> variables[] = {
       {"FAKE_GPU_LOADS", FakeGpuControl::Call::kLoad},
       {"FAKE_GPU_SEARCHES", FakeGpuControl::Call::kSearch},
       {"FAKE_GPU_SCORES", FakeGpuControl::Call::kScore}};
   for (const auto& [name, call] : variables) {
-    if (const char* words = std::getenv(name); words != nullptr) Control().NextOf(call, words);
+    if (const char* words = std::getenv(name); words != nullptr) Control().ParseNext(call, words);
   }
 }
 

@@ -11,10 +11,10 @@
 namespace simile::backend::cpu {
 namespace {
 
-using tests::MaskOf;
+using tests::DrawRowMask;
+using tests::MakeSegment;
 using tests::PaddedRows;
 using tests::SeededRandom;
-using tests::SegmentOf;
 using tests::Specs;
 using tests::UnitRows;
 
@@ -69,7 +69,7 @@ TEST_F(GatherTest, AnswersAsTheScanDoes) {
     const std::size_t batch = random.Between(1, 20);
     const auto queries = UnitRows(batch, dim, random);
     const RowMask mask =
-        MaskOf(end, std::vector<std::size_t>{0, 1, 2, 10, 100}[random.Below(5)], random);
+        DrawRowMask(end, std::vector<std::size_t>{0, 1, 2, 10, 100}[random.Below(5)], random);
     std::vector<QuerySpec> specs = Specs(batch, 1);
     std::vector<std::vector<Row>> excluded(batch);
     std::vector<std::uint32_t> chosen;
@@ -85,7 +85,7 @@ TEST_F(GatherTest, AnswersAsTheScanDoes) {
       if (random.OneIn(2)) chosen.push_back(query);
     }
     if (chosen.empty()) chosen.push_back(0);
-    ExpectTheScansAnswers(SegmentOf(rows, first_row), {queries->view(), specs}, chosen,
+    ExpectTheScansAnswers(MakeSegment(rows, first_row), {queries->view(), specs}, chosen,
                           "seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
     if (HasFatalFailure()) return;
     EXPECT_EQ(gathered_.Cost(chosen.front()).rows_scanned, mask.AllowedCount(first_row, end));
@@ -99,7 +99,7 @@ TEST_F(GatherTest, AnswersNothingWhenNoRowPasses) {
   std::vector<QuerySpec> specs = Specs(2, 5);
   for (QuerySpec& spec : specs) spec.mask = &none;
   const auto queries = UnitRows(2, 10, random);
-  ExpectTheScansAnswers(SegmentOf(rows), {queries->view(), specs}, {0, 1}, "no row");
+  ExpectTheScansAnswers(MakeSegment(rows), {queries->view(), specs}, {0, 1}, "no row");
   EXPECT_TRUE(gathered_.Hits(0).empty());
   EXPECT_EQ(gathered_.Cost(0).rows_scanned, 0U);
 }
@@ -115,7 +115,7 @@ TEST_F(GatherTest, BreaksTiesByTheLowerRow) {
   specs[0].excluded_rows = excluded;
   PaddedRows query(1, 3);
   query[0][0] = 1;
-  ExpectTheScansAnswers(SegmentOf(rows, 1'000), {query.view(), specs}, {0}, "ties");
+  ExpectTheScansAnswers(MakeSegment(rows, 1'000), {query.view(), specs}, {0}, "ties");
   ASSERT_EQ(gathered_.Hits(0).size(), 3U);
   EXPECT_EQ(gathered_.Hits(0)[0].row, 1'007U);
   EXPECT_EQ(gathered_.Hits(0)[2].row, 1'999U);

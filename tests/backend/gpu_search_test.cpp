@@ -177,7 +177,7 @@ TEST_F(TwoPluginsTest, GiveTheReasonOfEachWhenTheDriverIsTooOldForBoth) {
             "(driver 580 or later); libfake_cuda12.so: the NVIDIA driver runs CUDA 11.8, the "
             "plug-in needs CUDA 12.9 (driver 525 or later)");
   const auto opened = Open("libfake_working.so", "libfake_cuda12.so");
-  EXPECT_EQ(DeviceErrorOf(opened.status()), 35);
+  EXPECT_EQ(ParseDeviceError(opened.status()), 35);
 }
 
 TEST_F(TwoPluginsTest, GiveTheReasonOfEachThatWasTried) {
@@ -189,7 +189,7 @@ TEST_F(TwoPluginsTest, GiveTheReasonOfEachThatWasTried) {
   EXPECT_THAT(Said("libfake_no_code.so", "libfake_other_build.so"),
               AllOf(StartsWith("libfake_no_code.so: NVIDIA H200 (139 GiB) cannot be used: "),
                     HasSubstr("; libfake_other_build.so is from another build")));
-  EXPECT_EQ(DeviceErrorOf(Open("libfake_no_code.so", "libfake_other_build.so").status()), 209);
+  EXPECT_EQ(ParseDeviceError(Open("libfake_no_code.so", "libfake_other_build.so").status()), 209);
 }
 
 // One without cuBLAS is better than none.

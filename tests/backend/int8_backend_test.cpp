@@ -23,11 +23,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using tests::CountedKernel;
-using tests::MaskOf;
+using tests::DrawRowMask;
+using tests::MakeSegment;
 using tests::PaddedRows;
 using tests::ScaleTo;
 using tests::SeededRandom;
-using tests::SegmentOf;
 using tests::SmallBlocks;
 using tests::Specs;
 using tests::UnitRows;
@@ -50,7 +50,7 @@ TEST_F(Int8BackendTest, RunsTheInstructionSetItIsForcedTo) {
       ASSERT_STREQ(options.small->isa, kernel->isa);
       CountedKernel counted(*kernel);
       options.large = options.small = counted.kernel();
-      ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
+      ExpectTheScansAnswers(options, MakeSegment(rows), {queries->view().Slice(0, batch), specs},
                             SeedText(kSeed));
       const std::string name = std::string("int8-") + kernel->isa;
       for (std::size_t query = 0; query < batch; ++query) EXPECT_EQ(Engine(query), name);
@@ -75,7 +75,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromInt4) {
   for (std::size_t r = 0; r < rows->row_count(); ++r) near_one((*rows)[r].data(), r % kCentres);
   const auto queries = std::make_shared<PaddedRows>(5, kDim);
   for (std::size_t q = 0; q < 5; ++q) near_one((*queries)[q].data(), q);
-  const RowMask half = MaskOf(kRowCount, 2, random);
+  const RowMask half = DrawRowMask(kRowCount, 2, random);
   const std::vector<Row> excluded{0, kCentres, 2 * kCentres, 45 * kCentres};
 
   for (const Int8Kernel* kernel : SupportedInt8Kernels()) {
@@ -86,7 +86,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromInt4) {
       Int8Options options = SmallBlocks(1, kernel->isa);
       options.tuning.block_bytes = 64U << 10;
       options.tuning.int4_from_code_bytes = kRowCount * kDim;
-      ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
+      ExpectTheScansAnswers(options, MakeSegment(rows), {queries->view().Slice(0, batch), specs},
                             SeedText(kSeed));
       const bool int4 = kernel->reads_int4 && batch <= 4;
       const std::string name = std::string(int4 ? "int4-" : "int8-") + kernel->isa;
@@ -94,7 +94,7 @@ TEST_F(Int8BackendTest, AnswersTheSmallestBatchesFromInt4) {
     }
     Int8Options options = SmallBlocks(1, kernel->isa);
     options.tuning.int4_from_code_bytes = (kRowCount + 100) * kDim;
-    ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view().Slice(0, 1), Specs(1, 10)},
+    ExpectTheScansAnswers(options, MakeSegment(rows), {queries->view().Slice(0, 1), Specs(1, 10)},
                           "too few");
     EXPECT_EQ(Engine(0), std::string("int8-") + kernel->isa);
   }
@@ -111,7 +111,7 @@ TEST_F(Int8BackendTest, ReturnsToBytesWhereInt4DropsNothing) {
   CountedKernel counted(*options.small);
   options.large = options.small = counted.kernel();
   for (const std::size_t batch : {1U, 4U}) {
-    ExpectTheScansAnswers(options, SegmentOf(rows),
+    ExpectTheScansAnswers(options, MakeSegment(rows),
                           {queries->view().Slice(0, batch), Specs(batch, 100)}, SeedText(kSeed));
     EXPECT_GT(counted.int4_scans(), 0U);
     EXPECT_LT(counted.int4_scans(), counted.scans() / 4);
@@ -134,7 +134,7 @@ TEST_F(Int8BackendTest, SaysWhatItIs) {
 }
 
 PackedShape ShapeWithInt4(std::size_t row_count, std::size_t dim, const Int8Options& options) {
-  PackedShape shape = ShapeOf(row_count, dim, options.tuning.block_bytes);
+  PackedShape shape = ChooseShape(row_count, dim, options.tuning.block_bytes);
   shape.has_int4 = options.small->reads_int4;
   return shape;
 }
@@ -145,7 +145,7 @@ TEST_F(Int8BackendTest, PlansTheBytesOfItsPackedRows) {
   EXPECT_EQ(backend->Plan({1'000'000, 384, Metric::kCosine}).host_bytes,
             ShapeWithInt4(1'000'000, 384, options).bytes());
   EXPECT_EQ(backend->Plan({100'000, 384, Metric::kCosine}).host_bytes,
-            ShapeOf(100'000, 384, options.tuning.block_bytes).bytes());
+            ChooseShape(100'000, 384, options.tuning.block_bytes).bytes());
   EXPECT_EQ(backend->Plan({options.tuning.scan_rows_max, 384, Metric::kCosine}).host_bytes, 0U);
 }
 
@@ -155,10 +155,10 @@ TEST_F(Int8BackendTest, ScansSegmentsThatAreTooSmallToPack) {
   const auto queries = UnitRows(3, 20, random);
   Int8Options options = SmallBlocks(1);
   options.tuning.scan_rows_max = 100;
-  ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(3, 4)}, "small");
+  ExpectTheScansAnswers(options, MakeSegment(rows), {queries->view(), Specs(3, 4)}, "small");
   EXPECT_THAT(Engine(0), StartsWith("scan-"));
   options.tuning.scan_rows_max = 99;
-  ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(3, 4)}, "packed");
+  ExpectTheScansAnswers(options, MakeSegment(rows), {queries->view(), Specs(3, 4)}, "packed");
   EXPECT_THAT(Engine(0), StartsWith("int8-"));
 }
 
@@ -167,7 +167,7 @@ TEST_F(Int8BackendTest, HasNothingLeftToBuildForASegmentThatItScans) {
   Int8Options options = SmallBlocks(1);
   options.tuning.scan_rows_max = 100;
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(UnitRows(100, 20, random)));
+  const auto index = backend->MakeResident(MakeSegment(UnitRows(100, 20, random)));
   ASSERT_TRUE(index.ok());
   EXPECT_EQ(*(*index)->Built(), 1.0);
 }
@@ -185,9 +185,9 @@ TEST_F(Int8BackendTest, NamesTheEngineOfOneQueryBeforeItIsAsked) {
         options.tuning.scan_rows_max = scan_rows_max;
         options.tuning.large_batch_min = large_batch_min;
         const auto backend = MakeInt8Backend(options);
-        const auto index = backend->MakeResident(SegmentOf(rows));
+        const auto index = backend->MakeResident(MakeSegment(rows));
         ASSERT_TRUE(index.ok());
-        ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view(), Specs(1, 5)},
+        ExpectTheScansAnswers(**index, MakeSegment(rows), {queries->view(), Specs(1, 5)},
                               SeedText(kSeed));
         EXPECT_EQ((*index)->engine(), Engine(0)) << kernel->isa << ", " << scan_rows_max;
       }
@@ -195,7 +195,7 @@ TEST_F(Int8BackendTest, NamesTheEngineOfOneQueryBeforeItIsAsked) {
     Int8Options options = SmallBlocks(1, kernel->isa);
     options.tuning.int4_from_code_bytes = 0;
     const auto backend = MakeInt8Backend(options);
-    const auto index = backend->MakeResident(SegmentOf(rows));
+    const auto index = backend->MakeResident(MakeSegment(rows));
     ASSERT_TRUE(index.ok());
     EXPECT_EQ((*index)->engine(),
               std::string(kernel->reads_int4 ? "int4-" : "int8-") + kernel->isa);
@@ -206,9 +206,10 @@ TEST_F(Int8BackendTest, AnswersFromAnEmptySegmentAndToAnEmptyBatchWithNothing) {
   SeededRandom random(83);
   const auto queries = UnitRows(1, 20, random);
   const auto none = std::make_shared<PaddedRows>(0, 20);
-  ExpectTheScansAnswers(SmallBlocks(1), SegmentOf(none), {queries->view(), Specs(1, 4)}, "rows");
+  ExpectTheScansAnswers(SmallBlocks(1), MakeSegment(none), {queries->view(), Specs(1, 4)}, "rows");
   const auto rows = UnitRows(100, 20, random);
-  ExpectTheScansAnswers(SmallBlocks(1), SegmentOf(rows), {MatrixView(nullptr, 0, 20), {}}, "batch");
+  ExpectTheScansAnswers(SmallBlocks(1), MakeSegment(rows), {MatrixView(nullptr, 0, 20), {}},
+                        "batch");
 }
 
 // Where other queries need the pass, joining it is cheap.
@@ -218,14 +219,15 @@ TEST_F(Int8BackendTest, GathersBesideAPassOnlyWhatCostsLessThanJoiningIt) {
   SeededRandom random(kSeed);
   const auto rows = UnitRows(kRowCount, 32, random);
   const auto queries = UnitRows(40, 32, random);
-  const RowMask few = MaskOf(kRowCount, 100, random);
-  const RowMask fewer = MaskOf(kRowCount, 1'000, random);
-  const RowMask half = MaskOf(kRowCount, 2, random);
+  const RowMask few = DrawRowMask(kRowCount, 100, random);
+  const RowMask fewer = DrawRowMask(kRowCount, 1'000, random);
+  const RowMask half = DrawRowMask(kRowCount, 2, random);
   const RowMask none(kRowCount);
   const RowMask* masks[] = {&few, &half, nullptr, &fewer, &none};
   std::vector<QuerySpec> specs = Specs(40, 10);
   for (std::size_t query = 0; query < 40; ++query) specs[query].mask = masks[query % 5];
-  ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), specs}, SeedText(kSeed));
+  ExpectTheScansAnswers(SmallBlocks(2), MakeSegment(rows), {queries->view(), specs},
+                        SeedText(kSeed));
   for (std::size_t query = 0; query < 40; ++query) {
     const bool selective = query % 5 >= 3;
     EXPECT_THAT(Engine(query), StartsWith(selective ? "gather-" : "int8-")) << "query " << query;
@@ -240,11 +242,11 @@ TEST_F(Int8BackendTest, GathersWhatSavesThePass) {
   const auto queries = UnitRows(40, 32, random);
   // One row in fifty passes each, one in sixteen may be gathered.
   std::vector<RowMask> masks;
-  for (int i = 0; i < 10; ++i) masks.push_back(MaskOf(kRowCount, 50, random));
+  for (int i = 0; i < 10; ++i) masks.push_back(DrawRowMask(kRowCount, 50, random));
   std::vector<QuerySpec> specs = Specs(40, 10);
   for (const auto& [mask_count, engine] : {std::pair{std::size_t{2}, "gather-"}, {10, "int8-"}}) {
     for (std::size_t query = 0; query < 40; ++query) specs[query].mask = &masks[query % mask_count];
-    ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), specs},
+    ExpectTheScansAnswers(SmallBlocks(2), MakeSegment(rows), {queries->view(), specs},
                           SeedText(kSeed));
     for (std::size_t query = 0; query < 40; ++query) {
       EXPECT_THAT(Engine(query), StartsWith(engine)) << mask_count << " masks, query " << query;
@@ -259,10 +261,11 @@ TEST_F(Int8BackendTest, JoinsThePassWhereManyQueriesShareAMask) {
   SeededRandom random(kSeed);
   const auto rows = UnitRows(kRowCount, 32, random);
   const auto queries = UnitRows(600, 32, random);
-  const RowMask most = MaskOf(kRowCount, 2, random);
+  const RowMask most = DrawRowMask(kRowCount, 2, random);
   std::vector<QuerySpec> specs = Specs(600, 10);
   for (QuerySpec& spec : specs) spec.mask = &most;
-  ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), specs}, SeedText(kSeed));
+  ExpectTheScansAnswers(SmallBlocks(2), MakeSegment(rows), {queries->view(), specs},
+                        SeedText(kSeed));
   EXPECT_THAT(Engine(0), StartsWith("int8-"));
 }
 
@@ -273,8 +276,8 @@ TEST_F(Int8BackendTest, AnswersABatchWhoseQueriesDifferInEverything) {
   SeededRandom random(kSeed);
   const auto rows = UnitRows(kRowCount, 48, random);
   const auto queries = UnitRows(100, 48, random);
-  const RowMask most = MaskOf(kFirstRow + kRowCount, 2, random);
-  const RowMask few = MaskOf(kFirstRow + kRowCount, 50, random);
+  const RowMask most = DrawRowMask(kFirstRow + kRowCount, 2, random);
+  const RowMask few = DrawRowMask(kFirstRow + kRowCount, 50, random);
   std::vector<QuerySpec> specs = Specs(100, 1);
   std::vector<std::vector<Row>> excluded(100);
   for (std::size_t query = 0; query < 100; ++query) {
@@ -289,7 +292,7 @@ TEST_F(Int8BackendTest, AnswersABatchWhoseQueriesDifferInEverything) {
     if (query % 5 == 0) spec.score_threshold = 0.1F;
   }
   for (const unsigned threads : {1U, 3U}) {
-    ExpectTheScansAnswers(SmallBlocks(threads), SegmentOf(rows, kFirstRow),
+    ExpectTheScansAnswers(SmallBlocks(threads), MakeSegment(rows, kFirstRow),
                           {queries->view(), specs}, SeedText(kSeed));
   }
 }
@@ -302,7 +305,7 @@ TEST_F(Int8BackendTest, ScoresRowByRowWhatManyQueriesWant) {
   SeededRandom random(kSeed);
   const auto rows = UnitRows(kRowCount, 24, random);
   const auto queries = UnitRows(36, 24, random);
-  const RowMask most = MaskOf(kRowCount, 2, random);
+  const RowMask most = DrawRowMask(kRowCount, 2, random);
   std::vector<QuerySpec> specs = Specs(36, 4'000);
   for (std::size_t query = 0; query < 36; query += 7) specs[query].k = 1;
   for (std::size_t query = 0; query < 36; query += 5) specs[query].mask = &most;
@@ -313,7 +316,7 @@ TEST_F(Int8BackendTest, ScoresRowByRowWhatManyQueriesWant) {
     for (const std::size_t candidates_together : {1U, 30'000U, 1U << 20}) {
       options.row_order_hits_per_row = 1;
       options.candidates_together = candidates_together;
-      ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), specs}, SeedText(kSeed));
+      ExpectTheScansAnswers(options, MakeSegment(rows), {queries->view(), specs}, SeedText(kSeed));
       EXPECT_GE(result().Cost(1).rows_rescored, 4'000U);
       EXPECT_LE(result().Cost(1).rows_rescored, kRowCount);
     }
@@ -329,7 +332,7 @@ TEST_F(Int8BackendTest, AnswersQueriesOfZerosWithoutAPass) {
   for (std::size_t row = 0; row < kRowCount; row += 3) std::ranges::fill((*rows)[row], 0.0F);
   const auto queries = UnitRows(7, 48, random);
   for (std::size_t query = 0; query < 6; ++query) std::ranges::fill((*queries)[query], -0.0F);
-  const RowMask few = MaskOf(kFirstRow + kRowCount, 50, random);
+  const RowMask few = DrawRowMask(kFirstRow + kRowCount, 50, random);
   const std::vector<Row> excluded{0, kFirstRow, kFirstRow + 2, kFirstRow + kRowCount};
   std::vector<QuerySpec> specs = Specs(7, 10);
   specs[1].mask = &few;
@@ -337,7 +340,7 @@ TEST_F(Int8BackendTest, AnswersQueriesOfZerosWithoutAPass) {
   specs[3].score_threshold = 0;
   specs[4].score_threshold = 0x1p-149F;
   specs[5].k = 2 * kRowCount;
-  ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows, kFirstRow), {queries->view(), specs},
+  ExpectTheScansAnswers(SmallBlocks(2), MakeSegment(rows, kFirstRow), {queries->view(), specs},
                         SeedText(kSeed));
   for (std::size_t query = 0; query < 6; ++query) {
     EXPECT_EQ(Engine(query), "zero-query") << query;
@@ -351,7 +354,7 @@ TEST_F(Int8BackendTest, ReturnsTenThousandHits) {
   SeededRandom random(kSeed);
   const auto rows = UnitRows(25'000, 24, random);
   const auto queries = UnitRows(5, 24, random);
-  ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), Specs(5, 10'000)},
+  ExpectTheScansAnswers(SmallBlocks(2), MakeSegment(rows), {queries->view(), Specs(5, 10'000)},
                         SeedText(kSeed));
   EXPECT_EQ(result().Hits(4).size(), 10'000U);
 }
@@ -365,12 +368,12 @@ TEST_F(Int8BackendTest, SearchesLargeBatchesInAsFewPassesAsTheyNeed) {
   Int8Options options = SmallBlocks(1);
   options.large = options.small = counted.kernel();
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows));
+  const auto index = backend->MakeResident(MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   for (const std::size_t batch : {1'000U, 1'024U, 1'025U, 1'200U}) {
     const std::vector<QuerySpec> specs = Specs(batch, 3);
     const std::size_t passes = counted.passes();
-    ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view().Slice(0, batch), specs},
+    ExpectTheScansAnswers(**index, MakeSegment(rows), {queries->view().Slice(0, batch), specs},
                           SeedText(kSeed));
     const std::size_t needed = batch <= 1'024 ? 1 : 2;
     EXPECT_GE(counted.passes() - passes, needed) << batch;
@@ -389,12 +392,12 @@ TEST_F(Int8BackendTest, LeavesSmallPassesToTheCallingThread) {
   options.large = options.small = counted.kernel();
   options.small_pass_bytes = 2 * 1'024 * 64;  // 1,024 positions and, with four queries, 7/4 of that
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows));
+  const auto index = backend->MakeResident(MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   const std::size_t passes_before = counted.passes();
   std::size_t passes = 0;
   for (std::size_t search = 0; search < kSearches; ++search) {
-    ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view(), Specs(4, 3)},
+    ExpectTheScansAnswers(**index, MakeSegment(rows), {queries->view(), Specs(4, 3)},
                           SeedText(kSeed));
     std::uint32_t rescans = 0;
     for (std::size_t query = 0; query < 4; ++query) {
@@ -431,10 +434,10 @@ TEST_F(Int8BackendTest, FinishesSmallPassesOnTheCallingThread) {
   here = std::this_thread::get_id();
   scores_elsewhere = 0;
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows));
+  const auto index = backend->MakeResident(MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   for (int search = 0; search < 200; ++search) {
-    ExpectTheScansAnswers(**index, SegmentOf(rows), {queries->view(), Specs(5, 300)},
+    ExpectTheScansAnswers(**index, MakeSegment(rows), {queries->view(), Specs(5, 300)},
                           SeedText(kSeed));
   }
   EXPECT_EQ(scores_elsewhere, 0U);
@@ -449,7 +452,7 @@ TEST(OptionsForTest, ChoosesAVectorKernelForSmallBatchesBesideAmx) {
 }
 
 TEST(IsSmallPassTest, CountsAQuarterOfTheCodesForEachQueryMore) {
-  const PackedShape shape = ShapeOf(1'024, 64, 1);
+  const PackedShape shape = ChooseShape(1'024, 64, 1);
   constexpr std::size_t kCodeBytes = 1'024 * 64;
   EXPECT_TRUE(IsSmallPass(shape, 1, kCodeBytes));
   EXPECT_FALSE(IsSmallPass(shape, 1, kCodeBytes - 1));
@@ -502,7 +505,7 @@ TEST_F(Int8BackendTest, SearchesAsideWhileASearchRuns) {
   Int8Options options = SmallBlocks(2);
   options.large = options.small = held.kernel();
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows));
+  const auto index = backend->MakeResident(MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   SearchResult searched;
   SearchResult aside;
@@ -530,12 +533,12 @@ TEST_F(Int8BackendTest, DividesTheQueriesOfLargeBatchesAmongItsThreads) {
   options.large = options.small = counted.kernel();
   options.tuning.queries_of_thread_min = 50;
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows));
+  const auto index = backend->MakeResident(MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   const auto blocks_scanned = [&](std::size_t batch) {
     const std::size_t queries_before = counted.queries();
     const std::size_t scans_before = counted.scans();
-    ExpectTheScansAnswers(**index, SegmentOf(rows),
+    ExpectTheScansAnswers(**index, MakeSegment(rows),
                           {queries->view().Slice(0, batch), Specs(batch, 3)}, SeedText(kSeed));
     EXPECT_EQ(counted.queries() - queries_before, batch);
     // The first block, of 64 rows, is scanned once for every four queries.
@@ -553,7 +556,8 @@ TEST_F(Int8BackendTest, SplitsABatchWhoseCandidatesNeedTooMuchMemory) {
   const auto queries = UnitRows(1'200, 8, random);
   std::vector<QuerySpec> specs = Specs(1'200, 10'000);
   for (QuerySpec& spec : specs) spec.score_threshold = 0.9F;  // so that there is little to compare
-  ExpectTheScansAnswers(SmallBlocks(1), SegmentOf(rows), {queries->view(), specs}, SeedText(kSeed));
+  ExpectTheScansAnswers(SmallBlocks(1), MakeSegment(rows), {queries->view(), specs},
+                        SeedText(kSeed));
 }
 
 }  // namespace

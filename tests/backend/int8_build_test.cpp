@@ -17,9 +17,9 @@ namespace {
 
 using ::testing::StartsWith;
 using tests::kInForeground;
+using tests::MakeSegment;
 using tests::PaddedRows;
 using tests::SeededRandom;
-using tests::SegmentOf;
 using tests::Specs;
 using tests::UnitRows;
 
@@ -50,7 +50,7 @@ TEST_F(Int8BuildTest, AnswersThroughTheScanUntilItIsBuilt) {
   // does not happen three times in a row.
   bool scanned = false;
   for (int attempt = 0; attempt < 3 && !scanned; ++attempt) {
-    const auto index = backend->MakeResident(SegmentOf(rows_));
+    const auto index = backend->MakeResident(MakeSegment(rows_));
     ASSERT_TRUE(index.ok());
     double built = 0;
     bool packed = false;
@@ -58,7 +58,7 @@ TEST_F(Int8BuildTest, AnswersThroughTheScanUntilItIsBuilt) {
     for (int tries = 0; !packed; ++tries) {
       ASSERT_LT(tries, kTriesMax) << "never built";
       const std::string_view named = (*index)->engine();
-      ExpectTheScansAnswers(**index, SegmentOf(rows_), {queries_->view(), specs_}, "while built");
+      ExpectTheScansAnswers(**index, MakeSegment(rows_), {queries_->view(), specs_}, "while built");
       ASSERT_FALSE(HasFatalFailure());
       if (named == (*index)->engine()) {  // else it was built meanwhile
         EXPECT_EQ(Scans(Engine(0)), Scans(std::string(named)));
@@ -81,10 +81,10 @@ TEST_F(Int8BuildTest, IsBuiltBeforeItAnswersInTheForeground) {
   Int8Options options = InBackground();
   options.foreground_bytes_max = kInForeground;
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows_));
+  const auto index = backend->MakeResident(MakeSegment(rows_));
   ASSERT_TRUE(index.ok());
   EXPECT_EQ(*(*index)->Built(), 1.0);
-  ExpectTheScansAnswers(**index, SegmentOf(rows_), {queries_->view(), specs_}, "foreground");
+  ExpectTheScansAnswers(**index, MakeSegment(rows_), {queries_->view(), specs_}, "foreground");
   EXPECT_THAT(Engine(0), StartsWith("int8-"));
 }
 
@@ -92,7 +92,7 @@ TEST_F(Int8BuildTest, StopsCleanlyWhenDestroyedWhileBuilding) {
   const auto backend = MakeInt8Backend(InBackground());
   std::shared_ptr<PaddedRows> rows = rows_;
   for (int round = 0; round < 12; ++round) {
-    auto index = backend->MakeResident(SegmentOf(rows));
+    auto index = backend->MakeResident(MakeSegment(rows));
     ASSERT_TRUE(index.ok());
     // At another stage each time, from "not begun" to "nearly done".
     for (int tries = 0; tries < 100'000; ++tries) {
@@ -110,8 +110,8 @@ TEST_F(Int8BuildTest, StopsCleanlyWhenDestroyedWhileBuilding) {
 
 TEST_F(Int8BuildTest, BuildsAndSearchesSeveralSegmentsAtOnce) {
   const auto backend = MakeInt8Backend(InBackground());
-  const auto first = backend->MakeResident(SegmentOf(rows_));
-  const auto second = backend->MakeResident(SegmentOf(rows_, 1'000'000));
+  const auto first = backend->MakeResident(MakeSegment(rows_));
+  const auto second = backend->MakeResident(MakeSegment(rows_, 1'000'000));
   ASSERT_TRUE(first.ok() && second.ok());
   auto search = [&](const SegmentIndex& index, Row first_row) {
     SearchResult result;

@@ -17,10 +17,10 @@ namespace simile::backend::cpu {
 namespace {
 
 using tests::CountedKernel;
+using tests::MakeSegment;
 using tests::PaddedRows;
 using tests::ScaleTo;
 using tests::SeededRandom;
-using tests::SegmentOf;
 using tests::SmallBlocks;
 using tests::Specs;
 using tests::UnitRows;
@@ -38,7 +38,7 @@ constexpr std::size_t kDim = 64;
 // shuffled order depends on the number of rows alone, so that building it once reveals it.
 std::shared_ptr<PaddedRows> RowsAgainstTheShuffle(SeededRandom& random) {
   auto rows = UnitRows(kRowCount, kDim, random);
-  const PackedShape shape = ShapeOf(kRowCount, kDim, 1);
+  const PackedShape shape = ChooseShape(kRowCount, kDim, 1);
   PackedRows::Progress progress;
   const auto packed = PackedRows::Build(rows->view(), shape, 1, progress);
   const std::size_t first_chunk = shape.chunk_blocks * shape.block_rows;
@@ -71,11 +71,11 @@ void Int8GuessTest::ExpectRescansOfWrongGuesses(std::size_t hits_per_row) {
   options.large = options.small = counted.kernel();
   options.row_order_hits_per_row = hits_per_row;
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows));
+  const auto index = backend->MakeResident(MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   const std::size_t passes = counted.passes();
   const std::size_t scanned_for = counted.queries();
-  ExpectTheScansAnswers(**index, SegmentOf(rows), {queries.view(), specs},
+  ExpectTheScansAnswers(**index, MakeSegment(rows), {queries.view(), specs},
                         "seed " + std::to_string(kSeed));
   EXPECT_EQ(counted.passes() - passes, 2U) << "one pass that guesses, one that does not";
   EXPECT_GE(counted.queries() - scanned_for, 30U) << "all queries, then those that guessed wrong";
@@ -112,12 +112,12 @@ TEST_F(Int8GuessTest, GuessesCorrectlyWhereNeighboursShareABlock) {
   options.tuning.block_bytes = 64 << 10;
   options.large = options.small = counted.kernel();
   const auto backend = MakeInt8Backend(options);
-  const auto index = backend->MakeResident(SegmentOf(rows));
+  const auto index = backend->MakeResident(MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   for (const std::uint32_t k : {10U, 100U, 1'000U}) {
     const std::size_t scanned_for = counted.queries();
     const std::vector<QuerySpec> specs = Specs(500, k);
-    ExpectTheScansAnswers(**index, SegmentOf(rows), {rows->view().Slice(0, 500), specs},
+    ExpectTheScansAnswers(**index, MakeSegment(rows), {rows->view().Slice(0, 500), specs},
                           "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
     EXPECT_LE(counted.queries() - scanned_for, 502U) << "k " << k;
   }
@@ -131,7 +131,7 @@ TEST_F(Int8GuessTest, AnswersFromRowsAgainstTheShuffleWithAnyNumberOfThreads) {
   query[0][0] = 1;
   for (const unsigned threads : {1U, 2U, 3U, 7U}) {
     for (const std::uint32_t k : {1U, 10U, 100U, 1'000U, 4'096U}) {
-      ExpectTheScansAnswers(SmallBlocks(threads), SegmentOf(rows), {query.view(), Specs(1, k)},
+      ExpectTheScansAnswers(SmallBlocks(threads), MakeSegment(rows), {query.view(), Specs(1, k)},
                             std::to_string(threads) + " threads, k " + std::to_string(k));
     }
   }
@@ -147,7 +147,8 @@ TEST_F(Int8GuessTest, AnswersWhereAllScoresAreEqual) {
   std::ranges::copy((*one)[0], (*queries)[3].begin());
   for (const unsigned threads : {1U, 2U}) {
     for (const std::uint32_t k : {1U, 50U, 1'000U, 4'096U}) {
-      ExpectTheScansAnswers(SmallBlocks(threads), SegmentOf(rows), {queries->view(), Specs(17, k)},
+      ExpectTheScansAnswers(SmallBlocks(threads), MakeSegment(rows),
+                            {queries->view(), Specs(17, k)},
                             "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
       ASSERT_EQ(result().Hits(0).back().row, k - 1) << "ties go to the lower row";
     }
@@ -165,7 +166,7 @@ TEST_F(Int8GuessTest, AnswersWhereThousandsOfScoresAreNearlyEqual) {
   }
   const auto queries = UnitRows(33, kDim, random);
   for (const std::uint32_t k : {1U, 10U, 300U, 4'096U}) {
-    ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), Specs(33, k)},
+    ExpectTheScansAnswers(SmallBlocks(2), MakeSegment(rows), {queries->view(), Specs(33, k)},
                           "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
   }
 }
@@ -180,7 +181,7 @@ TEST_F(Int8GuessTest, AnswersWhereNormsSpreadOverTheirWholeRange) {
   for (std::size_t q = 0; q < 33; ++q)
     ScaleTo((*queries)[q], std::ldexp(1.0, static_cast<int>(random.Below(119)) - 59));
   for (const std::uint32_t k : {1U, 10U, 300U, 4'096U}) {
-    ExpectTheScansAnswers(SmallBlocks(2), SegmentOf(rows), {queries->view(), Specs(33, k)},
+    ExpectTheScansAnswers(SmallBlocks(2), MakeSegment(rows), {queries->view(), Specs(33, k)},
                           "seed " + std::to_string(kSeed) + ", k " + std::to_string(k));
   }
 }
@@ -215,7 +216,7 @@ TEST_F(Int8GuessTest, AnswersFromInt4UnderAttack) {
       options.large = options.small = counted.kernel();
       for (const auto& rows : {against, equal, near, spread}) {
         for (const std::uint32_t k : {1U, 10U, 100U, 4'096U}) {
-          ExpectTheScansAnswers(options, SegmentOf(rows), {queries->view(), Specs(3, k)},
+          ExpectTheScansAnswers(options, MakeSegment(rows), {queries->view(), Specs(3, k)},
                                 kernel->isa);
           rescans += result().Cost(1).rescans;
         }

@@ -41,7 +41,7 @@ void LimitFourColumns(std::vector<std::int8_t>& codes, std::int32_t four_columns
     std::int32_t positive[2] = {};
     std::int32_t negative[2] = {};
     const auto sum_of = [&](std::size_t i) -> std::int32_t& {
-      return (codes[first + i] > 0 ? positive : negative)[FourOf(i)];
+      return (codes[first + i] > 0 ? positive : negative)[WhichFour(i)];
     };
     for (std::size_t i = 0; i < 8; ++i) sum_of(i) += std::abs(codes[first + i]);
     for (std::size_t i = 0; i < 8; ++i) {
@@ -221,7 +221,7 @@ class KernelCase {
   std::vector<std::int32_t> sums_;  // [query, row]
 };
 
-std::string NameOf(const Shape& shape) {
+std::string FormatShape(const Shape& shape) {
   return "dim " + std::to_string(shape.code_dim) + ", groups " + std::to_string(shape.group_count) +
          ", queries " + std::to_string(shape.query_count);
 }
@@ -278,7 +278,7 @@ TEST_P(Int8KernelTest, FindsTheHitsOfAPlainSumAtEveryTail) {
     const auto codes = static_cast<Codes>(random.Below(static_cast<std::size_t>(Codes::kCount)));
     CheckShape(shape, codes, random);
     ASSERT_FALSE(HasFatalFailure()) << GetParam()->isa << ", seed " << kSeed << ", "
-                                    << NameOf(shape) << ", codes " << static_cast<int>(codes);
+                                    << FormatShape(shape) << ", codes " << static_cast<int>(codes);
   }
 }
 

@@ -35,7 +35,7 @@ class NvmlTest : public ::testing::Test {
 TEST_F(NvmlTest, SaysThatTheLibraryIsMissing) {
   const absl::Status status = Nvml::Open("libnvidia-ml-that-is-not-here.so.1").status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
-  EXPECT_EQ(NvmlCodeOf(status), std::nullopt);
+  EXPECT_EQ(ParseNvmlCode(status), std::nullopt);
 }
 
 TEST_F(NvmlTest, SaysWhyALibraryCannotBeLoaded) {
@@ -49,7 +49,7 @@ TEST_F(NvmlTest, GivesTheCodeOfALibraryThatCannotStart) {
   Describe("init=18\nlibrary=570.133.20\n");
   const absl::Status status = Open().status();
   EXPECT_EQ(std::string(status.message()), "NVML error 18: Driver/library version mismatch");
-  EXPECT_THAT(NvmlCodeOf(status), Optional(kNvmlVersionMismatch));
+  EXPECT_THAT(ParseNvmlCode(status), Optional(kNvmlVersionMismatch));
   EXPECT_EQ(NvmlLibraryVersion(kLibrary), "570.133.20");
 }
 
@@ -101,7 +101,7 @@ TEST_F(NvmlTest, SaysThatACardIsLost) {
   ASSERT_TRUE(nvml.ok()) << nvml.status();
   for (const char* state : {"handle=15\n", "read=15\n"}) {
     Describe(state);
-    EXPECT_THAT(NvmlCodeOf((*nvml)->Read(0).status()), Optional(kNvmlGpuIsLost)) << state;
+    EXPECT_THAT(ParseNvmlCode((*nvml)->Read(0).status()), Optional(kNvmlGpuIsLost)) << state;
   }
 }
 

@@ -27,10 +27,10 @@ using tests::ScaleTo;
 using tests::SeededRandom;
 using tests::UnitRows;
 
-std::unique_ptr<const PackedRows> BuildOf(const PaddedRows& rows, std::size_t block_bytes,
-                                          unsigned threads = 1) {
+std::unique_ptr<const PackedRows> BuildRows(const PaddedRows& rows, std::size_t block_bytes,
+                                            unsigned threads = 1) {
   PackedRows::Progress progress;
-  PackedShape shape = ShapeOf(rows.row_count(), rows.dim(), block_bytes);
+  PackedShape shape = ChooseShape(rows.row_count(), rows.dim(), block_bytes);
   shape.has_int4 = true;
   return PackedRows::Build(rows.view(), shape, threads, progress);
 }
@@ -58,7 +58,7 @@ TEST(PackedRowsTest, HoldsEveryRowExactlyOnce) {
   for (const std::size_t row_count : {1U, 15U, 16U, 17U, 63U, 64U, 65U, 1'000U, 1'025U, 9'999U}) {
     const auto rows = UnitRows(row_count, 20, random);
     for (const std::size_t block_bytes : {1U, 16U << 10, 384U << 10}) {
-      const auto packed = BuildOf(*rows, block_bytes);
+      const auto packed = BuildRows(*rows, block_bytes);
       const PackedShape& shape = packed->shape();
       ASSERT_EQ(shape.position_count(), (row_count + 63) / 64 * 64);
       std::vector<int> seen(row_count, 0);
@@ -87,10 +87,10 @@ TEST(PackedRowsTest, IsTheSameWhateverTheNumberOfThreads) {
   constexpr std::uint64_t kSeed = 52;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(20'011, 70, random);
-  const auto one = BuildOf(*rows, 16 << 10, 1);
+  const auto one = BuildRows(*rows, 16 << 10, 1);
   const std::size_t bytes = one->shape().position_count() * one->shape().rotated_dim;
   for (const unsigned threads : {2U, 5U}) {
-    const auto more = BuildOf(*rows, 16 << 10, threads);
+    const auto more = BuildRows(*rows, 16 << 10, threads);
     for (std::size_t position = 0; position < one->shape().position_count(); ++position) {
       ASSERT_EQ(one->IndexAt(position), more->IndexAt(position)) << threads;
       ASSERT_EQ(one->Int4Residual(position), more->Int4Residual(position)) << threads;
@@ -116,7 +116,7 @@ TEST(PackedRowsTest, ShufflesTheRows) {
   constexpr std::size_t kRowCount = 10'000;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(kRowCount, 8, random);
-  const auto packed = BuildOf(*rows, 4 << 10);
+  const auto packed = BuildRows(*rows, 4 << 10);
   // Of the first tenth of the positions about a tenth comes from each tenth of the rows.
   std::vector<int> from(10, 0);
   for (std::size_t position = 0; position < kRowCount / 10; ++position)
@@ -162,7 +162,7 @@ TEST(PackedRowsTest, BoundsEveryRowOfABlock) {
         // Enough of them for a block that has no others.
         if (random.OneIn(3)) std::ranges::fill((*rows)[r], 0.0F);
       }
-      const auto packed = BuildOf(*rows, 8 << 10);
+      const auto packed = BuildRows(*rows, 8 << 10);
       for (const CodeWidth width : kWidths) ExpectBounds(*rows, *packed, width, rotation);
       ASSERT_FALSE(HasFatalFailure()) << "seed " << kSeed << ", dim " << dim << ", wild " << wild;
     }
@@ -173,7 +173,7 @@ TEST(PackedRowsTest, LosesLittleOfUnitRows) {
   constexpr std::uint64_t kSeed = 55;
   SeededRandom random(kSeed);
   const auto rows = UnitRows(4'000, 384, random);
-  const auto packed = BuildOf(*rows, 384 << 10);
+  const auto packed = BuildRows(*rows, 384 << 10);
   for (std::size_t block = 0; block < packed->shape().block_count(); ++block) {
     EXPECT_LT(packed->block(CodeWidth::kByte, block).norms.residual, 0.012) << block;
     EXPECT_NEAR(packed->block(CodeWidth::kByte, block).norms.length, 1, 1e-5) << block;
@@ -189,7 +189,7 @@ TEST(PackedRowsTest, CountsItsChunks) {
   SeededRandom random(kSeed);
   const auto rows = UnitRows(5'000, 64, random);
   PackedRows::Progress progress;
-  const PackedShape shape = ShapeOf(5'000, 64, 4 << 10);
+  const PackedShape shape = ChooseShape(5'000, 64, 4 << 10);
   ASSERT_NE(PackedRows::Build(rows->view(), shape, 2, progress), nullptr);
   EXPECT_EQ(progress.chunks_done, shape.chunk_count());
 }
@@ -200,14 +200,14 @@ TEST(PackedRowsTest, IsNotBuiltWhenCancelled) {
   const auto rows = UnitRows(5'000, 64, random);
   PackedRows::Progress progress;
   progress.cancelled = true;
-  EXPECT_EQ(PackedRows::Build(rows->view(), ShapeOf(5'000, 64, 4 << 10), 2, progress), nullptr);
+  EXPECT_EQ(PackedRows::Build(rows->view(), ChooseShape(5'000, 64, 4 << 10), 2, progress), nullptr);
   EXPECT_EQ(progress.chunks_done, 0U);
 }
 
 constexpr std::size_t kBlockBytes = 384 << 10;
 
 double BytesPerDim(std::size_t row_count, std::size_t dim, bool has_int4 = false) {
-  PackedShape shape = ShapeOf(row_count, dim, kBlockBytes);
+  PackedShape shape = ChooseShape(row_count, dim, kBlockBytes);
   shape.has_int4 = has_int4;
   return static_cast<double>(shape.bytes()) /
          (static_cast<double>(row_count) * static_cast<double>(dim));
@@ -239,7 +239,7 @@ TEST(PackedShapeTest, CutsRowsIntoBlocksAndChunksWithoutGaps) {
   for (const std::size_t row_count : {1U, 64U, 65U, 4'000U, 62'423U, 1'000'000U}) {
     for (const std::size_t dim : {1U, 64U, 384U, 4'096U}) {
       for (const std::size_t block_bytes : {std::size_t{1}, kBlockBytes, std::size_t{64} << 20}) {
-        const PackedShape shape = ShapeOf(row_count, dim, block_bytes);
+        const PackedShape shape = ChooseShape(row_count, dim, block_bytes);
         ASSERT_EQ(shape.block_rows % 64, 0U);
         ASSERT_GE(shape.block_rows, 64U);
         ASSERT_GE(shape.chunk_blocks, 1U);
@@ -287,7 +287,7 @@ std::int32_t GreatestOfFourColumns(const std::int8_t* codes, std::size_t rotated
     std::int32_t positive[2] = {};
     std::int32_t negative[2] = {};
     for (std::size_t i = 0; i < 8; ++i)
-      (eight[i] > 0 ? positive : negative)[FourOf(i)] += std::abs(eight[i]);
+      (eight[i] > 0 ? positive : negative)[WhichFour(i)] += std::abs(eight[i]);
     greatest = std::max({greatest, positive[0], positive[1], negative[0], negative[1]});
   }
   return greatest;
@@ -298,7 +298,7 @@ TEST(PackedQueriesTest, KeepsFourColumnsWithinTheLimitOfTheKernel) {
   for (const std::size_t dim : {3U, 64U, 100U, 384U}) {
     const auto rows = UnitRows(64, dim, random);
     PackedRows::Progress progress;
-    const auto packed = PackedRows::Build(rows->view(), ShapeOf(64, dim, 1), 1, progress);
+    const auto packed = PackedRows::Build(rows->view(), ChooseShape(64, dim, 1), 1, progress);
     for (const std::int32_t limit : kLimits) {
       PackedQueries queries;
       queries.Reset(*packed, limit, 1);

@@ -12,9 +12,9 @@
 namespace simile::backend::cpu {
 namespace {
 
+using tests::MakeSegment;
 using tests::PaddedRows;
 using tests::SeededRandom;
-using tests::SegmentOf;
 using tests::UnitRows;
 
 // Every backend forms the reference's bits for any list of rows.
@@ -27,7 +27,7 @@ void ExpectReferenceScores(Backend& backend, const std::string& what) {
     const Row first_row = random.OneIn(2) ? static_cast<Row>(random.Below(5'000)) : 0;
     const auto rows = UnitRows(row_count, dim, random);
     const auto queries = UnitRows(random.Between(1, 9), dim, random);
-    const auto index = backend.MakeResident(SegmentOf(rows, first_row));
+    const auto index = backend.MakeResident(MakeSegment(rows, first_row));
     ASSERT_TRUE(index.ok());
     // Runs of consecutive rows of all lengths, and gaps.
     const std::size_t share = random.Between(1, 4);

@@ -30,7 +30,7 @@ std::shared_ptr<PaddedRows> Ramp(std::size_t row_count) {
   return rows;
 }
 
-std::vector<Row> RowsOf(std::span<const Hit> hits) {
+std::vector<Row> ToRows(std::span<const Hit> hits) {
   std::vector<Row> rows;
   for (const Hit& hit : hits) rows.push_back(hit.row);
   return rows;
@@ -46,7 +46,7 @@ class ScanBackendTest : public ::testing::Test {
     PaddedRows query(1, 2);
     query[0][0] = 1;
     EXPECT_TRUE((*index)->Search({query.view(), {&spec, 1}}, result_).ok());
-    return RowsOf(result_.Hits(0));
+    return ToRows(result_.Hits(0));
   }
 
   std::unique_ptr<Backend> backend_ = Scan(2);

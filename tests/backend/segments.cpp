@@ -36,7 +36,7 @@ std::shared_ptr<PaddedRows> NearlyEqualRows(std::size_t row_count, std::size_t d
   return rows;
 }
 
-SegmentRows SegmentOf(const std::shared_ptr<PaddedRows>& rows, Row first_row) {
+SegmentRows MakeSegment(const std::shared_ptr<PaddedRows>& rows, Row first_row) {
   return {rows->view(), rows, Metric::kDot, first_row};
 }
 
@@ -46,7 +46,7 @@ std::vector<QuerySpec> Specs(std::size_t count, std::uint32_t k) {
   return std::vector<QuerySpec>(count, spec);
 }
 
-RowMask MaskOf(Row end, std::size_t one_in, SeededRandom& random) {
+RowMask DrawRowMask(Row end, std::size_t one_in, SeededRandom& random) {
   RowMask mask(end);
   for (Row row = 0; one_in != 0 && row < end; ++row) {
     if (random.OneIn(one_in)) mask.Allow(row);

@@ -25,13 +25,13 @@ std::shared_ptr<PaddedRows> NearlyEqualRows(std::size_t row_count, std::size_t d
                                             SeededRandom& random);
 
 // A segment over rows that it owns.
-SegmentRows SegmentOf(const std::shared_ptr<PaddedRows>& rows, Row first_row = 0);
+SegmentRows MakeSegment(const std::shared_ptr<PaddedRows>& rows, Row first_row = 0);
 
 // Specs for `count` queries with this k and nothing else.
 std::vector<QuerySpec> Specs(std::size_t count, std::uint32_t k);
 
 // A mask over all rows up to `end` that lets one in `one_in` pass, or none for 0.
-RowMask MaskOf(Row end, std::size_t one_in, SeededRandom& random);
+RowMask DrawRowMask(Row end, std::size_t one_in, SeededRandom& random);
 
 // Expects the same rows and score bits for every query; `what` is for the message.
 void ExpectSameAnswers(const SearchResult& actual, const SearchResult& expected,

@@ -90,7 +90,7 @@ absl::Status MakeBackend(const std::string& isa, const EngineOptions& bench, Eng
   options.threads = bench.threads;
   if (!bench.int4) options.tuning.int4_from_code_bytes = std::numeric_limits<std::size_t>::max();
   options.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
-  if (engine.backend == "auto") options.tuning = TuningOf(backend::cpu::Calibrate(options));
+  if (engine.backend == "auto") options.tuning = MakeTuning(backend::cpu::Calibrate(options));
   engine.tuning = options.tuning;
   engine.made_by = backend::cpu::MakeInt8Backend(options);
   return absl::OkStatus();

@@ -129,7 +129,7 @@ std::vector<KernelBlock::Hit> KernelBlock::PlainHits(std::size_t block) {
       for (std::size_t column = 0; column < shape_.dim; ++column) {
         sum += codes[column] * bytes[column];
       }
-      if (sum >= 0) hits.emplace_back(backend::cpu::PairOf(query, row), sum);
+      if (sum >= 0) hits.emplace_back(backend::cpu::ToPair(query, row), sum);
     }
   }
   return hits;

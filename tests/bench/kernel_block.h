@@ -42,7 +42,7 @@ class KernelBlock {
   void SetGates();
   std::int8_t& QueryCode(std::size_t query, std::size_t column);
   std::uint8_t& RowByte(std::size_t block, std::size_t row, std::size_t column);
-  // A query and a row (backend::cpu::PairOf) and their sum, the start included.
+  // A query and a row (backend::cpu::ToPair) and their sum, the start included.
   using Hit = std::pair<std::uint32_t, std::int32_t>;
   std::vector<Hit> PlainHits(std::size_t block);
 

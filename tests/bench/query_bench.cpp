@@ -196,7 +196,7 @@ int Run(const Options& options) {
   backend::cpu::Int8Options tuned = backend::cpu::OptionsFor("");
   tuned.threads = threads;
   tuned.foreground_bytes_max = std::numeric_limits<std::size_t>::max();
-  tuned.tuning = TuningOf(backend::cpu::Calibrate(tuned));
+  tuned.tuning = MakeTuning(backend::cpu::Calibrate(tuned));
   const auto backend = backend::cpu::MakeInt8Backend(tuned);
   backend::cpu::ThreadPool pool(threads);
   auto snapshot = options.row_count > 0

@@ -182,7 +182,7 @@ CertificateCase MakeCertificateCase(std::uint64_t seed) {
   SeededRandom random(seed);
   CertificateCase drawn;
   drawn.seed = seed;
-  drawn.family = FamilyOf(seed);
+  drawn.family = ToFamily(seed);
   drawn.dim = DrawDim(drawn.family, random);
   const std::size_t row_count = DrawRowCount(drawn.family, drawn.dim, random);
   drawn.code_max = random.OneIn(3) ? 63 : certificate::kByteCodeMax;

@@ -42,10 +42,10 @@ struct CertificateCase {
 
 inline constexpr std::uint64_t kSeedsPerFamily = 1'000'000;
 
-inline std::uint64_t FirstSeedOf(Family family) {
+inline std::uint64_t FindFirstSeed(Family family) {
   return static_cast<std::uint64_t>(family) * kSeedsPerFamily;
 }
-inline Family FamilyOf(std::uint64_t seed) { return static_cast<Family>(seed / kSeedsPerFamily); }
+inline Family ToFamily(std::uint64_t seed) { return static_cast<Family>(seed / kSeedsPerFamily); }
 const char* NameOf(Family family);
 
 // Dims 1 to 4096, 1 to 4000 rows, 1 to 3 queries, mostly small.

@@ -47,7 +47,7 @@ struct Quantized {
   QuantizedNorms norms;
 };
 
-float LargestOf(const std::vector<float>& values) {
+float FindLargest(const std::vector<float>& values) {
   float largest = 0;
   for (const float value : values) largest = std::max(largest, std::fabs(value));
   return largest;
@@ -62,7 +62,7 @@ Quantized QuantizeOne(const std::vector<float>& rotated, float scale, std::int32
   certificate::Quantize<1>(rotated.data(), rotated.size(), scale, code_max, quantized.codes.data(),
                            &squares);
   certificate::SquaredLengths<1>(rotated.data(), rotated.size(), &length_squared);
-  quantized.norms = certificate::NormsOf(length_squared, squares);
+  quantized.norms = certificate::BoundNorms(length_squared, squares);
   return quantized;
 }
 
@@ -80,7 +80,7 @@ Quantized QuantizeInt4(const std::vector<float>& rotated, float scale,
   for (std::size_t i = 0; i < int4.size(); i += certificate::kSideBySide)
     quantized.codes.push_back(int4_codes.code(int4[i]));
   quantized.scale = scale;
-  quantized.norms = certificate::NormsOf(length_squared, squares.front());
+  quantized.norms = certificate::BoundNorms(length_squared, squares.front());
   return quantized;
 }
 
@@ -88,7 +88,7 @@ using RotatedBlock = std::vector<std::vector<float>>;
 
 std::vector<Quantized> QuantizeBlock(const CertificateCase& drawn, const RotatedBlock& rotated) {
   float largest = 0;
-  for (const std::vector<float>& row : rotated) largest = std::max(largest, LargestOf(row));
+  for (const std::vector<float>& row : rotated) largest = std::max(largest, FindLargest(row));
   const float scale = certificate::ScaleFor(largest, drawn.code_max) * drawn.scale_factor;
   std::vector<Quantized> quantized;
   QuantizedNorms of_block;
@@ -146,7 +146,7 @@ class QueryAttack {
               const std::vector<Quantized>& rows, std::size_t query)
       : drawn_(drawn), rows_(rows), bound_(drawn.dim), bias_(drawn.code_max + 1) {
     const std::vector<float> rotated = Rotated(rotation, drawn.queries->view()[query]);
-    query_ = QuantizeOne(rotated, certificate::ScaleFor(LargestOf(rotated), drawn.code_max),
+    query_ = QuantizeOne(rotated, certificate::ScaleFor(FindLargest(rotated), drawn.code_max),
                          drawn.code_max);
     std::int32_t code_sum = 0;
     for (const std::int8_t code : query_.codes) code_sum += code;
@@ -176,7 +176,7 @@ class QueryAttack {
       ASSERT_LE(off, bound) << drawn_.description << ", row " << r << ", canonical "
                             << canonical_[r];
       largest_share = std::max(largest_share, off / bound);
-      const auto [lower, upper] = RangeOf(r);
+      const auto [lower, upper] = MakeRange(r);
       ASSERT_TRUE(lower <= canonical_[r] && canonical_[r] <= upper)
           << drawn_.description << ", row " << r << ": " << canonical_[r] << " not in " << lower
           << ", " << upper;
@@ -197,7 +197,7 @@ class QueryAttack {
     std::vector<float> lowers;
     std::vector<RankKey> keys;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-      lowers.push_back(RangeOf(r).lower);
+      lowers.push_back(MakeRange(r).lower);
       keys.emplace_back(canonical_[r], static_cast<Row>(r));
     }
     const auto kth = static_cast<std::ptrdiff_t>(drawn_.k) - 1;
@@ -214,9 +214,9 @@ class QueryAttack {
   float canonical(std::size_t row) const { return canonical_[row]; }
 
  private:
-  certificate::ScoreRange RangeOf(std::size_t row) const {
+  certificate::ScoreRange MakeRange(std::size_t row) const {
     const double scales = static_cast<double>(query_.scale) * static_cast<double>(rows_[row].scale);
-    return certificate::RangeOf(static_cast<double>(sums_[row] - offset_) * scales, bounds_[row]);
+    return certificate::MakeRange(static_cast<double>(sums_[row] - offset_) * scales, bounds_[row]);
   }
   bool Keeps(std::size_t row, float threshold) const {
     const double steps_per_unit =
@@ -274,11 +274,11 @@ TEST_P(CertificateTest, HoldsUnderAttack) {
   long double largest_share = 0;
   if (const char* text = std::getenv("SIMILE_CERTIFICATE_SEED")) {
     const std::uint64_t seed = std::strtoull(text, nullptr, 10);
-    if (FamilyOf(seed) != GetParam()) GTEST_SKIP() << "the seed is of another family";
+    if (ToFamily(seed) != GetParam()) GTEST_SKIP() << "the seed is of another family";
     CheckCase(seed, largest_share);
     return;
   }
-  const std::uint64_t first_seed = FirstSeedOf(GetParam());
+  const std::uint64_t first_seed = FindFirstSeed(GetParam());
   for (std::uint64_t i = 0; i < kCasesPerFamily; ++i) {
     CheckCase(first_seed + i, largest_share);
     if (HasFatalFailure()) {

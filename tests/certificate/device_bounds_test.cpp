@@ -53,7 +53,7 @@ struct Fp16Vector {
   std::vector<float> values;  // representable in fp16
   double residual = 0;
 };
-Fp16Vector Fp16Of(const std::vector<float>& vector, double unit) {
+Fp16Vector ToFp16(const std::vector<float>& vector, double unit) {
   Fp16Vector fp16;
   double squares = 0;
   for (const float value : vector) {
@@ -95,8 +95,8 @@ void ExpectWithinBound(std::uint64_t seed) {
   };
   const std::vector<float> row = Draw(kind, dim, length(), random);
   const std::vector<float> query = random.OneIn(3) ? row : Draw(kind, dim, length(), random);
-  const double row_unit = UnitOf(Length(row)), query_unit = UnitOf(Length(query));
-  const Fp16Vector x = Fp16Of(row, row_unit), q = Fp16Of(query, query_unit);
+  const double row_unit = ChooseUnit(Length(row)), query_unit = ChooseUnit(Length(query));
+  const Fp16Vector x = ToFp16(row, row_unit), q = ToFp16(query, query_unit);
   std::vector<double> products(dim);
   for (std::size_t i = 0; i < dim; ++i) {
     products[i] = static_cast<double>(x.values[i]) * q.values[i];
@@ -195,15 +195,15 @@ TEST(UnitOfTest, BringsEveryLengthToAtMostOne) {
   SeededRandom random(1);
   for (int i = 0; i < 10'000; ++i) {
     const auto length = static_cast<double>(std::abs(random.Wild(-60, 59)));
-    const double unit = UnitOf(length);
+    const double unit = ChooseUnit(length);
     EXPECT_LE(length * unit, kUnitLengthMax);
     EXPECT_GT(length * unit, 0.5 - 1e-12);
     int exponent = 0;
     EXPECT_EQ(std::frexp(unit, &exponent), 0.5) << "a power of two";
   }
-  EXPECT_EQ(UnitOf(0), 1);
-  EXPECT_EQ(UnitOf(1), 1);
-  EXPECT_EQ(UnitOf(kNormMax), 0x1p-60);
+  EXPECT_EQ(ChooseUnit(0), 1);
+  EXPECT_EQ(ChooseUnit(1), 1);
+  EXPECT_EQ(ChooseUnit(kNormMax), 0x1p-60);
 }
 
 // Lengths next to both limits of unit length, where fp32 cannot tell.

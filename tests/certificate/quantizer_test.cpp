@@ -32,14 +32,14 @@ Quantized QuantizeOne(const std::vector<float>& values, float scale, std::int32_
   return quantized;
 }
 
-float LargestOf(const std::vector<float>& values) {
+float FindLargest(const std::vector<float>& values) {
   float largest = 0;
   for (const float value : values) largest = std::max(largest, std::fabs(value));
   return largest;
 }
 
 // The squares recomputed from the resulting codes, in long double.
-void ExpectSquaresOf(const std::vector<float>& values, float scale, const Quantized& quantized) {
+void ExpectSquares(const std::vector<float>& values, float scale, const Quantized& quantized) {
   long double residual = 0;
   long double decoded = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -70,11 +70,11 @@ TEST(QuantizerTest, MeasuresTheResidualOfItsCodes) {
       if (random.OneIn(8)) value = random.Wild(-126, -60);
     }
     // Its own scale, one of a block with larger vectors, or one that makes it clamp.
-    const float largest = LargestOf(values) * (random.OneIn(3) ? 10 : 1);
+    const float largest = FindLargest(values) * (random.OneIn(3) ? 10 : 1);
     const float scale = ScaleFor(largest, code_max) * (random.OneIn(5) ? 0.01F : 1);
     const Quantized quantized = QuantizeOne(values, scale, code_max);
     for (const std::int8_t code : quantized.codes) ASSERT_LE(std::abs(code), code_max);
-    ExpectSquaresOf(values, scale, quantized);
+    ExpectSquares(values, scale, quantized);
     if (HasFatalFailure()) return;
   }
 }
@@ -85,7 +85,7 @@ TEST(QuantizerTest, RoundsToTheNearestCode) {
   for (const std::int32_t code_max : {kByteCodeMax, kNarrowCodeMax}) {
     std::vector<float> values(4'096);
     for (float& value : values) value = random.Signed();
-    const float scale = ScaleFor(LargestOf(values), code_max);
+    const float scale = ScaleFor(FindLargest(values), code_max);
     const Quantized quantized = QuantizeOne(values, scale, code_max);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const float left = values[i] - scale * static_cast<float>(quantized.codes[i]);
@@ -135,7 +135,7 @@ TEST(QuantizerTest, QuantizesSideBySideAsItDoesOne) {
   constexpr std::size_t kCount = 192;
   std::vector<float> columns(kCount * kSideBySide);
   for (float& value : columns) value = random.Signed();
-  const float scale = ScaleFor(LargestOf(columns), kByteCodeMax);
+  const float scale = ScaleFor(FindLargest(columns), kByteCodeMax);
   std::vector<std::int8_t> codes(columns.size());
   std::vector<QuantizedSquares> squares(kSideBySide);
   std::vector<double> lengths(kSideBySide);

@@ -178,7 +178,7 @@ TEST(ScoreRangeTest, HoldsTheScoreWithItsBoundAndOneRounding) {
   for (int draw = 0; draw < 1'000'000; ++draw) {
     const double score = DrawScore(random);
     const double bound = DrawBound(score, random);
-    const auto [lower, upper] = RangeOf(score, bound);
+    const auto [lower, upper] = MakeRange(score, bound);
     // The product of the integer sum and the scales was rounded once.
     const long double rounding = std::fabs(static_cast<long double>(score)) * 0x1p-53L;
     ASSERT_TRUE(AtMost(lower, score, bound, rounding))
@@ -196,7 +196,7 @@ TEST(ScoreRangeTest, IsNoWiderThanAFewRoundings) {
   for (int draw = 0; draw < 1'000'000; ++draw) {
     const double score = DrawScore(random);
     const double bound = DrawBound(score, random);
-    const auto [lower, upper] = RangeOf(score, bound);
+    const auto [lower, upper] = MakeRange(score, bound);
     const double width = static_cast<double>(upper) - static_cast<double>(lower);
     const double allowed = 2 * bound + (std::fabs(score) + bound) * 0x1p-21 + 4 * 0x1p-149;
     ASSERT_LE(width, allowed) << "seed " << kSeed << ", draw " << draw << ": " << score << " +- "
@@ -223,7 +223,7 @@ TEST(QuantizedNormsTest, RoundsEveryMeasureUp) {
     const double share = std::fabs(static_cast<double>(random.Signed()));
     const QuantizedSquares squares{.residual = length_squared * share * 0x1p-10,
                                    .decoded = length_squared * share};
-    const QuantizedNorms norms = NormsOf(length_squared, squares);
+    const QuantizedNorms norms = BoundNorms(length_squared, squares);
     const auto root = [&](double square) {
       return std::sqrt(static_cast<long double>(square) * (1 + kSums));
     };

@@ -15,7 +15,8 @@ namespace {
 
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
 
-std::vector<RankKey> BestOf(const std::vector<RankKey>& offers, std::size_t k, float threshold) {
+std::vector<RankKey> FindBestKeys(const std::vector<RankKey>& offers, std::size_t k,
+                                  float threshold) {
   std::vector<RankKey> buffer(TopK::CapacityFor(k, offers.size()));
   TopK top(buffer, k, threshold);
   for (const RankKey key : offers) top.Offer(key);
@@ -37,14 +38,14 @@ TEST(TopKTest, KeepsTheBestOfManyWhateverTheirOrder) {
     std::vector<RankKey> expected = offers;
     std::sort(expected.begin(), expected.end(), std::greater<>());
     if (expected.size() > k) expected.resize(k);
-    EXPECT_EQ(BestOf(offers, k, kNoThreshold), expected) << "k " << k << ", seed " << kSeed;
+    EXPECT_EQ(FindBestKeys(offers, k, kNoThreshold), expected) << "k " << k << ", seed " << kSeed;
   }
 }
 
 TEST(TopKTest, ReturnsFewerWhenFewerPassTheThreshold) {
   const std::vector<RankKey> offers{{0.5F, 0}, {0.7F, 1}, {0.6F, 2}, {0.4F, 3}};
-  EXPECT_EQ(BestOf(offers, 3, 0.6F), (std::vector<RankKey>{{0.7F, 1}, {0.6F, 2}}));
-  EXPECT_TRUE(BestOf(offers, 3, 0.8F).empty());
+  EXPECT_EQ(FindBestKeys(offers, 3, 0.6F), (std::vector<RankKey>{{0.7F, 1}, {0.6F, 2}}));
+  EXPECT_TRUE(FindBestKeys(offers, 3, 0.8F).empty());
 }
 
 TEST(TopKTest, RaisesItsGateToTheKthScore) {

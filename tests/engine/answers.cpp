@@ -18,7 +18,7 @@ Answers::Answer Answers::Await(int number) {
   return answers_.find(number)->second;
 }
 
-std::size_t Answers::CountOf(int number) const {
+std::size_t Answers::CountAnswers(int number) const {
   const std::lock_guard lock(mutex_);
   return answers_.count(number);
 }

@@ -28,7 +28,7 @@ class Answers {
   // The answer to a task, waiting for it.
   Answer Await(int number);
   // How often a task was answered, without waiting.
-  std::size_t CountOf(int number) const;
+  std::size_t CountAnswers(int number) const;
   // Every answer so far, by number. REQUIRES: the executor has ended.
   const std::multimap<int, Answer>& all() const { return answers_; }
 

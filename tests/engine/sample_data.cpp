@@ -10,7 +10,7 @@
 
 namespace simile::engine {
 
-data::Matrix MatrixOf(const std::vector<std::vector<float>>& rows) {
+data::Matrix MakeMatrix(const std::vector<std::vector<float>>& rows) {
   data::Matrix matrix = data::Matrix::Create(rows.size(), rows.front().size()).value();
   for (std::size_t row = 0; row < rows.size(); ++row) {
     std::copy(rows[row].begin(), rows[row].end(), matrix.MutableRow(row));
@@ -36,7 +36,7 @@ data::Matrix RandomMatrix(std::size_t row_count, std::size_t dim, std::uint64_t 
   return matrix;
 }
 
-data::IdIndex IdsOf(const std::vector<std::string>& ids) {
+data::IdIndex MakeIds(const std::vector<std::string>& ids) {
   data::IdIndex::Builder builder(ids.size());
   for (const std::string& id : ids) EXPECT_TRUE(builder.Add(id).ok()) << id;
   return std::move(builder).Build();
@@ -51,8 +51,8 @@ std::shared_ptr<data::Dataset> RandomDataset(std::size_t row_count, std::size_t 
   return dataset;
 }
 
-Snapshot SnapshotOf(std::shared_ptr<const data::Dataset> dataset,
-                    std::shared_ptr<FakeSegment>* segment) {
+Snapshot MakeSnapshot(std::shared_ptr<const data::Dataset> dataset,
+                      std::shared_ptr<FakeSegment>* segment) {
   auto fake = std::make_shared<FakeSegment>(dataset->vectors.view());
   if (segment != nullptr) *segment = fake;
   Snapshot snapshot;

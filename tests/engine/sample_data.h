@@ -13,13 +13,13 @@
 namespace simile::engine {
 
 // A matrix of the given rows, all equally long.
-data::Matrix MatrixOf(const std::vector<std::vector<float>>& rows);
+data::Matrix MakeMatrix(const std::vector<std::vector<float>>& rows);
 
 // Unit-length rows, the same for the same seed.
 data::Matrix RandomMatrix(std::size_t row_count, std::size_t dim, std::uint64_t seed);
 
 // Ids in the order given. REQUIRES: distinct.
-data::IdIndex IdsOf(const std::vector<std::string>& ids);
+data::IdIndex MakeIds(const std::vector<std::string>& ids);
 
 // A dataset of random rows whose ids are their numbers.
 std::shared_ptr<data::Dataset> RandomDataset(std::size_t row_count, std::size_t dim,
@@ -28,7 +28,7 @@ std::shared_ptr<data::Dataset> RandomDataset(std::size_t row_count, std::size_t 
 // An unpublished snapshot of a dataset over one FakeSegment, which is also returned through
 // `segment` unless that is null.
 class FakeSegment;
-Snapshot SnapshotOf(std::shared_ptr<const data::Dataset> dataset,
-                    std::shared_ptr<FakeSegment>* segment = nullptr);
+Snapshot MakeSnapshot(std::shared_ptr<const data::Dataset> dataset,
+                      std::shared_ptr<FakeSegment>* segment = nullptr);
 
 }  // namespace simile::engine

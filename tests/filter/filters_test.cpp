@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using MaskPtr = std::shared_ptr<const RowMask>;
 
 // The rows that pass a call's only filter.
-absl::StatusOr<MaskPtr> RowsOf(const Filters& filters, std::string_view text) {
+absl::StatusOr<MaskPtr> FindRows(const Filters& filters, std::string_view text) {
   base::LongWork work = tests::UnaskedWork();
   const auto filter = filters.Prepare(text, filters.payload(), work);
   if (!filter.ok()) return filter.status();
@@ -39,7 +39,7 @@ class FiltersTest : public testing::Test {
  protected:
   FiltersTest() {
     dataset_.ids = data::IdIndex::OfRowNumbers(5);
-    dataset_.payload = TableOf({
+    dataset_.payload = MakeTable({
         {{"title", Text("Solaris")},
          {"genres", Texts({"Drama", "Sci-Fi"})},
          {"year", Whole(1972)},
@@ -63,14 +63,14 @@ class FiltersTest : public testing::Test {
   }
 
   std::vector<Row> Rows(const std::string& filter) const {
-    const auto mask = RowsOf(*filters_, filter);
+    const auto mask = FindRows(*filters_, filter);
     EXPECT_TRUE(mask.ok()) << filter << ": " << mask.status();
     std::vector<Row> rows;
     if (mask.ok()) (*mask)->ForEachAllowed(0, 5, [&](Row row) { rows.push_back(row); });
     return rows;
   }
   std::string Refusal(const std::string& filter) const {
-    const auto mask = RowsOf(*filters_, filter);
+    const auto mask = FindRows(*filters_, filter);
     EXPECT_EQ(mask.status().code(), absl::StatusCode::kInvalidArgument) << filter;
     return std::string(mask.status().message());
   }
@@ -154,7 +154,7 @@ TEST_F(FiltersTest, NameWhatDoesNotFitTheCollection) {
 TEST(FiltersOfListsTest, AskForAnElement) {
   data::Dataset dataset;
   dataset.ids = data::IdIndex::OfRowNumbers(5);
-  dataset.payload = TableOf({
+  dataset.payload = MakeTable({
       {{"codes", List({Whole(3), Whole(5)})}, {"flags", List({Flag(true), Flag(false)})}},
       {{"codes", List({Whole(1), Whole(9)})}, {"flags", List({Flag(true)})}},
       {{"codes", Whole(3)}, {"flags", Flag(false)}},
@@ -163,7 +163,7 @@ TEST(FiltersOfListsTest, AskForAnElement) {
   });
   const auto filters = Filters::Create(dataset, "items");
   const auto rows = [&](const char* filter) {
-    const auto mask = RowsOf(*filters, filter);
+    const auto mask = FindRows(*filters, filter);
     EXPECT_TRUE(mask.ok()) << filter << ": " << mask.status();
     std::vector<Row> passing;
     if (mask.ok()) (*mask)->ForEachAllowed(0, 5, [&](Row row) { passing.push_back(row); });
@@ -182,10 +182,10 @@ TEST(FiltersOfListsTest, AskForAnElement) {
   EXPECT_THAT(rows("flags = false"), ElementsAre(0, 2));
   EXPECT_THAT(rows("flags != false"), ElementsAre(1, 3));
   EXPECT_THAT(rows("flags:true AND flags:false"), ElementsAre(0));
-  EXPECT_EQ(RowsOf(*filters, "flags > false").status().message(),
+  EXPECT_EQ(FindRows(*filters, "flags > false").status().message(),
             "column 1: flags is a list of booleans, which has no order; > is for integers, numbers "
             "and times. Write =, !=, : or IN");
-  EXPECT_EQ(RowsOf(*filters, "folded(codes) = 3").status().message(),
+  EXPECT_EQ(FindRows(*filters, "folded(codes) = 3").status().message(),
             "column 1: folded() is for texts; codes is a list of integers. Write codes =");
 }
 
@@ -196,47 +196,47 @@ TEST(FilterWorkTest, IsBoundedByTheRowCount) {
     rows.push_back({{"year", Whole(static_cast<std::int64_t>(r))}});
   data::Dataset dataset;
   dataset.ids = data::IdIndex::OfRowNumbers(kRowCount);
-  dataset.payload = TableOf(rows);
+  dataset.payload = MakeTable(rows);
   const auto filters = Filters::Create(dataset, "films");
   std::string filter = "year >= 0";
   for (int i = 1; i < 250; ++i) filter += " AND year >= 0";
-  EXPECT_EQ(RowsOf(*filters, filter).value()->AllowedCount(), kRowCount);
+  EXPECT_EQ(FindRows(*filters, filter).value()->AllowedCount(), kRowCount);
   for (int i = 250; i < 260; ++i) filter += " AND year >= 0";
-  EXPECT_EQ(RowsOf(*filters, filter).status().message(),
-            "the filters of this call look about 265 times at every row of films, and those of a "
-            "call may 256 times: send fewer different filters a call, or shorter ones; a filter "
+  EXPECT_EQ(FindRows(*filters, filter).status().message(),
+            "the filters of this call look about 265 times at every row of films, and at most "
+            "256 times are allowed: send fewer different filters a call, or shorter ones; a filter "
             "used lately costs nothing");
   // Any number of conditions that few rows pass.
   std::string ids = "id IN [0";
   for (int i = 1; i < 1'000; ++i) ids += fmt::format(", {}", i);
-  EXPECT_EQ(RowsOf(*filters, ids + "]").value()->AllowedCount(), 1'000U);
+  EXPECT_EQ(FindRows(*filters, ids + "]").value()->AllowedCount(), 1'000U);
 }
 
 TEST_F(FiltersTest, CompareOnlyIdsWithoutAPayload) {
   data::Dataset bare;
   bare.ids = data::IdIndex::OfRowNumbers(2);
   const auto filters = Filters::Create(bare, "sentences");
-  EXPECT_EQ(RowsOf(*filters, "id = \"1\"").value()->AllowedCount(), 1U);
-  EXPECT_EQ(RowsOf(*filters, "year > 1").status().message(),
+  EXPECT_EQ(FindRows(*filters, "id = \"1\"").value()->AllowedCount(), 1U);
+  EXPECT_EQ(FindRows(*filters, "year > 1").status().message(),
             "column 1: sentences has no payload and so no field \"year\"; only id can be asked");
 }
 
 TEST_F(FiltersTest, CostNothingWhileTheyAreCached) {
   base::LongWork work = tests::UnaskedWork();
   EXPECT_GT(filters_->Prepare("year > 1990", filters_->payload(), work)->looks, 0U);
-  ASSERT_TRUE(RowsOf(*filters_, "year > 1990").ok());
+  ASSERT_TRUE(FindRows(*filters_, "year > 1990").ok());
   EXPECT_EQ(filters_->Prepare("year > 1990", filters_->payload(), work)->looks, 0U);
 }
 
 TEST_F(FiltersTest, ShareAMaskBetweenSpellingsOfAFilter) {
-  const auto mask = RowsOf(*filters_, "year>1990 and (title = Solaris)").value();
-  EXPECT_EQ(RowsOf(*filters_, "  year > 1990 AND title = Solaris").value(), mask);
-  EXPECT_NE(RowsOf(*filters_, "year > 1991 AND title = Solaris").value(), mask);
+  const auto mask = FindRows(*filters_, "year>1990 and (title = Solaris)").value();
+  EXPECT_EQ(FindRows(*filters_, "  year > 1990 AND title = Solaris").value(), mask);
+  EXPECT_NE(FindRows(*filters_, "year > 1991 AND title = Solaris").value(), mask);
 }
 
 TEST_F(FiltersTest, CacheAnIntersectionByTheNamesOfBoth) {
-  const NamedRows late{"year > 1990", RowsOf(*filters_, "year > 1990").value()};
-  const NamedRows solaris{"title = Solaris", RowsOf(*filters_, "title = Solaris").value()};
+  const NamedRows late{"year > 1990", FindRows(*filters_, "year > 1990").value()};
+  const NamedRows solaris{"title = Solaris", FindRows(*filters_, "title = Solaris").value()};
   RowMask wanted = *late.rows;
   wanted.IntersectWith(*solaris.rows);
   const std::uint64_t bytes = filters_->bytes();

@@ -13,15 +13,15 @@
 namespace simile::filter {
 namespace {
 
-const PayloadValue* ValueOf(const PayloadObject& row, const std::string& field) {
+const PayloadValue* FindValue(const PayloadObject& row, const std::string& field) {
   for (const auto& [name, value] : row) {
     if (name == field && !std::holds_alternative<std::monostate>(value.value)) return &value;
   }
   const std::size_t dot = field.find('.');
   if (dot == std::string::npos) return nullptr;
-  const PayloadValue* const value = ValueOf(row, field.substr(0, dot));
+  const PayloadValue* const value = FindValue(row, field.substr(0, dot));
   const auto* const object = value == nullptr ? nullptr : std::get_if<PayloadObject>(&value->value);
-  return object == nullptr ? nullptr : ValueOf(*object, field.substr(dot + 1));
+  return object == nullptr ? nullptr : FindValue(*object, field.substr(dot + 1));
 }
 
 // By the symbol alone, because the rest of the table of operators is under test.
@@ -36,7 +36,7 @@ bool Holds(std::string_view symbol, const Value& left, const Value& right) {
   std::abort();
 }
 
-std::vector<std::string> KeywordsOf(const std::string& field, const PayloadValue& value) {
+std::vector<std::string> ReadKeywords(const std::string& field, const PayloadValue& value) {
   std::vector<std::string> keywords;
   if (const auto* const list = std::get_if<PayloadList>(&value.value)) {
     for (const PayloadValue& element : *list)
@@ -66,11 +66,11 @@ bool KeywordPasses(const Expression& expression, std::string_view symbol, FieldT
     return type == FieldType::kKeyword ? folded.find(FoldText(wanted)) != std::string::npos
                                        : folded == FoldText(wanted);
   };
-  return std::ranges::any_of(KeywordsOf(expression.field, value), is_wanted) == (symbol != "!=");
+  return std::ranges::any_of(ReadKeywords(expression.field, value), is_wanted) == (symbol != "!=");
 }
 
 // In long double every integer and every double is itself.
-long double NumberOf(const PayloadValue& value) {
+long double ToNumber(const PayloadValue& value) {
   if (const auto* const whole = std::get_if<std::int64_t>(&value.value)) return *whole;
   return std::get<double>(value.value);
 }
@@ -87,7 +87,7 @@ bool IsBoolean(const PayloadValue& value) { return std::holds_alternative<bool>(
 bool IsText(const PayloadValue& value) { return std::holds_alternative<std::string>(value.value); }
 
 // The elements of a list, or the value itself.
-PayloadList ElementsOf(const PayloadValue& value) {
+PayloadList ToElements(const PayloadValue& value) {
   const auto* const list = std::get_if<PayloadList>(&value.value);
   return list == nullptr ? PayloadList{value} : *list;
 }
@@ -98,21 +98,21 @@ bool Fits(FieldType type, const PayloadValue& value) {
     case FieldType::kKeyword:
       return IsText(value);
     case FieldType::kKeywords:
-      return std::ranges::all_of(ElementsOf(value), IsText);
+      return std::ranges::all_of(ToElements(value), IsText);
     case FieldType::kInteger:
       return IsWhole(value);
     case FieldType::kIntegers:
-      return std::ranges::all_of(ElementsOf(value), IsWhole);
+      return std::ranges::all_of(ToElements(value), IsWhole);
     case FieldType::kNumber:
       return IsNumber(value);
     case FieldType::kNumbers:
-      return std::ranges::all_of(ElementsOf(value), IsNumber);
+      return std::ranges::all_of(ToElements(value), IsNumber);
     case FieldType::kTime:
       return IsText(value) && data::ParseTime(std::get<std::string>(value.value)).has_value();
     case FieldType::kBoolean:
       return IsBoolean(value);
     case FieldType::kBooleans:
-      return std::ranges::all_of(ElementsOf(value), IsBoolean);
+      return std::ranges::all_of(ToElements(value), IsBoolean);
     case FieldType::kOther:
       break;
   }
@@ -128,7 +128,7 @@ bool ElementPasses(const Expression& expression, std::string_view symbol, FieldT
   const FieldType of_element =
       type == FieldType::kBooleans ? FieldType::kBoolean : FieldType::kNumber;
   const bool is_equality = symbol == ":" || symbol == "!=";
-  return std::ranges::any_of(ElementsOf(value), [&](const PayloadValue& element) {
+  return std::ranges::any_of(ToElements(value), [&](const PayloadValue& element) {
            return ValuePasses(expression, is_equality ? "=" : symbol, of_element, element, literal);
          }) == (symbol != "!=");
 }
@@ -141,7 +141,7 @@ bool ValuePasses(const Expression& expression, std::string_view symbol, FieldTyp
       return KeywordPasses(expression, symbol, type, value, literal.text);
     case FieldType::kInteger:
     case FieldType::kNumber:
-      return Holds(symbol, NumberOf(value), std::strtold(literal.text.c_str(), nullptr));
+      return Holds(symbol, ToNumber(value), std::strtold(literal.text.c_str(), nullptr));
     case FieldType::kTime:
       return Holds(symbol, data::ParseTime(std::get<std::string>(value.value)).value(),
                    data::ParseTime(literal.text).value());
@@ -168,7 +168,7 @@ std::optional<bool> ConditionPasses(const Expression& expression, const std::str
              return Holds(symbol, id, literal.text);
            });
   }
-  const PayloadValue* const value = ValueOf(row, expression.field);
+  const PayloadValue* const value = FindValue(row, expression.field);
   if (value == nullptr) return false;
   const FieldType type = type_of(expression.field);
   if (!Fits(type, *value)) return std::nullopt;

@@ -53,7 +53,7 @@ Expression In(std::string field, std::vector<Literal> literals) {
 Expression Compare(std::string field, std::string_view symbol, Literal literal) {
   Expression expression = In(std::move(field), {std::move(literal)});
   expression.kind = Expression::Kind::kCompare;
-  expression.comparison = &OperatorOf(symbol);
+  expression.comparison = &FindOperator(symbol);
   return expression;
 }
 Expression Joined(Expression::Kind kind, std::vector<Expression> children) {
@@ -78,7 +78,7 @@ Expression Parsed(std::string_view filter) {
   return expression.ok() ? *std::move(expression) : Expression();
 }
 
-std::string MessageOf(std::string_view filter) {
+std::string ReadError(std::string_view filter) {
   const absl::Status status = Parse(filter).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << filter;
   return std::string(status.message());
@@ -110,7 +110,7 @@ std::vector<Case> Table(std::string_view table) {
 }
 
 void ExpectMessages(const std::vector<Case>& cases) {
-  for (const auto& [filter, message] : cases) EXPECT_EQ(MessageOf(filter), message) << filter;
+  for (const auto& [filter, message] : cases) EXPECT_EQ(ReadError(filter), message) << filter;
 }
 
 // The text of each filter, which must be its own text.
@@ -242,10 +242,10 @@ a = éééééééééééééééééééééééééééééééééééééé
 )")) {
     std::string message = "column " + std::string(answer);
     message.replace(message.find(": "), 2, why);
-    EXPECT_EQ(MessageOf(filter), message) << filter;
+    EXPECT_EQ(ReadError(filter), message) << filter;
   }
   EXPECT_THAT(
-      MessageOf("a:1 AND\n(b:2\n\tAND d:4) OR c:3"),
+      ReadError("a:1 AND\n(b:2\n\tAND d:4) OR c:3"),
       EndsWith("write (a:1 AND (b:2  AND d:4)) OR c:3, or a:1 AND ((b:2  AND d:4) OR c:3)"));
 }
 
@@ -471,7 +471,7 @@ a = "éé\u12g4" -> column 8: \u needs four hexadecimal digits after it
 a = "\u12 -> column 6: \u needs four hexadecimal digits after it
 a = "é\d" -> column 7: \d is no escape; those are \" \' \\ \n \t and \uXXXX, and a backslash in the text is written \\
 )"));
-  EXPECT_THAT(MessageOf("a = \"\\\n\""), StartsWith("column 6: \\ is no escape; "));
+  EXPECT_THAT(ReadError("a = \"\\\n\""), StartsWith("column 6: \\ is no escape; "));
 }
 
 TEST(ParserTest, ReportsTheFirstOfSeveralErrors) {
@@ -497,7 +497,7 @@ TEST(ParserTest, CountsColumnsInCharacters) {
 TEST(ParserTest, CutsWhatIsLongInMessages) {
   const std::string word(500, 'w');
   const std::string cut = word.substr(0, 40) + "...";
-  EXPECT_EQ(MessageOf(word), "column 1: " + cut + " is no condition by itself; write " + cut +
+  EXPECT_EQ(ReadError(word), "column 1: " + cut + " is no condition by itself; write " + cut +
                                  " = true or has(" + cut + ")");
 }
 
@@ -510,8 +510,8 @@ TEST(ParserTest, RefusesAnEmptyFilter) {
 TEST(ParserTest, RefusesMoreBytesThanTheLimit) {
   const std::string most = "a = " + std::string(kFilterBytesMax - 4, 'x');
   EXPECT_TRUE(Parse(most).ok());
-  EXPECT_EQ(MessageOf(most + 'x'), "column 1: the filter has 8,193 bytes; at most 8,192 are taken");
-  EXPECT_THAT(MessageOf(std::string(kFilterBytesMax + 1, '\xff')),
+  EXPECT_EQ(ReadError(most + 'x'), "column 1: the filter has 8,193 bytes; at most 8,192 are taken");
+  EXPECT_THAT(ReadError(std::string(kFilterBytesMax + 1, '\xff')),
               StartsWith("column 1: the filter"));
 }
 
@@ -522,12 +522,12 @@ TEST(ParserTest, RefusesDeeperNestingThanTheLimit) {
     return Repeated("(", depth) + "a = 1" + Repeated(")", depth);
   };
   EXPECT_EQ(Parsed(parentheses(64)), Leaf("a"));
-  EXPECT_EQ(MessageOf(parentheses(65)), "column 65" + why);
+  EXPECT_EQ(ReadError(parentheses(65)), "column 65" + why);
   EXPECT_EQ(ToText(Parsed(Repeated("not ", 64) + "a=1")), Repeated("NOT ", 64) + "a = 1");
-  EXPECT_EQ(MessageOf(Repeated("NOT ", 65) + "a = 1"), "column 257" + why);
+  EXPECT_EQ(ReadError(Repeated("NOT ", 65) + "a = 1"), "column 257" + why);
   EXPECT_TRUE(Parse(Repeated("NOT(", 32) + "a=1" + Repeated(")", 32)).ok());
-  EXPECT_EQ(MessageOf(Repeated("NOT(", 32) + "NOT a=1" + Repeated(")", 32)), "column 129" + why);
-  EXPECT_EQ(MessageOf(std::string(kFilterBytesMax, '(')), "column 65" + why);
+  EXPECT_EQ(ReadError(Repeated("NOT(", 32) + "NOT a=1" + Repeated(")", 32)), "column 129" + why);
+  EXPECT_EQ(ReadError(std::string(kFilterBytesMax, '(')), "column 65" + why);
 }
 
 TEST(ParserTest, CountsNestingAnewAfterEachParenthesis) {
@@ -687,7 +687,7 @@ TEST(ParserTest, AnswersPiecesInAnyOrder) {
     }
     const absl::StatusOr<Expression> expression = Parse(filter);
     if (!expression.ok()) {
-      ASSERT_EQ(MessageOf(filter).rfind("column ", 0), 0U) << filter;
+      ASSERT_EQ(ReadError(filter).rfind("column ", 0), 0U) << filter;
       continue;
     }
     ++parsed_count;

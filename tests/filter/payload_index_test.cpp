@@ -17,59 +17,59 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-void AddRowsOf(const KeywordColumn& column, std::string_view text, RowMask& mask) {
-  if (const auto keyword = column.Find(text)) column.AddRowsOf(*keyword, mask);
+void AddRows(const KeywordColumn& column, std::string_view text, RowMask& mask) {
+  if (const auto keyword = column.Find(text)) column.AddRows(*keyword, mask);
 }
 
-FieldSummary SummaryOf(const Field& field, std::size_t values_max) {
+FieldSummary SummarizeField(const Field& field, std::size_t values_max) {
   base::LongWork work = tests::UnaskedWork();
   return Summarize(field, values_max, work).value();
 }
 
-FieldType TypeOf(const std::vector<PayloadValue>& values) {
+FieldType FindType(const std::vector<PayloadValue>& values) {
   std::vector<PayloadObject> rows;
   rows.reserve(values.size());
   for (const PayloadValue& value : values) rows.push_back({{"field", value}});
-  const data::PayloadTable table = TableOf(rows);
+  const data::PayloadTable table = MakeTable(rows);
   return PayloadIndex::Build(table).Find("field")->type;
 }
 
 TEST(PayloadIndexTest, InfersTheTypeThatAllValuesHave) {
-  EXPECT_EQ(TypeOf({Text("Solaris"), Text("Stalker"), {}}), FieldType::kKeyword);
-  EXPECT_EQ(TypeOf({Texts({"Drama"}), Texts({})}), FieldType::kKeywords);
-  EXPECT_EQ(TypeOf({Whole(1), Whole(-2)}), FieldType::kInteger);
-  EXPECT_EQ(TypeOf({Whole(1), Real(0.5)}), FieldType::kNumber);
-  EXPECT_EQ(TypeOf({Flag(true), Flag(false)}), FieldType::kBoolean);
-  EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("2024-05-31")}), FieldType::kTime);
-  EXPECT_EQ(TypeOf({Text("2024-05-31T12:00:00Z"), Text("soon")}), FieldType::kKeyword);
-  EXPECT_EQ(TypeOf({Text("1"), Whole(1)}), FieldType::kOther);
-  EXPECT_EQ(TypeOf({List({Whole(1), Real(2)}), Whole(3), List({})}), FieldType::kIntegers);
-  EXPECT_EQ(TypeOf({List({Whole(1)}), List({Real(0.5)})}), FieldType::kNumbers);
-  EXPECT_EQ(TypeOf({List({Flag(true)}), Flag(false)}), FieldType::kBooleans);
-  EXPECT_EQ(TypeOf({List({}), List({})}), FieldType::kKeywords);
-  EXPECT_EQ(TypeOf({List({Whole(1), Text("1")})}), FieldType::kOther);
-  EXPECT_EQ(TypeOf({List({Whole(1)}), Texts({"1"})}), FieldType::kOther);
-  EXPECT_EQ(TypeOf({List({PayloadValue{}})}), FieldType::kOther);
-  EXPECT_EQ(TypeOf({PayloadValue{PayloadObject{{"a", Whole(1)}}}}), FieldType::kOther);
-  EXPECT_EQ(TypeOf({PayloadValue{}}), FieldType::kOther);
+  EXPECT_EQ(FindType({Text("Solaris"), Text("Stalker"), {}}), FieldType::kKeyword);
+  EXPECT_EQ(FindType({Texts({"Drama"}), Texts({})}), FieldType::kKeywords);
+  EXPECT_EQ(FindType({Whole(1), Whole(-2)}), FieldType::kInteger);
+  EXPECT_EQ(FindType({Whole(1), Real(0.5)}), FieldType::kNumber);
+  EXPECT_EQ(FindType({Flag(true), Flag(false)}), FieldType::kBoolean);
+  EXPECT_EQ(FindType({Text("2024-05-31T12:00:00Z"), Text("2024-05-31")}), FieldType::kTime);
+  EXPECT_EQ(FindType({Text("2024-05-31T12:00:00Z"), Text("soon")}), FieldType::kKeyword);
+  EXPECT_EQ(FindType({Text("1"), Whole(1)}), FieldType::kOther);
+  EXPECT_EQ(FindType({List({Whole(1), Real(2)}), Whole(3), List({})}), FieldType::kIntegers);
+  EXPECT_EQ(FindType({List({Whole(1)}), List({Real(0.5)})}), FieldType::kNumbers);
+  EXPECT_EQ(FindType({List({Flag(true)}), Flag(false)}), FieldType::kBooleans);
+  EXPECT_EQ(FindType({List({}), List({})}), FieldType::kKeywords);
+  EXPECT_EQ(FindType({List({Whole(1), Text("1")})}), FieldType::kOther);
+  EXPECT_EQ(FindType({List({Whole(1)}), Texts({"1"})}), FieldType::kOther);
+  EXPECT_EQ(FindType({List({PayloadValue{}})}), FieldType::kOther);
+  EXPECT_EQ(FindType({PayloadValue{PayloadObject{{"a", Whole(1)}}}}), FieldType::kOther);
+  EXPECT_EQ(FindType({PayloadValue{}}), FieldType::kOther);
 }
 
 TEST(PayloadIndexTest, UsesADeclaredType) {
   const std::vector<PayloadObject> rows{{{"code", Text("2024-05-31")}, {"note", Text("a|b")}},
                                         {{"code", Text("2024-06-01")}, {"note", Text("c")}}};
-  ASSERT_EQ(PayloadIndex::Build(TableOf(rows)).Find("code")->type, FieldType::kTime);
+  ASSERT_EQ(PayloadIndex::Build(MakeTable(rows)).Find("code")->type, FieldType::kTime);
   data::FieldRules rules;
   rules.declared = {{"code", FieldType::kKeyword}, {"note", FieldType::kKeywords}};
-  PayloadIndex index = PayloadIndex::Build(TableOf(rows, rules));
+  PayloadIndex index = PayloadIndex::Build(MakeTable(rows, rules));
   EXPECT_EQ(index.Find("code")->type, FieldType::kKeyword);
   EXPECT_EQ(std::get<KeywordColumn>(index.Find("note")->column).keyword_count(), 2U);
   rules.separators = {{"note", "|"}};
-  index = PayloadIndex::Build(TableOf(rows, rules));
+  index = PayloadIndex::Build(MakeTable(rows, rules));
   EXPECT_EQ(std::get<KeywordColumn>(index.Find("note")->column).keyword_count(), 3U);
 }
 
 TEST(PayloadIndexTest, SeparatesTextsOnlyWhereTheSettingsSaySo) {
-  EXPECT_EQ(TypeOf({Text("Drama|War"), Text("War"), Text("Drama | Comedy"), Text("Comedy")}),
+  EXPECT_EQ(FindType({Text("Drama|War"), Text("War"), Text("Drama | Comedy"), Text("Comedy")}),
             FieldType::kKeyword);
   EXPECT_THAT(SplitKeywords("Drama| War ||", "|"), ElementsAre("Drama", "War"));
   EXPECT_THAT(SplitKeywords("Drama; War, Film Noir", ", "), ElementsAre("Drama; War", "Film Noir"));
@@ -79,18 +79,18 @@ TEST(PayloadIndexTest, SeparatesTextsOnlyWhereTheSettingsSaySo) {
 TEST(PayloadIndexTest, GuessesTheElementsOfListsThatAreMostlyEmpty) {
   std::vector<PayloadValue> values(95, List({}));
   values.resize(100, List({Whole(3)}));
-  EXPECT_EQ(TypeOf(values), FieldType::kIntegers);
+  EXPECT_EQ(FindType(values), FieldType::kIntegers);
 }
 
 TEST(PayloadIndexTest, HasARowOnceForEachDistinctElement) {
   data::FieldRules rules;
   rules.declared = {{"n", FieldType::kIntegers}};
   const PayloadIndex index =
-      PayloadIndex::Build(TableOf({{{"n", List({Whole(3), Whole(1), Real(3)})}},
-                                   {{"n", Whole(3)}},
-                                   {{"n", List({})}},
-                                   {{"n", List({Whole(2), Text("2")})}}},
-                                  rules));
+      PayloadIndex::Build(MakeTable({{{"n", List({Whole(3), Whole(1), Real(3)})}},
+                                     {{"n", Whole(3)}},
+                                     {{"n", List({})}},
+                                     {{"n", List({Whole(2), Text("2")})}}},
+                                    rules));
   const Field& field = *index.Find("n");
   const auto& column = std::get<OrderedColumn<std::int64_t>>(field.column);
   EXPECT_THAT(column.RowsThatPass({.equal = true}, 3)[1], ElementsAre(0, 1));
@@ -98,16 +98,16 @@ TEST(PayloadIndexTest, HasARowOnceForEachDistinctElement) {
   EXPECT_EQ(column.size(), 3U);
   EXPECT_EQ(field.present.size(), 3U);
   EXPECT_EQ(field.unfit.size(), 1U);
-  const FieldSummary summary = SummaryOf(field, 2);
+  const FieldSummary summary = SummarizeField(field, 2);
   EXPECT_EQ(summary.distinct_values, 2U);
   EXPECT_EQ(summary.least, SummaryValue(std::int64_t{1}));
   EXPECT_EQ(summary.greatest, SummaryValue(std::int64_t{3}));
 }
 
 TEST(PayloadIndexTest, CountsRowsWithBothBooleansTwice) {
-  const PayloadIndex index = PayloadIndex::Build(
-      TableOf({{{"b", List({Flag(true), Flag(false), Flag(true)})}}, {{"b", List({Flag(true)})}}}));
-  const FieldSummary summary = SummaryOf(*index.Find("b"), 2);
+  const PayloadIndex index = PayloadIndex::Build(MakeTable(
+      {{{"b", List({Flag(true), Flag(false), Flag(true)})}}, {{"b", List({Flag(true)})}}}));
+  const FieldSummary summary = SummarizeField(*index.Find("b"), 2);
   ASSERT_EQ(summary.most_common.size(), 2U);
   EXPECT_EQ(summary.most_common[0].value, SummaryValue(true));
   EXPECT_EQ(summary.most_common[0].rows, 2U);
@@ -117,7 +117,7 @@ TEST(PayloadIndexTest, CountsRowsWithBothBooleansTwice) {
 TEST(PayloadIndexTest, KeepsValuesThatDoNotFitOutOfEveryCondition) {
   std::vector<PayloadObject> rows;
   for (int r = 0; r < 20; ++r) rows.push_back({{"year", r == 7 ? Text("N/A") : Whole(1990)}});
-  const PayloadIndex index = PayloadIndex::Build(TableOf(rows));
+  const PayloadIndex index = PayloadIndex::Build(MakeTable(rows));
   const Field& year = *index.Find("year");
   EXPECT_EQ(year.type, FieldType::kInteger);
   EXPECT_EQ(year.present.size(), 19U);
@@ -127,12 +127,12 @@ TEST(PayloadIndexTest, KeepsValuesThatDoNotFitOutOfEveryCondition) {
 TEST(PayloadIndexTest, ComparesIntegersBesideNumbersExactly) {
   constexpr std::int64_t kBeyond = (std::int64_t{1} << 53) + 1;
   const PayloadIndex index =
-      PayloadIndex::Build(TableOf({{{"n", Whole(kBeyond)}},
-                                   {{"n", Whole(kBeyond - 1)}},
-                                   {{"n", Real(0.5)}},
-                                   {{"n", Real(0x1p53)}},
-                                   {{"n", Whole(std::numeric_limits<std::int64_t>::max())}},
-                                   {{"n", Real(0x1p63)}}}));
+      PayloadIndex::Build(MakeTable({{{"n", Whole(kBeyond)}},
+                                     {{"n", Whole(kBeyond - 1)}},
+                                     {{"n", Real(0.5)}},
+                                     {{"n", Real(0x1p53)}},
+                                     {{"n", Whole(std::numeric_limits<std::int64_t>::max())}},
+                                     {{"n", Real(0x1p63)}}}));
   const auto& column = std::get<OrderedColumn<filter::Number>>(index.Find("n")->column);
   const auto equal = [&](filter::Number number) {
     return column.RowsThatPass({.equal = true}, number)[1];
@@ -169,7 +169,7 @@ TEST(PayloadIndexTest, FindsTheSameRowsForAListAndForATextWithBars) {
   }
   data::FieldRules rules;
   rules.separators = {{"text", "|"}};
-  const PayloadIndex index = PayloadIndex::Build(TableOf(rows, rules));
+  const PayloadIndex index = PayloadIndex::Build(MakeTable(rows, rules));
   const auto& list = std::get<KeywordColumn>(index.Find("list")->column);
   const auto& text = std::get<KeywordColumn>(index.Find("text")->column);
   ASSERT_EQ(index.Find("text")->type, FieldType::kKeywords);
@@ -178,12 +178,12 @@ TEST(PayloadIndexTest, FindsTheSameRowsForAListAndForATextWithBars) {
   for (const char* genre : {"Drama", "War", "Film Noir", "Comedy", "drama"}) {
     RowMask of_list(rows.size());
     RowMask of_text(rows.size());
-    AddRowsOf(list, genre, of_list);
-    AddRowsOf(text, genre, of_text);
+    AddRows(list, genre, of_list);
+    AddRows(text, genre, of_text);
     EXPECT_EQ(of_list, of_text) << genre;
   }
   RowMask drama(rows.size());
-  AddRowsOf(list, "Drama", drama);
+  AddRows(list, "Drama", drama);
   EXPECT_EQ(drama.AllowedCount(), 250U);
 }
 
@@ -191,7 +191,7 @@ TEST(PayloadIndexTest, CountsItsBytes) {
   std::vector<PayloadObject> rows;
   for (int r = 0; r < 1'000; ++r)
     rows.push_back({{"title", Text("title number " + std::to_string(r))}, {"year", Whole(r)}});
-  const data::PayloadTable table = TableOf(rows);
+  const data::PayloadTable table = MakeTable(rows);
   const PayloadIndex index = PayloadIndex::Build(table);
   // A text twice, an entry and a row; a value and a row.
   EXPECT_LT(index.Find("title")->bytes(), 1'000U * 90);
@@ -201,24 +201,24 @@ TEST(PayloadIndexTest, CountsItsBytes) {
 }
 
 TEST(FieldSummaryTest, HasTheMostCommonValuesAndTheRange) {
-  const data::PayloadTable table = TableOf({
+  const data::PayloadTable table = MakeTable({
       {{"genre", Text("Drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
       {{"genre", Text("War")}, {"year", Whole(1972)}, {"sold", Flag(true)}},
       {{"genre", Text("Drama")}, {"year", Whole(1990)}, {"sold", Flag(false)}},
       {{"genre", Text("drama")}},
   });
   const PayloadIndex index = PayloadIndex::Build(table);
-  const FieldSummary genre = SummaryOf(*index.Find("genre"), 2);
+  const FieldSummary genre = SummarizeField(*index.Find("genre"), 2);
   EXPECT_EQ(genre.distinct_values, 3U);
   ASSERT_EQ(genre.most_common.size(), 2U);
   EXPECT_EQ(genre.most_common[0].value, SummaryValue("Drama"));
   EXPECT_EQ(genre.most_common[0].rows, 2U);
   EXPECT_EQ(genre.most_common[1].value, SummaryValue("drama"));
-  const FieldSummary year = SummaryOf(*index.Find("year"), 2);
+  const FieldSummary year = SummarizeField(*index.Find("year"), 2);
   EXPECT_EQ(year.distinct_values, 2U);
   EXPECT_EQ(year.least, SummaryValue(std::int64_t{1972}));
   EXPECT_EQ(year.greatest, SummaryValue(std::int64_t{1990}));
-  const FieldSummary sold = SummaryOf(*index.Find("sold"), 1);
+  const FieldSummary sold = SummarizeField(*index.Find("sold"), 1);
   EXPECT_EQ(sold.distinct_values, 2U);
   EXPECT_EQ(sold.least, std::nullopt);
   ASSERT_EQ(sold.most_common.size(), 1U);
@@ -226,15 +226,15 @@ TEST(FieldSummaryTest, HasTheMostCommonValuesAndTheRange) {
 }
 
 TEST(FieldSummaryTest, HasNumbersAsNumbersAndTimesAsText) {
-  const data::PayloadTable table = TableOf({
+  const data::PayloadTable table = MakeTable({
       {{"rating", Real(7.5)}, {"added", Text("2024-05-31")}},
       {{"rating", Real(-1)}, {"added", Text("2024-05-31T12:00:00Z")}},
   });
   const PayloadIndex index = PayloadIndex::Build(table);
-  const FieldSummary rating = SummaryOf(*index.Find("rating"), 2);
+  const FieldSummary rating = SummarizeField(*index.Find("rating"), 2);
   EXPECT_EQ(rating.least, SummaryValue(-1.0));
   EXPECT_EQ(rating.greatest, SummaryValue(7.5));
-  const FieldSummary added = SummaryOf(*index.Find("added"), 2);
+  const FieldSummary added = SummarizeField(*index.Find("added"), 2);
   EXPECT_EQ(added.least, SummaryValue("2024-05-31T00:00:00Z"));
   EXPECT_EQ(added.greatest, SummaryValue("2024-05-31T12:00:00Z"));
 }

@@ -11,8 +11,8 @@
 namespace simile::filter {
 
 // A payload of these rows.
-inline data::PayloadTable TableOf(const std::vector<PayloadObject>& rows,
-                                  const data::FieldRules& rules = {}) {
+inline data::PayloadTable MakeTable(const std::vector<PayloadObject>& rows,
+                                    const data::FieldRules& rules = {}) {
   data::PayloadTableBuilder builder(rows.size(), Limits{});
   for (const PayloadObject& row : rows) EXPECT_TRUE(builder.Add(row).ok());
   std::vector<std::string> notes;

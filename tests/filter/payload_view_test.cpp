@@ -27,7 +27,7 @@ class PayloadViewTest : public ::testing::Test {
  protected:
   PayloadViewTest() {
     dataset_.ids = data::IdIndex::OfRowNumbers(4);
-    dataset_.payload = TableOf({
+    dataset_.payload = MakeTable({
         {{"tenant", Text("a")},
          {"tags", Texts({"new", "Red"})},
          {"year", Whole(1990)},
@@ -45,15 +45,15 @@ class PayloadViewTest : public ::testing::Test {
         {{"tenant", Text("b")}, {"secret", Text("y")}, {"empty", PayloadValue{}}},
     });
     filters_ = Filters::Create(dataset_, "films");
-    rows_ = RowsOf(R"(tenant = "a")");
-    fields_ = filters_->FieldsOf(rows_, work_).value();
+    rows_ = FindRows(R"(tenant = "a")");
+    fields_ = filters_->FindFields(rows_, work_).value();
   }
 
-  NamedRows RowsOf(std::string_view text) {
+  NamedRows FindRows(std::string_view text) {
     const auto filter = filters_->Prepare(text, filters_->payload(), work_).value();
     return {filter.text, filters_->Rows(filter, work_).value()};
   }
-  FieldSummary SummaryOf(const char* field) {
+  FieldSummary SummarizeField(const char* field) {
     return SummarizeRows(*filters_, *fields_->Find(field), *rows_.rows, 5, work_).value();
   }
 
@@ -71,7 +71,7 @@ TEST_F(PayloadViewTest, HasTheFieldsOfItsRowsAlone) {
   EXPECT_FALSE(fields_->has_all());
   EXPECT_EQ(fields_->Find("secret"), nullptr);
   EXPECT_NE(fields_->Find("year"), nullptr);
-  const PayloadView all = filters_->FieldsOf({}, work_).value();
+  const PayloadView all = filters_->FindFields({}, work_).value();
   EXPECT_TRUE(all.has_all());
   EXPECT_NE(all.Find("secret"), nullptr);
 }
@@ -80,7 +80,7 @@ TEST_F(PayloadViewTest, HasTheFieldsOfItsRowsAlone) {
 TEST_F(PayloadViewTest, RefusesAFieldOfOtherRowsAsAnUnknownOne) {
   for (const char* const text : {R"(secret = "x")", "has(secret)", "NOT has(secret)",
                                  R"(year > 1 AND secret IN ["x", "y"])"}) {
-    RowsOf(text);
+    FindRows(text);
     const auto hidden = filters_->Prepare(text, *fields_, work_);
     std::string unknown_text = text;
     unknown_text.replace(unknown_text.find("secret"), 6, "nobody");
@@ -100,19 +100,19 @@ TEST_F(PayloadViewTest, RefusesAFieldOfOtherRowsAsAnUnknownOne) {
 TEST_F(PayloadViewTest, SummarizesItsRowsAlone) {
   EXPECT_EQ(fields_->Find("price")->present.CountAllowed(*rows_.rows), 1U);
   EXPECT_EQ(fields_->Find("year")->present.CountAllowed(*rows_.rows), 2U);
-  const FieldSummary tags = SummaryOf("tags");
+  const FieldSummary tags = SummarizeField("tags");
   EXPECT_EQ(tags.distinct_values, 2U);
   ASSERT_EQ(tags.most_common.size(), 2U);
   EXPECT_EQ(std::get<std::string>(tags.most_common[0].value), "new");
   EXPECT_EQ(tags.most_common[0].rows, 2U);
   EXPECT_EQ(std::get<std::string>(tags.most_common[1].value), "Red");
   EXPECT_EQ(tags.most_common[1].rows, 1U);
-  const FieldSummary year = SummaryOf("year");
+  const FieldSummary year = SummarizeField("year");
   EXPECT_EQ(year.distinct_values, 1U);
   EXPECT_EQ(std::get<std::int64_t>(*year.greatest), 1990);
-  EXPECT_EQ(std::get<double>(*SummaryOf("price").greatest), 1.5);
-  EXPECT_EQ(std::get<std::string>(*SummaryOf("since").least), "2020-01-01T00:00:00Z");
-  const FieldSummary sold = SummaryOf("sold");
+  EXPECT_EQ(std::get<double>(*SummarizeField("price").greatest), 1.5);
+  EXPECT_EQ(std::get<std::string>(*SummarizeField("since").least), "2020-01-01T00:00:00Z");
+  const FieldSummary sold = SummarizeField("sold");
   ASSERT_EQ(sold.most_common.size(), 1U);
   EXPECT_TRUE(std::get<bool>(sold.most_common[0].value));
 }

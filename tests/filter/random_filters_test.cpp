@@ -38,11 +38,11 @@ const std::vector<std::string> kDays{"2020-01-01T00:00:00Z", "2020-01-01T00:00:0
                                      "2021-06-30T02:00:00+02:00", "1969-12-31T23:59:59Z"};
 
 template <class Values>
-const auto& OneOf(const Values& values, SeededRandom& random) {
+const auto& DrawOne(const Values& values, SeededRandom& random) {
   return values[random.Below(std::size(values))];
 }
 
-FieldType TypeOf(const std::string& field) {
+FieldType FindType(const std::string& field) {
   if (field == "title") return FieldType::kKeyword;
   if (field == "genres" || field == "tags") return FieldType::kKeywords;
   if (field == "year") return FieldType::kInteger;
@@ -85,12 +85,12 @@ PayloadObject DrawRow(SeededRandom& random) {
   PayloadObject row;
   const auto add = [&](const char* name, PayloadValue value) {
     if (random.OneIn(5)) return;
-    if (random.OneIn(30)) value = OneOf(kOddValues, random);
+    if (random.OneIn(30)) value = DrawOne(kOddValues, random);
     row.emplace_back(name, random.OneIn(10) ? PayloadValue{} : std::move(value));
   };
-  add("title", Text(OneOf(kTitles, random)));
+  add("title", Text(DrawOne(kTitles, random)));
   std::vector<std::string> genres;
-  for (std::size_t i = random.Below(4); i > 0; --i) genres.push_back(OneOf(kGenres, random));
+  for (std::size_t i = random.Below(4); i > 0; --i) genres.push_back(DrawOne(kGenres, random));
   add("genres", Texts(genres));
   std::string tags;
   for (std::size_t i = random.Below(4); i > 0; --i)
@@ -111,12 +111,12 @@ PayloadObject DrawRow(SeededRandom& random) {
   add("rating", draw_rating());
   add("ratings", DrawList(random, draw_rating));
   add("flags", DrawList(random, [&] { return Flag(random.OneIn(2)); }));
-  add("released", Text(OneOf(kDays, random)));
+  add("released", Text(DrawOne(kDays, random)));
   add("available", Flag(random.OneIn(2)));
   add("details", random.OneIn(2) ? Text("x") : Whole(1));
   PayloadObject of;
   PayloadObject meta;
-  if (!random.OneIn(5)) of.emplace_back("genres", Texts({OneOf(kGenres, random)}));
+  if (!random.OneIn(5)) of.emplace_back("genres", Texts({DrawOne(kGenres, random)}));
   if (!random.OneIn(5)) meta.emplace_back("of", random.OneIn(9) ? Whole(1) : PayloadValue{of});
   if (!random.OneIn(5)) meta.emplace_back("year", random.OneIn(9) ? Text("?") : draw_year());
   add("meta", PayloadValue{std::move(meta)});
@@ -125,32 +125,32 @@ PayloadObject DrawRow(SeededRandom& random) {
 
 std::string LiteralFor(const std::string& field, SeededRandom& random) {
   const auto quoted = [](const std::string& text) { return fmt::format("\"{}\"", text); };
-  switch (TypeOf(field)) {
+  switch (FindType(field)) {
     case FieldType::kKeyword:
-      return quoted(random.OneIn(3) ? OneOf(kTitleParts, random) : OneOf(kTitles, random));
+      return quoted(random.OneIn(3) ? DrawOne(kTitleParts, random) : DrawOne(kTitles, random));
     case FieldType::kKeywords:
       if (field == "tags") {
         return quoted(fmt::format("{}{}", random.OneIn(3) ? "T" : "t", random.Below(5)));
       }
-      return quoted(OneOf(kGenres, random));
+      return quoted(DrawOne(kGenres, random));
     case FieldType::kInteger:
     case FieldType::kIntegers:
       if (random.OneIn(10))
-        return OneOf(std::array{"9007199254740993", "1e300", "-1e300", "9007199254740992.0"},
-                     random);
+        return DrawOne(std::array{"9007199254740993", "1e300", "-1e300", "9007199254740992.0"},
+                       random);
       return fmt::format("{}{}", 1989 + random.Below(10), random.OneIn(5) ? ".5" : "");
     case FieldType::kNumber:
     case FieldType::kNumbers:
       if (random.OneIn(8)) {
-        return OneOf(std::array{"9007199254740993", "9007199254740992", "9007199254740992.0"},
-                     random);
+        return DrawOne(std::array{"9007199254740993", "9007199254740992", "9007199254740992.0"},
+                       random);
       }
       return fmt::format("{}", static_cast<double>(random.Below(24)) / 4);
     case FieldType::kTime:
-      return quoted(OneOf(kDays, random));
+      return quoted(DrawOne(kDays, random));
     case FieldType::kBoolean:
     case FieldType::kBooleans:
-      return OneOf(std::array{"true", "false", "TRUE"}, random);
+      return DrawOne(std::array{"true", "false", "TRUE"}, random);
     case FieldType::kOther:
       break;
   }
@@ -161,8 +161,8 @@ std::string DrawComparison(SeededRandom& random) {
   constexpr std::array kFields{"title",  "genres",    "tags",          "year",      "years",
                                "rating", "ratings",   "released",      "available", "flags",
                                "id",     "meta.year", "meta.of.genres"};
-  std::string field = OneOf(kFields, random);
-  const FieldType type = TypeOf(field);
+  std::string field = DrawOne(kFields, random);
+  const FieldType type = FindType(field);
   const bool is_text = type == FieldType::kKeyword || type == FieldType::kKeywords;
   if (random.OneIn(8))
     return fmt::format("has({})", random.OneIn(6)   ? "details"
@@ -176,7 +176,7 @@ std::string DrawComparison(SeededRandom& random) {
   }
   std::vector<const char*> operators{"=", "!="};
   if (is_text && random.OneIn(4)) {
-    return fmt::format("folded({}) {} {}", field, OneOf(operators, random),
+    return fmt::format("folded({}) {} {}", field, DrawOne(operators, random),
                        LiteralFor(field, random));
   }
   if (is_text || IsList(type)) operators.push_back(":");
@@ -184,7 +184,7 @@ std::string DrawComparison(SeededRandom& random) {
   if (of_element == FieldType::kInteger || of_element == FieldType::kNumber ||
       of_element == FieldType::kTime)
     operators.insert(operators.end(), {"<", "<=", ">", ">="});
-  return fmt::format("{} {} {}", field, OneOf(operators, random), LiteralFor(field, random));
+  return fmt::format("{} {} {}", field, DrawOne(operators, random), LiteralFor(field, random));
 }
 
 std::string DrawFilter(std::size_t depth, SeededRandom& random) {
@@ -206,9 +206,9 @@ void CheckCollection(std::uint64_t seed) {
   for (const char* const field :
        {"title", "genres", "year", "years", "rating", "ratings", "released", "available", "flags",
         "details", "meta.year", "meta.of.genres"}) {
-    rules.declared.push_back({field, TypeOf(field)});
+    rules.declared.push_back({field, FindType(field)});
   }
-  const data::PayloadTable table = TableOf(rows, rules);
+  const data::PayloadTable table = MakeTable(rows, rules);
   const PayloadIndex payload = PayloadIndex::Build(table);
   const data::IdIndex ids = data::IdIndex::OfRowNumbers(kRowCount);
   for (std::size_t i = 0; i < kFiltersOfEach; ++i) {
@@ -222,7 +222,7 @@ void CheckCollection(std::uint64_t seed) {
     ASSERT_TRUE(mask.ok()) << "seed " << seed << ", " << filter << ": " << mask.status();
     for (Row row = 0; row < kRowCount; ++row) {
       ASSERT_EQ(mask->Allows(row),
-                NaivelyPasses(*expression, std::to_string(row), rows[row], &TypeOf) == true)
+                NaivelyPasses(*expression, std::to_string(row), rows[row], &FindType) == true)
           << "seed " << seed << ", row " << row << ", " << filter;
     }
   }

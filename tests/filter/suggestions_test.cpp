@@ -25,7 +25,7 @@ class NearValuesTest : public testing::Test {
     return NearValues(*parsed, index_, work).value();
   }
 
-  const data::PayloadTable table_ = TableOf(
+  const data::PayloadTable table_ = MakeTable(
       {{{"genres", Texts({"Western", "Drama"})}, {"country", Text("Germany")}},
        {{"genres", Texts({"Science Fiction"})}, {"country", Text("France")}, {"year", Whole(1)}},
        {{"genres", Texts({"Drama"})}, {"country", Text("Peru")}, {"year", Whole(2)}}});

@@ -277,7 +277,7 @@ class TenantsTest : public testing::Test {
   TenantsTest() {
     const auto plan = data::PlanDataset(catalogue_->FolderPath("shared"), Limits{});
     auto dataset = data::LoadDataset(plan.value(), Limits{}, nullptr);
-    snapshot_ = engine::SnapshotOf(std::make_shared<data::Dataset>(*std::move(dataset)));
+    snapshot_ = engine::MakeSnapshot(std::make_shared<data::Dataset>(*std::move(dataset)));
   }
 
   // The calls that follow are this tenant's.

@@ -53,7 +53,7 @@ TEST_F(RequiredFilterTest, HidesItemsThatDoNotPass) {
               "no item \"heat-199\" in films");
   for (const Strategy strategy :
        {Strategy::kAverageVector, Strategy::kBestScore, Strategy::kSumScores}) {
-    ExpectError(Resolve({Of(ExamplesOf(strategy, {"alien-1979"}, {"heat-1995"}))}),
+    ExpectError(Resolve({Of(MakeExamples(strategy, {"alien-1979"}, {"heat-1995"}))}),
                 ErrorReason::kItemNotFound, "queries[0].examples.negative[0].id",
                 "examples.negative[0]: no item \"heat-1995\" in films");
   }
@@ -88,7 +88,7 @@ TEST_F(RequiredFilterTest, ComparesWholeValues) {
   for (const char* const country : {"DE", "SWEDEN", "DENMARK", "AT"})
     ASSERT_TRUE(builder.Add({{"country", {std::string(country)}}}).ok());
   dataset_->payload = std::move(builder).Build();
-  snapshot_ = engine::SnapshotOf(dataset_);
+  snapshot_ = engine::MakeSnapshot(dataset_);
   options_ = {};
   // As a filter of a query it is taken, and its rows are then cached.
   ASSERT_TRUE(Resolve({ByAVector("country:DE")}).ok());
@@ -136,7 +136,7 @@ TEST_F(UserScopeTest, FindsTheCallersUsers) {
 
 // A visitor of the caller's has seen row 0, one of others has seen row 3.
 TEST_F(UserScopeTest, ExcludesWhatTheCallersVisitorsHaveSeen) {
-  dataset_->profiles.visitor_ids = engine::IdsOf({"user_00043", "user_00050"});
+  dataset_->profiles.visitor_ids = engine::MakeIds({"user_00043", "user_00050"});
   dataset_->profiles.visitor_seen = data::SeenSets::FromPairs(2, {{0, 0}, {1, 3}});
   const auto excluded = [this](const std::string& user) {
     QueryRequest request = Popular(user);
@@ -171,7 +171,7 @@ TEST_F(UserScopeTest, HidesTheUsersOfOthers) {
               "blend: no user \"user_00007\" in films");
   // Nor does it tell whether the collection has users.
   dataset_->profiles = {};
-  snapshot_ = engine::SnapshotOf(dataset_);
+  snapshot_ = engine::MakeSnapshot(dataset_);
   EXPECT_EQ(refusal(own, "user_00042"), "no user \"user_00042\" in films");
 }
 

@@ -20,7 +20,7 @@ class NotesTest : public ResolveTest {
  protected:
   explicit NotesTest(Metric metric = Metric::kCosine) : ResolveTest(metric) {}
 
-  std::vector<std::string> NotesOf(const QueryRequest& request) {
+  std::vector<std::string> ResolveNotes(const QueryRequest& request) {
     const absl::Status status = Resolve({request});
     EXPECT_TRUE(status.ok()) << status;
     return report_.queries[0].notes;
@@ -38,24 +38,26 @@ TEST_F(NotesTest, AreNoneWhereEveryOptionHasAnEffect) {
   request.filter = "year > 1970";
   request.score_threshold = 0.5F;
   request.diversity = engine::Diversity{0.5F, 4};
-  EXPECT_THAT(NotesOf(request), IsEmpty());
+  EXPECT_THAT(ResolveNotes(request), IsEmpty());
   EXPECT_THAT(report_.notes, IsEmpty());
 }
 
 TEST_F(NotesTest, NameExcludedIdsThatTheCollectionDoesNotHave) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.exclude_ids = {"zz", "alien-1979", "yy"};
-  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: the collection does not have 2 of these "
-                                            "ids, which exclude nothing: \"zz\", \"yy\""));
+  EXPECT_THAT(ResolveNotes(request),
+              ElementsAre("exclude_ids: the collection does not have 2 of these "
+                          "ids, which exclude nothing: \"zz\", \"yy\""));
   request.exclude_ids = {"zz"};
-  EXPECT_THAT(NotesOf(request), ElementsAre("exclude_ids: the collection does not have 1 of these "
-                                            "ids, which excludes nothing: \"zz\""));
+  EXPECT_THAT(ResolveNotes(request),
+              ElementsAre("exclude_ids: the collection does not have 1 of these "
+                          "ids, which excludes nothing: \"zz\""));
 }
 
 TEST_F(NotesTest, NameTheFirstThreeOfManyExcludedIds) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.exclude_ids = {"a", "b", "alien-1979", "c", "d", "e"};
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("exclude_ids: the collection does not have 5 of these ids, which exclude "
                           "nothing: \"a\", \"b\", \"c\", and 2 more"));
 }
@@ -73,7 +75,7 @@ TEST_F(NotesTest, TellHiddenExcludedIdsNoOtherThanUnknownOnes) {
   options_.required_filters.of_request = "year = 1979";
   QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
   request.exclude_ids = {"heat-1995", "heat-1994"};
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("exclude_ids: the collection does not have 2 of these ids, which exclude "
                           "nothing: \"heat-1995\", \"heat-1994\""));
 }
@@ -81,11 +83,12 @@ TEST_F(NotesTest, TellHiddenExcludedIdsNoOtherThanUnknownOnes) {
 TEST_F(NotesTest, SayThatNothingIsKnownAsSeen) {
   const std::vector<std::string> expected{
       "exclude_seen has no effect: no interactions of the user are known"};
-  EXPECT_EQ(NotesOf(Of(ByUser{"user_00007", true})), expected);
-  EXPECT_EQ(NotesOf(Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00007", true}, 0.5F})), expected);
+  EXPECT_EQ(ResolveNotes(Of(ByUser{"user_00007", true})), expected);
+  EXPECT_EQ(ResolveNotes(Of(ByBlend{ByItem{"heat-1995"}, ByUser{"user_00007", true}, 0.5F})),
+            expected);
   QueryRequest cold = WithColdStart("new", {.order = ColdStart::Order::kNewest, .field = "year"});
   std::get<ByUser>(cold.target).exclude_seen = true;
-  EXPECT_THAT(NotesOf(cold),
+  EXPECT_THAT(ResolveNotes(cold),
               ElementsAre("exclude_seen has no effect: no interactions of the user are known"));
 }
 
@@ -93,7 +96,7 @@ TEST_F(NotesTest, CountSeenItemsThatExistForTheCall) {
   ASSERT_TRUE(Resolve({Of(ByUser{"user_00042", true})}).ok());
   EXPECT_EQ(report_.queries[0].seen_count, 2U);
   options_.required_filters.of_request = "year = 1979";
-  EXPECT_THAT(NotesOf(Of(ByUser{"user_00042", true})), IsEmpty());
+  EXPECT_THAT(ResolveNotes(Of(ByUser{"user_00042", true})), IsEmpty());
   EXPECT_EQ(report_.queries[0].seen_count, 1U);
 }
 
@@ -101,7 +104,7 @@ TEST_F(NotesTest, SayWhatAColdStartDoesNotTake) {
   QueryRequest cold = WithColdStart("new", {.order = ColdStart::Order::kNewest, .field = "year"});
   cold.score_threshold = 0.3F;
   cold.diversity = engine::Diversity{0.5F, 4};
-  EXPECT_THAT(NotesOf(cold),
+  EXPECT_THAT(ResolveNotes(cold),
               ElementsAre("diversity has no effect on a cold start, whose hits have no score",
                           "score_threshold has no effect on a cold start, whose hits have no "
                           "score"));
@@ -109,9 +112,9 @@ TEST_F(NotesTest, SayWhatAColdStartDoesNotTake) {
 }
 
 TEST_F(NotesTest, SayThatNoUserNeededTheColdStart) {
-  EXPECT_THAT(
-      NotesOf(WithColdStart("user_00042", {.order = ColdStart::Order::kNewest, .field = "year"})),
-      IsEmpty());
+  EXPECT_THAT(ResolveNotes(WithColdStart("user_00042",
+                                         {.order = ColdStart::Order::kNewest, .field = "year"})),
+              IsEmpty());
   EXPECT_THAT(report_.notes,
               ElementsAre("options.cold_start has no effect: every user has a profile"));
 }
@@ -119,23 +122,23 @@ TEST_F(NotesTest, SayThatNoUserNeededTheColdStart) {
 TEST_F(NotesTest, SayThatAThresholdIsBeyondEveryScore) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.score_threshold = -1;
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("score_threshold -1 has no effect: no cosine is below -1"));
   request.score_threshold = 1;
-  EXPECT_THAT(NotesOf(request), IsEmpty());
-  request.target = ExamplesOf(Strategy::kBestScore, {"heat-1995"}, {});
+  EXPECT_THAT(ResolveNotes(request), IsEmpty());
+  request.target = MakeExamples(Strategy::kBestScore, {"heat-1995"}, {});
   request.score_threshold = -2;
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("score_threshold -2 has no effect: no best_score is below -1"));
-  request.target = ExamplesOf(Strategy::kSumScores, {"heat-1995"}, {});
-  EXPECT_THAT(NotesOf(request), IsEmpty()) << "a sum has no bound";
+  request.target = MakeExamples(Strategy::kSumScores, {"heat-1995"}, {});
+  EXPECT_THAT(ResolveNotes(request), IsEmpty()) << "a sum has no bound";
 }
 
 TEST_F(NotesOfDotTest, LeaveThresholdsOfDotProductsAlone) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   for (const float threshold : {-1.0F, 1.0F, 7.0F}) {
     request.score_threshold = threshold;
-    EXPECT_THAT(NotesOf(request), IsEmpty());
+    EXPECT_THAT(ResolveNotes(request), IsEmpty());
     EXPECT_EQ(task_.queries[0].score_threshold, threshold);
   }
 }
@@ -149,7 +152,7 @@ TEST_F(NotesTest, ThresholdsOfCosinesAreComparedUpToTheirRounding) {
   request.score_threshold = -1;
   ASSERT_TRUE(Resolve({request}).ok());
   EXPECT_TRUE(std::isinf(task_.queries[0].score_threshold));
-  request.target = ExamplesOf(Strategy::kSumScores, {"heat-1995"}, {});
+  request.target = MakeExamples(Strategy::kSumScores, {"heat-1995"}, {});
   request.score_threshold = 1;
   ASSERT_TRUE(Resolve({request}).ok());
   EXPECT_EQ(task_.queries[0].score_threshold, 1) << "sums are no cosines";
@@ -158,30 +161,31 @@ TEST_F(NotesTest, ThresholdsOfCosinesAreComparedUpToTheirRounding) {
 TEST_F(NotesTest, SayThatDiversityChoosesNothing) {
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.diversity = engine::Diversity{1, 100};
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("diversity has no effect: with lambda 1 the score alone decides"));
   request.diversity = engine::Diversity{0.5F, 100};
   request.k = 1;
-  EXPECT_THAT(NotesOf(request), ElementsAre("diversity has no effect on a single hit, which is "
-                                            "the best by score"));
+  EXPECT_THAT(ResolveNotes(request),
+              ElementsAre("diversity has no effect on a single hit, which is "
+                          "the best by score"));
 }
 
 TEST_F(NotesTest, SayThatWeightsChangeNothing) {
-  ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"heat-1995", "alien-1979"}, {});
+  ByExamples examples = MakeExamples(Strategy::kAverageVector, {"heat-1995", "alien-1979"}, {});
   examples.positive[0].weight = examples.positive[1].weight = 3;
-  EXPECT_THAT(NotesOf(Of(examples)),
+  EXPECT_THAT(ResolveNotes(Of(examples)),
               ElementsAre("examples.positive: weight 3 has no effect: the strategy average_vector "
                           "takes a weighted mean, and all weights are equal"));
   examples.positive[1].weight = 2;
-  EXPECT_THAT(NotesOf(Of(examples)), IsEmpty());
+  EXPECT_THAT(ResolveNotes(Of(examples)), IsEmpty());
   examples.positive[0].weight = 2;
   examples.strategy = Strategy::kSumScores;
-  EXPECT_THAT(NotesOf(Of(examples)), IsEmpty());
+  EXPECT_THAT(ResolveNotes(Of(examples)), IsEmpty());
   const ByBlend alone{ByItem{"heat-1995"}, ByUser{"user_00042"}, 0};
-  EXPECT_THAT(NotesOf(Of(alone)),
+  EXPECT_THAT(ResolveNotes(Of(alone)),
               ElementsAre("blend: the user's profile has no effect with user_weight 0"));
   const ByBlend user{ByItem{"heat-1995"}, ByUser{"user_00042"}, 1};
-  EXPECT_THAT(NotesOf(Of(user)),
+  EXPECT_THAT(ResolveNotes(Of(user)),
               ElementsAre("blend: the target has no effect on scores with user_weight 1"));
 }
 
@@ -203,11 +207,11 @@ class NotesOfGroupsTest : public testing::Test {
     row({{"genres", list({"Drama"})}});
     row({{"year", PayloadValue{std::int64_t{1979}}}});
     dataset->payload = std::move(payload).Build();
-    snapshot_ = engine::SnapshotOf(std::move(dataset));
+    snapshot_ = engine::MakeSnapshot(std::move(dataset));
   }
 
   // The notes of a call that may look at rows, or of one that may not.
-  std::vector<std::string> NotesOf(const QueryRequest& request, bool may_look = true) {
+  std::vector<std::string> ResolveNotes(const QueryRequest& request, bool may_look = true) {
     engine::SearchTask task;
     CallReport report{std::vector<QueryReport>(1), {}};
     base::LongWork work(
@@ -223,20 +227,20 @@ class NotesOfGroupsTest : public testing::Test {
 TEST_F(NotesOfGroupsTest, CountTheRowsThatAreInNoGroup) {
   QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
   request.group_by = GroupRequest{"genres"};
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("group_by: 3 of 5 rows that can be returned have no genres "
                           "and are in no group"));
   request.exclude_ids = {"4", "0"};
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("group_by: 2 of 3 rows that can be returned have no genres "
                           "and are in no group"));
   request.exclude_ids.clear();
   request.filter = "year > 1990 OR genres: \"War\"";
-  EXPECT_THAT(NotesOf(request),
+  EXPECT_THAT(ResolveNotes(request),
               ElementsAre("group_by: 1 of 2 rows that can be returned has no genres "
                           "and is in no group"));
   request.filter = "genres: \"Drama\"";
-  EXPECT_THAT(NotesOf(request), IsEmpty());
+  EXPECT_THAT(ResolveNotes(request), IsEmpty());
 }
 
 TEST_F(NotesOfGroupsTest, LeaveOutFewExcludedRowsAndMany) {
@@ -248,7 +252,7 @@ TEST_F(NotesOfGroupsTest, LeaveOutFewExcludedRowsAndMany) {
     EXPECT_TRUE(payload.Add({{name, PayloadValue{std::string("War")}}}).ok());
   }
   dataset->payload = std::move(payload).Build();
-  snapshot_ = engine::SnapshotOf(std::move(dataset));
+  snapshot_ = engine::MakeSnapshot(std::move(dataset));
   QueryRequest request = Of(ByVector{Kept({1, 0, 0})});
   request.group_by = GroupRequest{"genres"};
   for (const std::string filter : {"", "studio = \"War\" OR genres = \"War\""}) {
@@ -259,7 +263,7 @@ TEST_F(NotesOfGroupsTest, LeaveOutFewExcludedRowsAndMany) {
       const std::size_t ungrouped = kRows / 3 - (excluded + 2) / 3;
       const std::string count = fmt::format("group_by: {} of {} ", ungrouped, kRows - excluded);
       if (ungrouped == 0) break;
-      EXPECT_THAT(NotesOf(request), ElementsAre(testing::StartsWith(count)));
+      EXPECT_THAT(ResolveNotes(request), ElementsAre(testing::StartsWith(count)));
     }
   }
 }
@@ -273,10 +277,10 @@ TEST_F(NotesOfGroupsTest, CountTheRowsOfASnapshotOnce) {
   const auto counted = ElementsAre(
       "group_by: 2 of 4 rows that can be returned have no genres "
       "and are in no group");
-  EXPECT_THAT(NotesOf(request), counted);
-  EXPECT_THAT(NotesOf(request, false), counted);
+  EXPECT_THAT(ResolveNotes(request), counted);
+  EXPECT_THAT(ResolveNotes(request, false), counted);
   request.exclude_ids = {"2", "4"};
-  EXPECT_THAT(NotesOf(request, false),
+  EXPECT_THAT(ResolveNotes(request, false),
               ElementsAre("group_by: 1 of 3 rows that can be returned has no genres "
                           "and is in no group"));
   // Its rows are those of the first call: a snapshot's never change.

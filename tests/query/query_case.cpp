@@ -101,8 +101,8 @@ ByExamples DrawExamples(Strategy strategy, const data::Dataset& dataset, SeededR
   return examples;
 }
 
-decltype(QueryRequest::target) DrawTargetOf(Kind kind, const data::Dataset& dataset,
-                                            SeededRandom& random) {
+decltype(QueryRequest::target) DrawQueryTarget(Kind kind, const data::Dataset& dataset,
+                                               SeededRandom& random) {
   const ByUser user{"user-" + std::to_string(random.Below(kUsers)), random.OneIn(2)};
   switch (kind) {
     case Kind::kVector:
@@ -157,7 +157,7 @@ std::shared_ptr<const data::Dataset> RandomCollection(SeededRandom& random) {
     if (&row == rows.data()) codes = {filter::Whole(0)};
     row.emplace_back("codes", filter::List(std::move(codes)));
   }
-  dataset->payload = filter::TableOf(rows);
+  dataset->payload = filter::MakeTable(rows);
   std::vector<std::string> users;
   std::vector<std::pair<Row, Row>> seen;
   for (std::size_t user = 0; user < kUsers; ++user) {
@@ -166,7 +166,7 @@ std::shared_ptr<const data::Dataset> RandomCollection(SeededRandom& random) {
       seen.emplace_back(static_cast<Row>(user), static_cast<Row>(random.Below(row_count)));
     }
   }
-  dataset->profiles.ids = engine::IdsOf(users);
+  dataset->profiles.ids = engine::MakeIds(users);
   dataset->profiles.vectors = ClusteredRows(kUsers, dim, unit, random);
   dataset->profiles.seen = data::SeenSets::FromPairs(kUsers, std::move(seen));
   std::vector<std::uint32_t> counts(row_count);
@@ -190,7 +190,7 @@ engine::SnapshotPtr SnapshotOn(Backend& backend, std::shared_ptr<const data::Dat
 
 QueryRequest DrawRequest(Kind kind, const data::Dataset& dataset, SeededRandom& random) {
   QueryRequest request;
-  request.target = DrawTargetOf(kind, dataset, random);
+  request.target = DrawQueryTarget(kind, dataset, random);
   const std::size_t row_count = dataset.vectors.row_count();
   request.k = static_cast<std::uint32_t>(random.OneIn(8) ? random.Between(1, row_count + 3)
                                                          : random.Between(1, 20));
@@ -221,8 +221,8 @@ bool FilterPasses(std::string_view filter, const data::Dataset& dataset, Row row
   return passes;
 }
 
-std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
-                                           const std::vector<QueryRequest>& requests) {
+std::unique_ptr<engine::SearchTask> MakeTask(const engine::SnapshotPtr& snapshot,
+                                             const std::vector<QueryRequest>& requests) {
   auto task = std::make_unique<engine::SearchTask>();
   task->snapshot = snapshot;
   task->deadline = Clock::TimePoint::max();

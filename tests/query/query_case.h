@@ -32,8 +32,8 @@ QueryRequest DrawRequest(Kind kind, const data::Dataset& dataset, tests::SeededR
 bool FilterPasses(std::string_view filter, const data::Dataset& dataset, Row row);
 
 // A task as the service makes it: resolved, not yet run.
-std::unique_ptr<engine::SearchTask> TaskOf(const engine::SnapshotPtr& snapshot,
-                                           const std::vector<QueryRequest>& requests);
+std::unique_ptr<engine::SearchTask> MakeTask(const engine::SnapshotPtr& snapshot,
+                                             const std::vector<QueryRequest>& requests);
 
 // The results of all tasks, [tasks][queries], run as one batch.
 std::vector<std::vector<engine::QueryResult>> RunBatch(

@@ -44,7 +44,7 @@ float ExamplesScore(const ByExamples& examples, MatrixView vectors, std::span<co
   return SquashedByDefinition(positive.back());
 }
 
-float ScoreOf(const QueryRequest& request, MatrixView vectors, std::span<const float> row) {
+float ComputeScore(const QueryRequest& request, MatrixView vectors, std::span<const float> row) {
   const auto* const examples = std::get_if<ByExamples>(&request.target);
   if (examples == nullptr || examples->strategy == Strategy::kAverageVector)
     return Canonical(vectors[0], row);
@@ -84,7 +84,7 @@ std::string GroupText(const PayloadValue& value) {
   return whole != nullptr ? std::to_string(*whole) : std::get<std::string>(value.value);
 }
 
-std::set<std::string> GroupsOf(const data::Dataset& dataset, Row row, std::string_view field) {
+std::set<std::string> ReadGroups(const data::Dataset& dataset, Row row, std::string_view field) {
   std::set<std::string> groups;
   for (const PayloadMember& member : dataset.payload.Read(row)) {
     if (member.first != field) continue;
@@ -104,7 +104,7 @@ std::vector<ExpectedAnswer::Group> Grouped(const data::Dataset& dataset,
   std::vector<ExpectedAnswer::Group> groups;
   std::map<std::string, std::size_t> place;
   for (const Hit& hit : hits) {
-    for (const std::string& keyword : GroupsOf(dataset, hit.row, request.field)) {
+    for (const std::string& keyword : ReadGroups(dataset, hit.row, request.field)) {
       const auto [found, is_new] = place.try_emplace(keyword, groups.size());
       if (is_new) groups.push_back({keyword, {}});
       ExpectedAnswer::Group& group = groups[found->second];
@@ -163,7 +163,7 @@ std::vector<Hit> AllHits(const data::Dataset& dataset, const QueryRequest& reque
   for (Row row = 0; row < dataset.vectors.row_count(); ++row) {
     if (excluded.contains(row) || !passes(row)) continue;
     if (std::ranges::binary_search(dataset.skipped_rows, row)) continue;
-    const float score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
+    const float score = ComputeScore(request, vectors, dataset.vectors.view()[row]);
     if (score >= threshold) hits.push_back({row, score});
   }
   std::ranges::sort(hits, RanksBefore);
@@ -192,7 +192,7 @@ ExpectedPlace BruteForcePlace(const data::Dataset& dataset, const QueryRequest& 
                               MatrixView vectors, const std::function<bool(Row)>& passes, Row row) {
   std::vector<Hit> hits = AllHits(dataset, request, vectors, passes);
   ExpectedPlace place;
-  place.score = ScoreOf(request, vectors, dataset.vectors.view()[row]);
+  place.score = ComputeScore(request, vectors, dataset.vectors.view()[row]);
   const std::size_t k = std::size_t{request.offset} + request.k;
   if (request.diversity) {
     const std::vector<Hit> chosen = Diverse(dataset, *request.diversity, hits, k);
@@ -209,7 +209,7 @@ ExpectedPlace BruteForcePlace(const data::Dataset& dataset, const QueryRequest& 
   if (!request.group_by) return place;
   const auto groups =
       Grouped(dataset, {request.group_by->field, UINT32_MAX}, hits, hits.size() * 8);
-  for (const std::string& keyword : GroupsOf(dataset, row, request.group_by->field)) {
+  for (const std::string& keyword : ReadGroups(dataset, row, request.group_by->field)) {
     const auto group = std::ranges::find(groups, keyword, &ExpectedAnswer::Group::keyword);
     const auto hit = std::ranges::find(group->hits, row, &Hit::row);
     place.groups.push_back({keyword, static_cast<std::uint64_t>(group - groups.begin() + 1),

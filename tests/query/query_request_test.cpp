@@ -24,7 +24,7 @@ std::vector<float> RandomValues(std::size_t count) {
   return values;
 }
 
-double SquaresOf(const std::vector<float>& values) {
+double SumSquares(const std::vector<float>& values) {
   std::vector<float> copied(values.size());
   return VectorBytes(values).CopyTo(copied.data());
 }
@@ -38,7 +38,7 @@ TEST(VectorBytesTest, AreReadAtAnyAddress) {
       const VectorBytes numbers(VectorBytes::Format::kF32, std::string_view(bytes).substr(offset));
       ASSERT_EQ(numbers.size(), count);
       std::vector<float> copied(count);
-      EXPECT_EQ(numbers.CopyTo(copied.data()), SquaresOf(values));
+      EXPECT_EQ(numbers.CopyTo(copied.data()), SumSquares(values));
       EXPECT_EQ(copied, values) << offset;
     }
   }
@@ -66,7 +66,7 @@ TEST(VectorBytesTest, HaveTheLengthThatRowsOfFilesHave) {
     std::vector<float> values = RandomValues(count);
     const std::vector<double> row(values.begin(), values.end());
     const std::vector<double> weights(count, 1.0);
-    EXPECT_EQ(SquaresOf(values), data::SumRow(row, weights).squares) << count;
+    EXPECT_EQ(SumSquares(values), data::SumRow(row, weights).squares) << count;
   }
 }
 
@@ -75,14 +75,14 @@ TEST(VectorBytesTest, HaveAFiniteLengthExactlyWhenAllAre) {
   constexpr float kBad[] = {std::numeric_limits<float>::quiet_NaN(),
                             std::numeric_limits<float>::infinity(),
                             -std::numeric_limits<float>::infinity()};
-  EXPECT_TRUE(std::isfinite(SquaresOf(std::vector<float>(4'096, -kMax))));
-  EXPECT_GT(SquaresOf(std::vector<float>{std::numeric_limits<float>::denorm_min()}), 0);
+  EXPECT_TRUE(std::isfinite(SumSquares(std::vector<float>(4'096, -kMax))));
+  EXPECT_GT(SumSquares(std::vector<float>{std::numeric_limits<float>::denorm_min()}), 0);
   for (const std::size_t count : {1, 8, 9, 35}) {
     for (std::size_t place = 0; place < count; ++place) {
       for (const float bad : kBad) {
         std::vector<float> values = RandomValues(count);
         values[place] = bad;
-        EXPECT_FALSE(std::isfinite(SquaresOf(values))) << place << " of " << count;
+        EXPECT_FALSE(std::isfinite(SumSquares(values))) << place << " of " << count;
       }
     }
   }

@@ -59,8 +59,8 @@ class RandomQueriesTest : public ::testing::TestWithParam<Subject> {
     const engine::SnapshotPtr snapshot = SnapshotOn(*backend_, dataset);
     std::vector<std::unique_ptr<engine::SearchTask>> tasks;
     const std::size_t half = two_tasks ? requests.size() / 2 : 0;
-    if (half > 0) tasks.push_back(TaskOf(snapshot, {requests.begin(), Middle(requests, half)}));
-    tasks.push_back(TaskOf(snapshot, {Middle(requests, half), requests.end()}));
+    if (half > 0) tasks.push_back(MakeTask(snapshot, {requests.begin(), Middle(requests, half)}));
+    tasks.push_back(MakeTask(snapshot, {Middle(requests, half), requests.end()}));
     const std::vector<std::vector<engine::QueryResult>> results = RunBatch(tasks);
     std::size_t request = 0;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -84,7 +84,7 @@ class RandomQueriesTest : public ::testing::TestWithParam<Subject> {
                        const QueryRequest& request, SeededRandom& random) {
     const engine::SnapshotPtr snapshot = SnapshotOn(*backend_, dataset);
     std::vector<std::unique_ptr<engine::SearchTask>> tasks;
-    tasks.push_back(TaskOf(snapshot, {request}));
+    tasks.push_back(MakeTask(snapshot, {request}));
     engine::ResolvedQuery& query = tasks.front()->queries.front();
     std::vector<std::string> ids;
     for (std::size_t i = random.Between(1, 12); i > 0; --i) {

@@ -25,15 +25,15 @@ class ResolveTest : public testing::Test {
   explicit ResolveTest(Metric metric = Metric::kCosine) {
     auto dataset = std::make_shared<data::Dataset>();
     dataset->metric = metric;
-    dataset->vectors = engine::MatrixOf({{1, 0, 0}, {0, 1, 0}, {0.6F, 0.8F, 0}, {0, 0.6F, 0.8F}});
-    dataset->ids = engine::IdsOf({"toy-story-1995", "heat-1995", "alien-1979", "stalker-1979"});
-    dataset->profiles.ids = engine::IdsOf({"user_00042", "user_00007"});
-    dataset->profiles.vectors = engine::MatrixOf({{0, 0.8F, 0.6F}, {0, 0, 1}});
+    dataset->vectors = engine::MakeMatrix({{1, 0, 0}, {0, 1, 0}, {0.6F, 0.8F, 0}, {0, 0.6F, 0.8F}});
+    dataset->ids = engine::MakeIds({"toy-story-1995", "heat-1995", "alien-1979", "stalker-1979"});
+    dataset->profiles.ids = engine::MakeIds({"user_00042", "user_00007"});
+    dataset->profiles.vectors = engine::MakeMatrix({{0, 0.8F, 0.6F}, {0, 0, 1}});
     dataset->profiles.seen = data::SeenSets::FromPairs(2, {{0, 3}, {0, 1}});
     dataset->payload = Years();
     task_.deadline = Clock::TimePoint::max();
     dataset_ = dataset;
-    snapshot_ = engine::SnapshotOf(dataset);
+    snapshot_ = engine::MakeSnapshot(dataset);
   }
 
   static data::PayloadTable Years() {
@@ -77,8 +77,8 @@ inline QueryRequest Of(decltype(QueryRequest::target) target) {
   return request;
 }
 
-inline ByExamples ExamplesOf(Strategy strategy, const std::vector<std::string>& positive,
-                             const std::vector<std::string>& negative) {
+inline ByExamples MakeExamples(Strategy strategy, const std::vector<std::string>& positive,
+                               const std::vector<std::string>& negative) {
   ByExamples examples;
   examples.strategy = strategy;
   for (const std::string& id : positive) examples.positive.push_back({ByItem{id}});

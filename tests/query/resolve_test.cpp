@@ -106,8 +106,8 @@ TEST_F(ResolveDotTest, RefusesLengthsOutsideTheRangeAlso) {
 }
 
 TEST_F(ResolveDotTest, TakesVectorsOfZerosAsAnyOther) {
-  dataset_->vectors = engine::MatrixOf({{0, 0, 0}, {0, 1, 0}, {0, 0, 0}, {0, 0.6F, 0.8F}});
-  snapshot_ = engine::SnapshotOf(dataset_);
+  dataset_->vectors = engine::MakeMatrix({{0, 0, 0}, {0, 1, 0}, {0, 0, 0}, {0, 0.6F, 0.8F}});
+  snapshot_ = engine::MakeSnapshot(dataset_);
   ByExamples average;
   average.positive.push_back({ByItem{"toy-story-1995"}});
   average.negative.push_back({ByVector{Kept({0, 0, 0})}});
@@ -127,12 +127,13 @@ TEST_F(ResolveDotTest, TakesVectorsOfZerosAsAnyOther) {
 class ResolveSkippedTest : public ResolveTest {
  protected:
   ResolveSkippedTest() {
-    dataset_->vectors = engine::MatrixOf({{1, 0, 0}, {0, 0, 0}, {0.6F, 0.8F, 0}, {0, 0.6F, 0.8F}});
+    dataset_->vectors =
+        engine::MakeMatrix({{1, 0, 0}, {0, 0, 0}, {0.6F, 0.8F, 0}, {0, 0.6F, 0.8F}});
     dataset_->skipped_rows = {1};
-    snapshot_ = engine::SnapshotOf(dataset_);
+    snapshot_ = engine::MakeSnapshot(dataset_);
   }
 
-  std::vector<Row> RowsOf(std::size_t query) const {
+  std::vector<Row> ReadRows(std::size_t query) const {
     std::vector<Row> rows;
     task_.queries[query].mask->ForEachAllowed(0, 4, [&](Row row) { rows.push_back(row); });
     return rows;
@@ -165,16 +166,16 @@ TEST_F(ResolveSkippedTest, LeavesSkippedRowsOutOfEveryMask) {
   cold.cold_start = ColdStart{};
   ASSERT_TRUE(Resolve({Of(ByItem{"alien-1979"}), filtered, cold}).ok());
   EXPECT_EQ(task_.queries[0].mask, snapshot_.searchable);
-  EXPECT_THAT(RowsOf(0), ElementsAre(0, 2, 3));
-  EXPECT_THAT(RowsOf(1), ElementsAre(0));
-  EXPECT_THAT(RowsOf(2), ElementsAre(0, 2, 3));
+  EXPECT_THAT(ReadRows(0), ElementsAre(0, 2, 3));
+  EXPECT_THAT(ReadRows(1), ElementsAre(0));
+  EXPECT_THAT(ReadRows(2), ElementsAre(0, 2, 3));
   EXPECT_EQ(task_.queries[0].existing, nullptr);
 }
 
 TEST_F(ResolveSkippedTest, FindsASkippedItemOnlyWhereTheRequiredFilterLetsItPass) {
   options_.required_filters.of_request = "year = 1995";
   ASSERT_TRUE(Resolve({Of(ByItem{"toy-story-1995"})}).ok());
-  EXPECT_THAT(RowsOf(0), ElementsAre(0));
+  EXPECT_THAT(ReadRows(0), ElementsAre(0));
   EXPECT_TRUE(task_.queries[0].existing->Allows(1));
   EXPECT_EQ(base::ReasonOf(Resolve({Of(ByItem{"heat-1995"})})), ErrorReason::kInvalidField);
   options_.required_filters.of_request = "year = 1979";
@@ -351,9 +352,9 @@ std::vector<float> Along(double x, double y, double z) {
 
 TEST_F(ResolveTest, AveragesExamplesIntoOneVector) {
   const QueryRequest mean =
-      Of(ExamplesOf(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {}));
+      Of(MakeExamples(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {}));
   const QueryRequest against =
-      Of(ExamplesOf(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {"stalker-1979"}));
+      Of(MakeExamples(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {"stalker-1979"}));
   ASSERT_TRUE(Resolve({mean, against}).ok());
   EXPECT_EQ(Vector(0), Along(0.5, 0.5, 0));
   EXPECT_EQ(Vector(1), Along(1, 1 - 0.6F, -0.8F))
@@ -364,7 +365,7 @@ TEST_F(ResolveTest, AveragesExamplesIntoOneVector) {
 
 TEST_F(ResolveTest, WeighsTheExamplesOfAnAverage) {
   ByExamples examples =
-      ExamplesOf(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {"stalker-1979"});
+      MakeExamples(Strategy::kAverageVector, {"toy-story-1995", "heat-1995"}, {"stalker-1979"});
   examples.positive[1].weight = 3;
   examples.negative[0].weight = 7;  // the only negative: its weight cancels
   ASSERT_TRUE(Resolve({Of(examples)}).ok());
@@ -372,14 +373,14 @@ TEST_F(ResolveTest, WeighsTheExamplesOfAnAverage) {
 }
 
 TEST_F(ResolveDotTest, KeepsTheLengthOfAnAverage) {
-  ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"toy-story-1995"}, {});
+  ByExamples examples = MakeExamples(Strategy::kAverageVector, {"toy-story-1995"}, {});
   examples.positive.push_back({ByVector{Kept({0, 4, 0})}});
   ASSERT_TRUE(Resolve({Of(examples)}).ok());
   EXPECT_THAT(Vector(0), ElementsAre(0.5F, 2, 0));
 }
 
 TEST_F(ResolveTest, RefusesExamplesThatCancelEachOtherOut) {
-  ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"toy-story-1995"}, {});
+  ByExamples examples = MakeExamples(Strategy::kAverageVector, {"toy-story-1995"}, {});
   examples.positive.push_back({ByVector{Kept({-1, 0, 0})}});
   ExpectError(Resolve({Of(examples)}), ErrorReason::kInvalidField, "queries[0].examples",
               "examples: positive and negative ones cancel each other out, so that no direction is "
@@ -388,7 +389,7 @@ TEST_F(ResolveTest, RefusesExamplesThatCancelEachOtherOut) {
 
 TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreAsVectors) {
   ByExamples examples =
-      ExamplesOf(Strategy::kBestScore, {"toy-story-1995"}, {"heat-1995", "alien-1979"});
+      MakeExamples(Strategy::kBestScore, {"toy-story-1995"}, {"heat-1995", "alien-1979"});
   examples.negative[1].weight = 2;
   ASSERT_TRUE(
       Resolve({Of(ByItem{"stalker-1979"}), Of(examples), Of(ByVector{Kept({3, 0, 4})})}).ok());
@@ -407,8 +408,8 @@ TEST_F(ResolveTest, KeepsTheExamplesOfBestScoreAsVectors) {
 
 TEST_F(ResolveTest, NamesTheUnknownExample) {
   const QueryRequest good = Of(ByItem{"heat-1995"});
-  ExpectError(Resolve({good, Of(ExamplesOf(Strategy::kSumScores, {"heat-1995"},
-                                           {"heat-1995", "heat-95"}))}),
+  ExpectError(Resolve({good, Of(MakeExamples(Strategy::kSumScores, {"heat-1995"},
+                                             {"heat-1995", "heat-95"}))}),
               ErrorReason::kItemNotFound, "queries[1].examples.negative[1].id",
               "queries[1]: examples.negative[1]: no item \"heat-95\" in films. Did you mean "
               "\"heat-1995\"?");
@@ -507,7 +508,7 @@ TEST_F(ResolveTest, NamesTheFieldsThatAColdStartCanBeOrderedBy) {
       ErrorReason::kUnknownPayloadField, "options.cold_start.field",
       "cold_start.field: films has no field \"years\". Did you mean \"year\"? Fields: year.");
   dataset_->payload = {};
-  snapshot_ = engine::SnapshotOf(dataset_);
+  snapshot_ = engine::MakeSnapshot(dataset_);
   ExpectError(Resolve({WithColdStart("nobody", {})}), ErrorReason::kInvalidField,
               "options.cold_start.field",
               "cold_start.field: films does not tell by itself which rows are newest; name a "
@@ -525,7 +526,7 @@ TEST_F(ResolveTest, RefusesAWrongColdStartFieldAlsoWhereNoneIsNeeded) {
               kMessage);
   // Without a field, the collection need not have an order of its own.
   dataset_->payload = {};
-  snapshot_ = engine::SnapshotOf(dataset_);
+  snapshot_ = engine::MakeSnapshot(dataset_);
   EXPECT_TRUE(Resolve({WithColdStart("user_00042", {})}).ok());
 }
 
@@ -535,7 +536,7 @@ TEST_F(ResolveTest, RefusesGroupsByFieldsOfOtherTypes) {
     ASSERT_TRUE(payload.Add({{"rating", {0.5}}, {"year", {std::int64_t{1990}}}}).ok());
   }
   dataset_->payload = std::move(payload).Build();
-  snapshot_ = engine::SnapshotOf(dataset_);
+  snapshot_ = engine::MakeSnapshot(dataset_);
   QueryRequest request = Of(ByItem{"heat-1995"});
   request.group_by = {"year", 1};
   EXPECT_TRUE(Resolve({request}).ok());

@@ -29,7 +29,7 @@ class ResolveWorkTest : public testing::Test {
       EXPECT_TRUE(payload.Add({{"year", {std::int64_t{1995}}}}).ok());
     }
     dataset->payload = std::move(payload).Build();
-    snapshot_ = engine::SnapshotOf(std::move(dataset));
+    snapshot_ = engine::MakeSnapshot(std::move(dataset));
   }
 
   absl::Status Resolve(const std::vector<std::string>& filters, base::LongWork work,
@@ -113,10 +113,10 @@ TEST_F(ResolveWorkTest, LeavesAUserWhoHasSeenMuchToAnotherThread) {
   auto dataset = engine::RandomDataset(kSeen, 2, 5);
   std::vector<std::pair<Row, Row>> seen;
   for (Row row = 0; row < kSeen; ++row) seen.emplace_back(0, row);
-  dataset->profiles.ids = engine::IdsOf({"ann"});
+  dataset->profiles.ids = engine::MakeIds({"ann"});
   dataset->profiles.vectors = engine::RandomMatrix(1, 2, 6);
   dataset->profiles.seen = data::SeenSets::FromPairs(1, std::move(seen));
-  snapshot_ = engine::SnapshotOf(std::move(dataset));
+  snapshot_ = engine::MakeSnapshot(std::move(dataset));
   std::vector<QueryRequest> requests(1);
   requests[0].target = ByUser{"ann", true};
   base::LongWork brief = base::LongWork::Brief();

@@ -29,7 +29,7 @@ TEST_F(UnknownIdsTest, AreAllNamedInTheErrorOfACall) {
 }
 
 TEST_F(UnknownIdsTest, OfEveryKindAreNamedTogether) {
-  const ByExamples examples = ExamplesOf(Strategy::kBestScore, {"ex1", "heat-1995"}, {"ex2"});
+  const ByExamples examples = MakeExamples(Strategy::kBestScore, {"ex1", "heat-1995"}, {"ex2"});
   const ByBlend blend{ByItem{"bl"}, ByUser{"bu"}, 0.5F};
   ExpectError(Resolve({User("uu"), Of(examples), Item("zz"), Of(blend), User("user_00042")}),
               ErrorReason::kUserNotFound, "queries[0].user_id",
@@ -38,7 +38,7 @@ TEST_F(UnknownIdsTest, OfEveryKindAreNamedTogether) {
 }
 
 TEST_F(UnknownIdsTest, OfOneQuerysExamplesAreAllNamed) {
-  const ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"ex1", "ex2"}, {"ex3"});
+  const ByExamples examples = MakeExamples(Strategy::kAverageVector, {"ex1", "ex2"}, {"ex3"});
   ExpectError(Resolve({Of(examples)}), ErrorReason::kItemNotFound,
               "queries[0].examples.positive[0].id",
               "3 ids are not in films: items \"ex1\", \"ex2\", \"ex3\"");
@@ -75,7 +75,7 @@ class PartialTest : public UnknownIdsTest {
  protected:
   PartialTest() { options_.partial = true; }
 
-  std::string ErrorOf(std::size_t query) const {
+  std::string FindMessage(std::size_t query) const {
     return std::string(report_.queries[query].status.message());
   }
 };
@@ -88,25 +88,25 @@ TEST_F(PartialTest, ResolvesTheQueriesThatCanBeAnswered) {
   EXPECT_EQ(task_.vectors.row_count(), 2U);
   EXPECT_THAT(Vector(0), testing::ElementsAre(0, 1, 0));
   EXPECT_THAT(Vector(1), testing::ElementsAre(0.6F, 0.8F, 0));
-  EXPECT_EQ(ErrorOf(0), "no item \"zz\" in films");
+  EXPECT_EQ(FindMessage(0), "no item \"zz\" in films");
   EXPECT_EQ(base::FieldOf(report_.queries[0].status), "queries[0].id");
   EXPECT_TRUE(report_.queries[1].status.ok());
-  EXPECT_EQ(ErrorOf(2),
+  EXPECT_EQ(FindMessage(2),
             "vector holds 2 dimensions, films has 3; a vector from another model cannot be "
             "compared");
   EXPECT_EQ(base::FieldOf(report_.queries[4].status), "queries[4].user_id");
 }
 
 TEST_F(PartialTest, KeepsTheVectorsOfExamplesApart) {
-  const ByExamples good = ExamplesOf(Strategy::kBestScore, {"heat-1995", "alien-1979"}, {});
-  const ByExamples bad = ExamplesOf(Strategy::kBestScore, {"heat-1995", "zz", "yy"}, {});
+  const ByExamples good = MakeExamples(Strategy::kBestScore, {"heat-1995", "alien-1979"}, {});
+  const ByExamples bad = MakeExamples(Strategy::kBestScore, {"heat-1995", "zz", "yy"}, {});
   ASSERT_TRUE(Resolve({Of(bad), Of(good), Of(bad), Item("stalker-1979")}).ok());
   ASSERT_THAT(task_.queries, SizeIs(2));
   EXPECT_EQ(task_.vectors.row_count(), 3U);
   EXPECT_THAT(Vector(0), testing::ElementsAre(0, 1, 0));
   EXPECT_THAT(Vector(1), testing::ElementsAre(0.6F, 0.8F, 0));
   EXPECT_THAT(Vector(2), testing::ElementsAre(0, 0.6F, 0.8F));
-  EXPECT_EQ(ErrorOf(0), "2 ids are not in films: items \"zz\", \"yy\"");
+  EXPECT_EQ(FindMessage(0), "2 ids are not in films: items \"zz\", \"yy\"");
 }
 
 TEST_F(PartialTest, MayLeaveNoQuery) {
@@ -124,7 +124,7 @@ TEST_F(PartialTest, RefusesAFilterOfOneQuery) {
   EXPECT_THAT(task_.queries, SizeIs(1));
   EXPECT_EQ(base::ReasonOf(report_.queries[2].status), ErrorReason::kInvalidFilter);
   EXPECT_EQ(base::FieldOf(report_.queries[2].status), "queries[2].filter");
-  EXPECT_EQ(ErrorOf(0), ErrorOf(2));
+  EXPECT_EQ(FindMessage(0), FindMessage(2));
 }
 
 TEST_F(PartialTest, FailsOfWhatIsWrongWithTheOptions) {
@@ -136,7 +136,7 @@ TEST_F(PartialTest, FailsOfWhatIsWrongWithTheOptions) {
 }
 
 TEST_F(PartialTest, SaysOfEachQueryWhatItWouldBeToldAlone) {
-  const ByExamples examples = ExamplesOf(Strategy::kAverageVector, {"heat-1996"}, {"zz"});
+  const ByExamples examples = MakeExamples(Strategy::kAverageVector, {"heat-1996"}, {"zz"});
   QueryRequest grouped = Item("heat-1995");
   grouped.group_by = GroupRequest{"years"};
   const std::vector<QueryRequest> requests{Item("heat-1996"),
@@ -159,8 +159,8 @@ TEST_F(PartialTest, SaysOfEachQueryWhatItWouldBeToldAlone) {
 TEST_F(PartialTest, TellsHiddenItemsNoOtherThanUnknownOnes) {
   options_.required_filters.of_request = "year = 1979";
   ASSERT_TRUE(Resolve({Item("heat-1995"), Item("heat-1994"), Item("alien-1979")}).ok());
-  EXPECT_EQ(ErrorOf(0), "no item \"heat-1995\" in films");
-  EXPECT_EQ(ErrorOf(1), "no item \"heat-1994\" in films");
+  EXPECT_EQ(FindMessage(0), "no item \"heat-1995\" in films");
+  EXPECT_EQ(FindMessage(1), "no item \"heat-1994\" in films");
   EXPECT_THAT(task_.queries, SizeIs(1));
   options_.partial = false;
   EXPECT_EQ(std::string(Resolve({Item("heat-1995"), Item("heat-1994")}).message()),

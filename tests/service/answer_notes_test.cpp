@@ -82,7 +82,7 @@ class ShortAnswersTest : public SearchPipelineFixture {
     }
     dataset->payload = std::move(payload).Build();
     EXPECT_TRUE(store_.BeginCreate("plays").ok());
-    store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
+    store_.Publish("plays", engine::MakeSnapshot(std::move(dataset)));
   }
 
   // A search for plays like play 7.

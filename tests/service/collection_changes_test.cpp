@@ -342,9 +342,10 @@ TEST_F(CollectionChangesTest, AReloadReplacesTheServersMinimumOfOverlap) {
   ChangeRequest reload = MakeReload("b");
   const Result refused = make(reload);
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kOverlapTooLow);
-  EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("at least 90.0 % must. The former snapshot is still served. If that much "
-                        "change is meant, reload with a smaller min_overlap: 0 takes any"));
+  EXPECT_THAT(
+      std::string(refused.status().message()),
+      HasSubstr("at least 90.0 % must stay. The former snapshot is still served. If that much "
+                "change is intended, reload with a smaller min_overlap; 0 accepts any"));
   reload.min_overlap = 0.95;
   EXPECT_THAT(std::string(make(reload).status().message()), HasSubstr("at least 95.0 % must"));
   for (const double outside : {-0.1, 1.1, std::nan("")}) {

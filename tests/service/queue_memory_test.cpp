@@ -39,7 +39,7 @@ class QueueFailureTest : public testing::Test {
   QueueFailureTest() {
     std::shared_ptr<engine::FakeSegment> segment;
     snapshot_ = std::make_shared<const engine::Snapshot>(
-        engine::SnapshotOf(engine::RandomDataset(20, kDim, 99), &segment));
+        engine::MakeSnapshot(engine::RandomDataset(20, kDim, 99), &segment));
     segment->on_search = [this] { gate_.Pass(); };
   }
 

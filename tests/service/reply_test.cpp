@@ -71,7 +71,7 @@ class SearchReplyTest : public testing::Test {
     receipt_.device_bytes = 10;
     receipt_.device_bytes_peak = 11;
     EXPECT_TRUE(store_.BeginCreate("cvs").ok());
-    store_.Publish("cvs", engine::SnapshotOf(engine::RandomDataset(5, 2, 1)));
+    store_.Publish("cvs", engine::MakeSnapshot(engine::RandomDataset(5, 2, 1)));
     auto cvs = ServedSnapshots(store_).Pin(*CallAccess().Permit("cvs"));
     EXPECT_TRUE(cvs.ok());
     item_snapshots_ = {std::nullopt, *std::move(cvs)};

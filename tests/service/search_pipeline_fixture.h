@@ -90,7 +90,7 @@ class SearchPipelineFixture : public testing::Test {
 
   SearchPipelineFixture() {
     std::shared_ptr<engine::FakeSegment> segment;
-    engine::Snapshot snapshot = engine::SnapshotOf(engine::RandomDataset(20, kDim, 99), &segment);
+    engine::Snapshot snapshot = engine::MakeSnapshot(engine::RandomDataset(20, kDim, 99), &segment);
     segment->on_search = [this] { gate_.Pass(); };
     EXPECT_TRUE(store_.BeginCreate("films").ok());
     store_.Publish("films", std::move(snapshot));
@@ -105,7 +105,7 @@ class SearchPipelineFixture : public testing::Test {
 
   // Replaces the content by other content.
   void Replace(const std::string& id) {
-    engine::Snapshot snapshot = engine::SnapshotOf(engine::RandomDataset(20, kDim, 98));
+    engine::Snapshot snapshot = engine::MakeSnapshot(engine::RandomDataset(20, kDim, 98));
     snapshot.id = id;
     EXPECT_TRUE(store_.BeginReplace("films").ok());
     store_.Publish("films", std::move(snapshot));

@@ -194,7 +194,7 @@ TEST_F(SearchPipelineTest, RefusesKeywordsThatAreTooLarge) {
   }
   dataset->payload = std::move(payload).Build();
   ASSERT_TRUE(store_.BeginCreate("plays").ok());
-  store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
+  store_.Publish("plays", engine::MakeSnapshot(std::move(dataset)));
   FakeCall call(clock_);
   v1::SearchRequest request = Query("7");
   request.set_collection("plays");
@@ -215,7 +215,7 @@ TEST_F(SearchPipelineTest, SaysOfEachQueryHowManyRowsPassItsFilter) {
   }
   dataset->payload = std::move(payload).Build();
   ASSERT_TRUE(store_.BeginCreate("plays").ok());
-  store_.Publish("plays", engine::SnapshotOf(std::move(dataset)));
+  store_.Publish("plays", engine::MakeSnapshot(std::move(dataset)));
   FakeCall call(clock_);
   v1::SearchRequest request;
   request.set_collection("plays");

@@ -95,7 +95,7 @@ class Calls {
         .on_start = [this] { SearchStarts(); },
         .on_abandon = [this] { simulator_.Fail("a search is given up that a device works on"); }};
     store_.Publish(collection,
-                   GenerationOf(
+                   MakeGeneration(
                        random_.Below(kContents), [this] { Search(); }, lives_.Begin(), searches));
   }
 
@@ -137,11 +137,11 @@ class Calls {
     if (calls_.size() >= kCallsMax) return;
     const auto snapshot = store_.Pin(kCollections[random_.Below(kCollections.size())]);
     Call& call = calls_.emplace_back();
-    call.content = ContentOf(**snapshot);
+    call.content = ParseContent(**snapshot);
     call.hard = random_.OneIn(3);
     const std::size_t count = random_.OneIn(4) ? random_.Between(2, 4) : 1;
     call.first_query = random_.Below(kQueries - count + 1);
-    auto task = TaskOf(*snapshot, call.first_query, count, call.hard);
+    auto task = MakeTask(*snapshot, call.first_query, count, call.hard);
     if (random_.OneIn(4)) task->priority = engine::Priority::kBulk;
     if (random_.OneIn(4)) task->reply_bytes_estimate = random_.Between(1, 4) << 17;
     task->cancelled = call.caller.get_token();
@@ -153,8 +153,8 @@ class Calls {
     task->done = [this, &call](absl::StatusOr<engine::SearchAnswer> answer) {
       Answered(call, answer);
     };
-    call.searches = engine::SearchesOf(*task);
-    largest_bytes_ = std::max(largest_bytes_, engine::BytesOf(*task));
+    call.searches = engine::CountSearches(*task);
+    largest_bytes_ = std::max(largest_bytes_, engine::SumBytes(*task));
     const bool after_stop = stopped_;
     call.submitting = simulator_.running();
     absl::Status status;

@@ -160,8 +160,8 @@ class Loads {
   void Load(const std::string& name, bool replaces) {
     Publisher::Change change;
     change.collection = name;
-    change.folder = random_.OneIn(5) ? "bad" : IdOf(random_.Below(contents_));
-    if (replaces && random_.OneIn(8)) change.required_id = IdOf(random_.Below(contents_));
+    change.folder = random_.OneIn(5) ? "bad" : FormatId(random_.Below(contents_));
+    if (replaces && random_.OneIn(8)) change.required_id = FormatId(random_.Below(contents_));
     // Nobody else can change it while the change reports.
     std::string served_id;
     change.progress = [&](const engine::ChangeProgress&) {

@@ -62,7 +62,7 @@ BUGS = (
         ("    dispatch_wanted_ = !schedule_.empty() || stopping_;",
          "    dispatch_wanted_ = !PLANTED && (!schedule_.empty() || stopping_);")),
     bug("kLeavesLeadEarly", EXECUTOR,
-        ("    LeaveToCompleters(finished);  // before Stop, which waits for who leads, can end them\n",
+        ("    LeaveToCompleters(finished);  // before Stop can end the completers\n",
          "    if (!PLANTED) LeaveToCompleters(finished);\n"),
         ("    if (more) WakeDispatcher();\n  }\n",
          "    if (more) WakeDispatcher();\n    if (PLANTED) LeaveToCompleters(finished);\n  }\n")),
@@ -74,9 +74,9 @@ BUGS = (
         ("      group.searches -= found->searches;\n      group.work_ms -= found->work_ms;",
          "      if (!PLANTED) group.searches -= found->searches;\n      group.work_ms -= found->work_ms;")),
     bug("kChargesNoPlainWork", SCHEDULE,
-        ("  lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];",
+        ("  lane_virtual_ms_[ToIndex(slice.lane)] += ms / kWeights[ToIndex(slice.lane)];",
          "  if (slice.lane != Lane::kPlain || !PLANTED)\n"
-         "    lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];")),
+         "    lane_virtual_ms_[ToIndex(slice.lane)] += ms / kWeights[ToIndex(slice.lane)];")),
     bug("kSavesIdleTimeUp", SCHEDULE,
         ("  if (IsIdle(collection)) {", "  if (IsIdle(collection) && !PLANTED) {")),
     # Passes that are paused.
@@ -87,8 +87,8 @@ BUGS = (
          "    if (pass.lane == slice.lane && (pass.large == slice.large || PLANTED) &&\n"
          "        pass.shape.IsLike(slice.shape)) {")),
     bug("kChargesLastSlices", SCHEDULE,
-        ("  CollectionOf(*group).virtual_ms += ms;",
-         "  if (slice.ends || !PLANTED) CollectionOf(*group).virtual_ms += ms;")),
+        ("  FindOrAddCollection(*group).virtual_ms += ms;",
+         "  if (slice.ends || !PLANTED) FindOrAddCollection(*group).virtual_ms += ms;")),
     # Passes that a device works on.
     bug("kDropsStartedPass", EXECUTOR,
         ("    if (queued.slices_under_way > 0) {", "    if (queued.slices_under_way > 0 && !PLANTED) {")),

@@ -47,7 +47,7 @@ const data::Matrix& QueryVectors() {
 
 using Hits = std::vector<Hit>;
 
-Hits HitsOf(const engine::QueryResult& result) {
+Hits ToHits(const engine::QueryResult& result) {
   const std::span<const Hit> hits = result.hits.span();
   return {hits.begin(), hits.end()};
 }
@@ -65,14 +65,14 @@ Answers AskAlone() {
     engine::Executor executor({}, ServedBy{{"cpu", "scan-fake", "a test"}, "a test"}, clock, {});
     for (std::size_t content = 0; content < kContents; ++content) {
       const auto snapshot =
-          std::make_shared<const engine::Snapshot>(GenerationOf(content, {}, nullptr));
+          std::make_shared<const engine::Snapshot>(MakeGeneration(content, {}, nullptr));
       for (const bool hard : {false, true}) {
         for (std::size_t query = 0; query < kQueries; ++query) {
           Event answered;
-          auto task = TaskOf(snapshot, query, 1, hard);
+          auto task = MakeTask(snapshot, query, 1, hard);
           task->deadline = Clock::TimePoint::max();
           task->done = [&](absl::StatusOr<engine::SearchAnswer> answer) {
-            answers[content][hard ? 1 : 0][query] = HitsOf(answer.value().results.front());
+            answers[content][hard ? 1 : 0][query] = ToHits(answer.value().results.front());
             answered.Set();
           };
           if (!executor.Submit(std::move(task)).ok()) simulator.Fail("refused");
@@ -97,7 +97,7 @@ void PrepareAnswers() { AnswersAlone(); }
 
 data::Dataset CopyOfDataset(std::size_t content) {
   data::Dataset dataset = std::move(*engine::RandomDataset(kRows, kDim, content));
-  dataset.content_id = IdOf(content);
+  dataset.content_id = FormatId(content);
   return dataset;
 }
 
@@ -105,9 +105,9 @@ std::shared_ptr<const data::Dataset> DatasetOf(std::size_t content) {
   return Contents()[content].dataset;
 }
 
-std::string IdOf(std::size_t content) { return fmt::format("{}", content); }
+std::string FormatId(std::size_t content) { return fmt::format("{}", content); }
 
-std::size_t ContentOf(const engine::Snapshot& snapshot) {
+std::size_t ParseContent(const engine::Snapshot& snapshot) {
   std::size_t content = 0;
   std::from_chars(snapshot.id.data(), snapshot.id.data() + snapshot.id.size(), content);
   return content;
@@ -126,8 +126,8 @@ void Lives::End() {
   }
 }
 
-engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_piece,
-                              std::shared_ptr<const void> life, const Searches& searches) {
+engine::Snapshot MakeGeneration(std::size_t content, std::function<void()> on_piece,
+                                std::shared_ptr<const void> life, const Searches& searches) {
   const Content& known = Contents()[content];
   auto segment =
       std::make_shared<engine::FakeSegment>(known.dataset->vectors.view(), 0, std::move(life));
@@ -146,8 +146,8 @@ engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_piec
   return snapshot;
 }
 
-std::unique_ptr<engine::SearchTask> TaskOf(engine::SnapshotPtr snapshot, std::size_t first,
-                                           std::size_t count, bool hard) {
+std::unique_ptr<engine::SearchTask> MakeTask(engine::SnapshotPtr snapshot, std::size_t first,
+                                             std::size_t count, bool hard) {
   auto task = std::make_unique<engine::SearchTask>();
   task->snapshot = std::move(snapshot);
   task->vectors = data::Matrix::Create(count, kDim).value();
@@ -167,7 +167,7 @@ std::string CheckResults(std::size_t content, std::size_t first, bool hard,
                          const std::vector<engine::QueryResult>& results) {
   const Answers& answers = AnswersAlone();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const Hits hits = HitsOf(results[i]);
+    const Hits hits = ToHits(results[i]);
     if (hits == answers[content][hard ? 1 : 0][first + i]) continue;
     for (std::size_t other = 0; other < kContents; ++other) {
       if (hits == answers[other][hard ? 1 : 0][first + i]) {

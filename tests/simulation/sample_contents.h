@@ -24,8 +24,8 @@ inline constexpr std::size_t kQueries = 6;
 std::shared_ptr<const data::Dataset> DatasetOf(std::size_t content);
 // A dataset of its own with that content.
 data::Dataset CopyOfDataset(std::size_t content);
-std::string IdOf(std::size_t content);
-std::size_t ContentOf(const engine::Snapshot& snapshot);  // by its id
+std::string FormatId(std::size_t content);
+std::size_t ParseContent(const engine::Snapshot& snapshot);  // by its id
 
 // Whether the generations of one schedule are freed.
 class Lives {
@@ -54,13 +54,13 @@ struct Searches {
 
 // An unpublished generation of a content.
 //   on_piece  called before each piece of a search, and before it computes
-engine::Snapshot GenerationOf(std::size_t content, std::function<void()> on_piece,
-                              std::shared_ptr<const void> life, const Searches& searches = {});
+engine::Snapshot MakeGeneration(std::size_t content, std::function<void()> on_piece,
+                                std::shared_ptr<const void> life, const Searches& searches = {});
 
 // Queries [first, first + count) of kQueries as a task, without `done`, deadline and cancellation.
 //   hard  diverse answers, which take searches and pieces of work
-std::unique_ptr<engine::SearchTask> TaskOf(engine::SnapshotPtr snapshot, std::size_t first,
-                                           std::size_t count, bool hard);
+std::unique_ptr<engine::SearchTask> MakeTask(engine::SnapshotPtr snapshot, std::size_t first,
+                                             std::size_t count, bool hard);
 // Asks every query alone, once for all. REQUIRES: called before the first schedule.
 void PrepareAnswers();
 // Why the results are not those that the same queries get alone of that content; "" when they are.

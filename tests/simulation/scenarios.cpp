@@ -16,7 +16,7 @@ constexpr Scenario kScenarios[] = {
 
 std::span<const Scenario> Scenarios() { return kScenarios; }
 
-const Scenario& ScenarioOf(std::string_view name) {
+const Scenario& FindScenario(std::string_view name) {
   return *std::ranges::find(kScenarios, name, &Scenario::name);
 }
 

@@ -17,7 +17,7 @@ struct Scenario {
   std::uint64_t schedules_of_test = 0;  // about two seconds
 };
 std::span<const Scenario> Scenarios();
-const Scenario& ScenarioOf(std::string_view name);  // REQUIRES: there is one
+const Scenario& FindScenario(std::string_view name);  // REQUIRES: there is one
 
 void RunCalls(Simulator& simulator);   // calls_scenario.cpp
 void RunShares(Simulator& simulator);  // shares_scenario.cpp

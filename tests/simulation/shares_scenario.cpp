@@ -69,7 +69,7 @@ class Shares {
       Searches searches;
       searches.pieces = of.pieces;
       searches.start = starts_ && of.pieces == 1;  // a device does not pause one
-      of.snapshot = std::make_shared<const engine::Snapshot>(GenerationOf(
+      of.snapshot = std::make_shared<const engine::Snapshot>(MakeGeneration(
           i, [this, &of] { Search(of); }, nullptr, searches));
     }
     if (random_.OneIn(2)) {
@@ -86,7 +86,7 @@ class Shares {
     const bool hard = &of == &classes_[kHard];
     simulator_.Sleep(of.begins - simulator_.now());
     while (simulator_.now() < ends_) {
-      auto task = TaskOf(of.snapshot, random_.Below(kQueries), 1, hard);
+      auto task = MakeTask(of.snapshot, random_.Below(kQueries), 1, hard);
       if (&of == &classes_[kBulk]) task->priority = engine::Priority::kBulk;
       task->arrived_at = simulator_.now();
       task->deadline = Clock::TimePoint::max();

@@ -40,7 +40,7 @@ void PrintFailure(const Scenario& scenario, const Schedules& schedules) {
 }
 
 bool RunOne(const Flags& flags) {
-  const Scenario& scenario = ScenarioOf(flags.scenario);
+  const Scenario& scenario = FindScenario(flags.scenario);
   const Schedules schedules = RunSchedules(scenario, flags.bug, flags.seed, 1);
   if (!schedules.failure.empty()) {
     PrintFailure(scenario, schedules);
@@ -80,7 +80,7 @@ bool HuntBugs(const Flags& flags) {
     std::array<std::uint64_t, kHunts> seeds{};
     std::string failure;
     for (std::size_t hunt = 0; hunt < kHunts; ++hunt) {
-      const Schedules schedules = RunSchedules(ScenarioOf(bug.scenario), bug.bug,
+      const Schedules schedules = RunSchedules(FindScenario(bug.scenario), bug.bug,
                                                flags.seed + hunt * kSeedsApart, kHuntMax);
       seeds[hunt] = schedules.failure.empty() ? UINT64_MAX : schedules.count;
       if (hunt == 0) failure = schedules.failure.substr(0, schedules.failure.find('\n'));

@@ -49,7 +49,7 @@ class PlantedRaceTest : public testing::TestWithParam<BugInfo> {};
 TEST_P(PlantedRaceTest, IsFound) {
   constexpr std::uint64_t kSeedsMax = 200'000;
   const BugInfo& bug = GetParam();
-  const Scenario& scenario = ScenarioOf(bug.scenario);
+  const Scenario& scenario = FindScenario(bug.scenario);
   const Schedules first = RunSchedules(scenario, bug.bug, 1, kSeedsMax);
   ASSERT_NE(first.failure, "") << "not in " << kSeedsMax << " seeds";
   std::printf("found after %" PRIu64 " schedules\n", first.count);

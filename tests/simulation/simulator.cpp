@@ -22,7 +22,7 @@ struct Exceptions {
   unsigned uncaught = 0;
 };
 
-Exceptions& ExceptionsOf(void* globals) { return *static_cast<Exceptions*>(globals); }
+Exceptions& ToExceptions(void* globals) { return *static_cast<Exceptions*>(globals); }
 
 std::uint64_t Mixed(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 0x100000001B3U;
@@ -116,7 +116,7 @@ void Simulator::MainLoop() {
 void Simulator::RunBody(void* argument) {
   auto& simulator = *static_cast<Simulator*>(argument);
   SimulatedThread& thread = *simulator.running_;
-  ExceptionsOf(simulator.exceptions_) = {};
+  ToExceptions(simulator.exceptions_) = {};
   thread.body();
   thread.body = nullptr;
   simulator.Record("ends", thread.name);
@@ -168,9 +168,9 @@ void Simulator::Fail(std::string what) {
 
 void Simulator::Suspend() {
   SimulatedThread& thread = *running_;
-  thread.exceptions = ExceptionsOf(exceptions_);
+  thread.exceptions = ToExceptions(exceptions_);
   thread.fiber.Suspend(host_, false);
-  ExceptionsOf(exceptions_) = thread.exceptions;
+  ToExceptions(exceptions_) = thread.exceptions;
 }
 
 void Simulator::Record(std::string_view operation, std::string_view object) {

@@ -103,7 +103,7 @@ class Swaps {
     const std::size_t before = collection.publications.empty() ? 0 : collection.publications.back();
     collection.publications.push_back(number);
     ++alive_;
-    engine::Snapshot snapshot = GenerationOf(
+    engine::Snapshot snapshot = MakeGeneration(
         number % kContents, {},
         {static_cast<const void*>(this), [this, number](const void*) { Free(number); }});
     snapshot.id = fmt::format("{}", number);
@@ -115,12 +115,12 @@ class Swaps {
 
   void CheckPublished(const engine::SnapshotStore::Published& published, std::size_t number,
                       std::size_t before, bool replaces) {
-    if (NumberOf(*published.current) != number) simulator_.Fail("another snapshot is published");
+    if (ParseNumber(*published.current) != number) simulator_.Fail("another snapshot is published");
     if (replaces != (published.previous != nullptr)) {
       simulator_.Fail("a reload replaces nothing, or a first load something");
     }
     if (!replaces) return;
-    if (NumberOf(*published.previous) != before) simulator_.Fail("a publication is lost");
+    if (ParseNumber(*published.previous) != before) simulator_.Fail("a publication is lost");
     if (published.version != published.previous->version + 1) {
       simulator_.Fail("the version does not grow by one");
     }
@@ -139,7 +139,7 @@ class Swaps {
     if (claimed && collection.claims > 0 && claim == collection.claim_count) {
       simulator_.Fail("a collection is removed while it is changed");
     }
-    publications_[NumberOf(**removed)].until = simulator_.points();
+    publications_[ParseNumber(**removed)].until = simulator_.points();
   }
 
   void Change() {
@@ -166,7 +166,7 @@ class Swaps {
   // Drops what was replaced, and awaits its end if nobody else had it.
   void AwaitReclaimed(SnapshotPtr replaced) {
     if (replaced == nullptr) return;
-    const std::size_t number = NumberOf(*replaced);
+    const std::size_t number = ParseNumber(*replaced);
     const bool last = replaced.use_count() == 1;
     replaced = nullptr;
     store_->AwaitReclaimed();
@@ -190,7 +190,7 @@ class Swaps {
       const std::size_t index = random_.Below(kCollections);
       const SnapshotPtr snapshot = Pin(index);
       if (snapshot == nullptr) continue;
-      const std::size_t number = NumberOf(*snapshot);
+      const std::size_t number = ParseNumber(*snapshot);
       if (number < std::exchange(latest[index], number)) {
         simulator_.Fail("a reader sees an earlier snapshot after a later one");
       }
@@ -203,7 +203,7 @@ class Swaps {
     absl::StatusOr<SnapshotPtr> snapshot = store_->Pin(NameOf(index));
     if (!snapshot.ok()) return nullptr;
     if (*snapshot == nullptr) simulator_.Fail("no snapshot is pinned");
-    const Publication& publication = publications_[NumberOf(**snapshot)];
+    const Publication& publication = publications_[ParseNumber(**snapshot)];
     if (publication.collection != index) simulator_.Fail("another collection is pinned");
     if (publication.until < began) simulator_.Fail("a snapshot is pinned that was replaced before");
     return *std::move(snapshot);
@@ -221,7 +221,7 @@ class Swaps {
     store_->Lease(*snapshot, lease);
     // It was leased while it was current, if it still is.
     const bool leased = undisturbed && Pin(index) == snapshot;
-    const std::size_t number = NumberOf(*snapshot);
+    const std::size_t number = ParseNumber(*snapshot);
     snapshot = nullptr;
     if (random_.OneIn(2)) simulator_.Pause(6);
     const auto page = store_->PinContent(NameOf(index), id);
@@ -238,7 +238,7 @@ class Swaps {
     }
   }
 
-  static std::size_t NumberOf(const engine::Snapshot& snapshot) {
+  static std::size_t ParseNumber(const engine::Snapshot& snapshot) {
     std::size_t number = 0;
     for (const char digit : snapshot.id)
       number = 10 * number + static_cast<std::size_t>(digit - '0');

@@ -92,7 +92,7 @@ constexpr std::uint32_t kHits = 10;
 constexpr std::uint64_t kMaskShare = 16;
 
 constexpr milliseconds kTimeMax{350};
-// For one measurement, and for one whose times still disagree then.
+// The time for one measurement, and for one whose times still disagree after that.
 constexpr milliseconds kMeasurementTime{12};
 constexpr milliseconds kNoisyMeasurementTime{30};
 // The least number of pairs, even beyond kMeasurementTime, and the number that is always enough.
@@ -104,7 +104,7 @@ std::uint64_t Mix(std::uint64_t counter) {
   return base::SplitMix((counter + 1) * base::kSplitMixStep);
 }
 
-// Adds a number in -1 .. 1 to each value; one hash gives four of them.
+// Adds a number in -1 .. 1 to each value; one hash gives four numbers.
 void AddNoise(std::uint64_t number, std::array<float, kDim>& values) {
   static_assert(kDim % 4 == 0);
   for (std::size_t i = 0; i < kDim; i += 4) {
@@ -160,7 +160,7 @@ SegmentRows MachineProbe::RowsUpTo(std::size_t row_count) const {
 std::unique_ptr<const PackedRows> MachineProbe::Pack(std::size_t row_count) {
   PackedRows::Progress progress;
   return PackedRows::Build(RowsUpTo(row_count).rows,
-                           ShapeOf(row_count, kDim, options_.tuning.block_bytes),
+                           ChooseShape(row_count, kDim, options_.tuning.block_bytes),
                            pool_.thread_count(), progress);
 }
 
@@ -225,7 +225,8 @@ std::vector<TimePair> MachineProbe::TimeInTurn(std::size_t batch, const RowMask*
   second();
   while (needs_more()) {
     SelectQueries(batch, mask);
-    // They alternate in going first, so that neither always runs on the caches the other left.
+    // The strategies alternate in going first, so that neither always runs on the caches that the
+    // other left.
     TimePair pair;
     if (pairs.size() % 2 == 0) pair.first_s = Time(first);
     pair.second_s = Time(second);
@@ -268,7 +269,7 @@ std::vector<TimePair> MachineProbe::ScanAndPass(std::size_t row_count) {
 constexpr std::size_t kPairsMin = 5;
 constexpr double kDisagreementMax = 1.25;
 
-// The number that a quarter of them do not exceed.
+// The lower quartile: a quarter of the numbers do not exceed it.
 double LowerQuartile(std::vector<double> numbers) {
   const auto quarter = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 4);
   std::ranges::nth_element(numbers, quarter);
@@ -325,7 +326,8 @@ std::optional<std::size_t> FindScanRowsMax(CalibrationProbe& probe) {
   return ScanRowsMaxFor(ratios);
 }
 
-// Where sysfs lists no caches, as in some containers, sysconf may still know the size.
+// The size of the second-level cache. When sysfs lists no caches, as in some containers, sysconf
+// may still know the size.
 std::optional<std::size_t> SecondLevelOfThisMachine() {
   if (const auto bytes = SecondLevelBytes()) return bytes;
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -340,7 +342,7 @@ std::optional<std::size_t> SecondLevelOfThisMachine() {
 std::optional<double> MiddleRatio(std::span<const TimePair> pairs) {
   std::vector<double> ratios, firsts, seconds;
   for (const TimePair& pair : pairs) {
-    // When the clock did not tick there is no measurement.
+    // When the clock did not tick, there is no measurement.
     if (pair.first_s <= 0 || pair.second_s <= 0) continue;
     ratios.push_back(pair.first_s / pair.second_s);
     firsts.push_back(pair.first_s);
@@ -375,7 +377,7 @@ std::size_t LargeBatchMinFor(std::span<const RatioAt> large_to_small) {
 }
 
 std::size_t GatherShareFor(double for_one, double for_many) {
-  constexpr double kAnyLarge = 1e6;  // before it becomes a whole number
+  constexpr double kAnyLarge = 1e6;  // caps the ratio before it is rounded
   const double share = std::min(std::ceil(std::sqrt(for_one * for_many)), kAnyLarge);
   return Clamped(static_cast<std::size_t>(share), &TuningFindings::gather_share);
 }

@@ -11,26 +11,26 @@
 namespace simile::backend::cpu {
 namespace {
 
-// A buffer holds this many candidates beyond k, and this many times k, so that bounds alone make
-// space and no canonical scores. A thread that sees all rows has up to four times k where bounds
-// separate least (rescoring_bench, isotropic rows), one of several fewer. Larger buffers mean fewer
-// queries a pass.
+// A buffer holds k and this many more candidates, and at least this many times k. So bounds alone
+// make space, without canonical scores. A thread that sees all rows has up to four times k
+// candidates when bounds separate least (rescoring_bench, isotropic rows); each of several threads
+// has fewer. Larger buffers mean fewer queries a pass.
 constexpr std::size_t kSlackAlone = 512;
 constexpr std::size_t kTimesKAlone = 5;
 constexpr std::size_t kSlackOfSeveral = 256;
 constexpr std::size_t kTimesKOfSeveral = 2;
 constexpr std::size_t kDueMin = 32;
 
-// Candidates are scored first whose upper bound reaches the k-th greatest cheap score less this
-// share of its bound, three standard deviations of a cheap score's error at 384 dimensions
-// (GuessCaution in int8_pass.cpp says why errors cancel). What the guess leaves out is scored
-// afterwards.
+// A candidate is scored first when its upper bound reaches the k-th greatest cheap score minus this
+// share of the score's bound. The share is three standard deviations of a cheap score's error at
+// 384 dimensions (GuessCaution in int8_pass.cpp says why errors cancel). Candidates that the guess
+// leaves out are scored afterwards.
 constexpr float kFirstCaution = 0.1F;
 
-// From so many keys on a radix sort is faster than one that compares (estimated).
+// From this many keys on, a radix sort is faster than a sort that compares (estimated).
 constexpr std::size_t kRadixSortMin = 256;
 
-// Candidates that are scored together.
+// A few candidates that are scored together.
 class ScoringBatch {
  public:
   explicit ScoringBatch(const Rescorer& rescorer) : rescorer_(rescorer) {}
@@ -69,8 +69,8 @@ void ScoreAll(std::span<Candidate> candidates, const Rescorer& rescorer) {
   batch.Score();
 }
 
-// Floats as integers of the same order: inverts all bits but the sign of negative ones. Signed,
-// unlike RankKey's, because SSE and AVX2 compare only signed integers.
+// Maps floats to integers in the same order: inverts all bits except the sign of negative floats.
+// Signed, unlike RankKey's, because SSE and AVX2 compare only signed integers.
 std::int32_t Ordered(float value) {
   const auto bits = std::bit_cast<std::int32_t>(value);
   return bits ^ (bits >> 31 & 0x7fff'ffff);
@@ -79,9 +79,9 @@ float Unordered(std::int32_t ordered) {
   return std::bit_cast<float>(ordered ^ (ordered >> 31 & 0x7fff'ffff));
 }
 
-// The rank-th greatest of the scores, or a lower one that at most a 32nd more of them exceed. By
-// bisection: counts how many lie below the middle of a range, which has no branch to mispredict and
-// is done in wide registers. docs/design/cpu-engine.md compares it with other ways.
+// The rank-th greatest score, or a lower score that at most a 32nd more of the scores exceed.
+// Bisects: counts the scores below the middle of a range, which has no branch to mispredict and
+// uses wide registers. docs/design/cpu-engine.md compares it with other methods.
 //   scores  [count]  and space for kScoresPerStep more, which is written to
 // REQUIRES: 1 <= rank <= count
 std::int32_t NearlyGreatest(std::int32_t* scores, std::size_t count, std::size_t rank) {
@@ -118,7 +118,7 @@ std::int32_t NearlyGreatest(std::int32_t* scores, std::size_t count, std::size_t
   return least;
 }
 
-// The score that guess.rank of the candidates are guessed to reach, or up to a 32nd more of them.
+// The score that guess.rank candidates are guessed to reach; up to a 32nd more may reach it.
 // REQUIRES: 1 <= guess.rank <= candidates.size()
 float GuessedScore(std::span<const Candidate> candidates, const Guess& guess,
                    CandidateScratch& scratch) {
@@ -131,9 +131,9 @@ float GuessedScore(std::span<const Candidate> candidates, const Guess& guess,
   return Unordered(NearlyGreatest(scores, candidates.size(), guess.rank));
 }
 
-// Sorts, greatest first, by the three digits of eleven bits of the keys' scores; keys of one score
-// are compared.
-//   to  [keys.size()]  where they are then. REQUIRES: not where they are
+// Sorts, greatest first, by three digits of eleven bits of the keys' scores. Keys with equal scores
+// are sorted by comparing.
+//   to  [keys.size()] written: the sorted keys. REQUIRES: does not overlap keys
 void RadixSort(std::span<RankKey> keys, RankKey* to) {
   constexpr unsigned kBits = 11;
   const auto by_digit = [](std::span<const RankKey> from, RankKey* into, unsigned digit) {
@@ -153,8 +153,8 @@ void RadixSort(std::span<RankKey> keys, RankKey* to) {
   }
 }
 
-// Keeps those for which keep says so, in their order; returns how many. Which ones these are cannot
-// be predicted: each is copied, without a branch.
+// Keeps the candidates for which keep returns true, in their order; returns their number. Copies
+// every candidate without a branch, because a branch could not be predicted.
 template <class Keep>
 std::size_t KeepWhere(std::span<Candidate> candidates, Keep keep) {
   std::size_t kept = 0;
@@ -186,14 +186,14 @@ void Candidates::DropBelowGate() {
 
 void Candidates::Tighten(const Guess& guess, CandidateScratch& scratch) {
   const Guess capped{std::min(guess.rank, k_), guess.caution};
-  // By the score that each is guessed to reach, not by lower bounds: bounds differ between blocks,
-  // and those of rows already scored are zero.
+  // Uses the score that each candidate is guessed to reach, not lower bounds: bounds differ between
+  // blocks and are zero for rows already scored.
   if (size_ >= capped.rank) RaiseGate(GuessedScore(buffer_.first(size_), capped, scratch));
   DropBelowGate();
   due_ = size_ + std::max(kDueMin, k_ / 2);
 }
 
-// Where bounds do not separate rows, their canonical scores do, and where these do not, rank keys.
+// When bounds do not separate rows, canonical scores do; when scores are equal, rank keys do.
 void Candidates::MakeSpace(const Guess& guess, const Rescorer& rescorer,
                            CandidateScratch& scratch) {
   Tighten(guess, scratch);
@@ -203,7 +203,7 @@ void Candidates::MakeSpace(const Guess& guess, const Rescorer& rescorer,
   const std::span<Candidate> scored = buffer_.first(size_);
   const auto kth = scored.begin() + static_cast<std::ptrdiff_t>(k_ - 1);
   std::ranges::nth_element(scored, kth, std::greater<>(), [&](const Candidate& candidate) {
-    return RankKey(candidate.lower, rescorer.RowOf(candidate.index));
+    return RankKey(candidate.lower, rescorer.ToRow(candidate.index));
   });
   size_ = k_;
   RaiseGate(kth->lower);

@@ -12,8 +12,8 @@
 
 namespace simile::backend::cpu {
 
-// One pass of a radix sort: copies the items in ascending order of their digits, those of one digit
-// in the order that they have.
+// One pass of a radix sort: copies the items in ascending order of their digits. Items with equal
+// digits keep their order.
 //   to        [from.size()]  written; not `from`
 //   digit_of  of an item, below 2^kBits
 template <unsigned kBits, class Item, class DigitOf>
@@ -25,8 +25,8 @@ void SortByDigit(std::span<const Item> from, Item* to, DigitOf digit_of) {
   for (const Item& item : from) to[next[digit_of(item)]++] = item;
 }
 
-// A row that the first stage could not drop. Its canonical score lies in lower .. upper, and is
-// known when these are equal.
+// A row that the first stage could not drop. Its canonical score is in lower .. upper, and is known
+// when lower equals upper.
 struct Candidate {
   std::uint32_t index = 0;  // of the segment's rows
   float lower = 0;
@@ -36,25 +36,27 @@ struct Candidate {
   void SetScore(float score) { lower = upper = score; }
 };
 
-// How a gate is set: the rank-th best candidate's cheap score less `caution` of its bound. Rank k
-// with caution 1 is proven, because k rows are certain to reach it; anything else is a guess.
+// How a gate is set: the rank-th best candidate's cheap score minus `caution` times its bound. Rank
+// k with caution 1 is proven, because k rows are certain to reach the gate; any other gate is a
+// guess.
 struct Guess {
   std::size_t rank = 0;  // certificate/top_k.h
   float caution = 1;     // 0 .. 1
 };
 
-// What one thread selects candidates with.
+// The buffer with which one thread selects candidates.
 class CandidateScratch {
  public:
-  // Scores are counted so many at a time: whole registers on every processor.
+  // Scores are counted this many at a time: whole registers on every processor.
   static constexpr std::size_t kScoresPerStep = 16;
 
-  // Allocates for selections among this many candidates; it only grows. Throws std::bad_alloc.
+  // Allocates for selections among this many candidates. The buffer only grows. Throws
+  // std::bad_alloc.
   void Reserve(std::size_t candidates_max) {
     candidates_max_ = candidates_max;
     buffer_.Reserve((candidates_max + kScoresPerStep) * 2 * sizeof(RankKey));
   }
-  // Space for their scores, and kScoresPerStep more; or for their rank keys, twice.
+  // Space for the candidates' scores and kScoresPerStep more; or for two arrays of their rank keys.
   std::int32_t* scores() { return buffer_.As<std::int32_t>(); }
   RankKey* keys() { return buffer_.As<RankKey>(); }
   RankKey* more_keys() { return keys() + candidates_max_; }
@@ -65,20 +67,20 @@ class CandidateScratch {
 };
 
 // The rows seen by one thread that may still be among a query's k best. A row may be dropped once
-// its upper bound lies strictly below a threshold that k rows are known to reach. The gate is that
-// threshold, or a guess at it that the end of the search verifies. Borrows its buffer; used by one
-// thread at a time.
+// its upper bound is strictly below a threshold that k rows are known to reach. The gate is this
+// threshold, or a guess that the end of the search verifies. Borrows its buffer; used by one thread
+// at a time.
 class Candidates {
  public:
-  // How many candidates the buffer must hold to keep k of at most rows_max rows, when so many
-  // threads divide these.
+  // The candidates that the buffer must hold to keep k of at most rows_max rows, when `threads`
+  // threads divide the rows.
   static std::size_t CapacityFor(std::size_t k, std::size_t rows_max, std::size_t threads = 1);
 
   Candidates() = default;
   // REQUIRES: k >= 1; buffer.size() >= CapacityFor(k, rows that will be offered)
   Candidates(std::span<Candidate> buffer, std::size_t k, float gate);
 
-  // Rows whose upper bound lies below need not be offered.
+  // Rows whose upper bound is below the gate need not be offered.
   float gate() const { return gate_; }
   // Adopts the gate of another thread, which has seen other rows.
   void RaiseGate(float gate) {
@@ -89,12 +91,12 @@ class Candidates {
   void Offer(const Candidate& candidate) {
     if (candidate.upper >= gate_) buffer_[size_++] = candidate;
   }
-  // Whether it needs MakeSpace before the next Offer.
+  // Whether MakeSpace is needed before the next Offer.
   bool full() const { return size_ == buffer_.size(); }
   void MakeSpace(const Guess& guess, const Rescorer& rescorer, CandidateScratch& scratch);
-  // Whether enough candidates arrived since the last Tighten for another one to pay.
+  // Whether enough candidates arrived since the last Tighten for another Tighten to pay.
   bool due() const { return size_ >= due_; }
-  // Raises the gate by the candidates so far and drops those below it.
+  // Raises the gate by the candidates so far and drops the candidates below it.
   //   scratch  reserved for the buffer's size
   void Tighten(const Guess& guess, CandidateScratch& scratch);
 
@@ -110,28 +112,31 @@ class Candidates {
   float gate_ = 0;
 };
 
-// How a query's k best are found among its candidates: those that are expected to be among them are
-// scored first; what k of these scores beat is dropped; the rest is scored, and all are ranked. Any
-// choice of the first is correct; a good one leaves little to score after the drop. The scores are
-// formed between these steps, by the caller or by ScoreBest and FindBest.
+// The functions below find a query's k best among its candidates. Candidates that are expected to
+// be among the k best are scored first. Candidates that k of these scores beat are dropped. The
+// rest is scored, and all are ranked. Any choice of the first candidates is correct; a good choice
+// leaves little to score after the drop. The scores are formed between these steps, by the caller
+// or by ScoreBest and FindBest.
 // REQUIRES for all: k >= 1, and the scratch is reserved for the candidates.
 
 // Moves the candidates whose upper bound reaches the expected k-th best score to the front. Returns
-// how many they are: at least k, or all where there are no more.
+// their number: at least k, or all candidates when there are fewer.
 std::size_t MoveExpectedFirst(std::span<Candidate> candidates, std::size_t k,
                               CandidateScratch& scratch);
-// Drops what k rows are known to beat. Returns how many stay, in front and in their order.
-//   first  how many MoveExpectedFirst moved. REQUIRES: these are scored.
+// Drops the candidates that k rows are known to beat. Returns how many stay, in front and in their
+// order.
+//   first  the number that MoveExpectedFirst returned. REQUIRES: these candidates are scored.
 std::size_t DropBeaten(std::span<Candidate> candidates, std::size_t first, std::size_t k,
                        CandidateScratch& scratch);
-// The best k, best first, in the scratch until its next use. REQUIRES: all are scored.
+// The best k, best first. Valid until the next use of the scratch. REQUIRES: all are scored.
 std::span<const RankKey> RankBest(std::span<const Candidate> candidates, std::size_t k,
                                   Row first_row, CandidateScratch& scratch);
 
-// Scores what may be among the k best and drops the rest. Returns how many stay, in front.
+// Scores the candidates that may be among the k best and drops the rest. Returns how many stay, in
+// front.
 std::size_t ScoreBest(std::span<Candidate> candidates, std::size_t k, const Rescorer& rescorer,
                       CandidateScratch& scratch);
-// All steps; returns what RankBest does.
+// Does all steps. Returns as RankBest.
 std::span<const RankKey> FindBest(std::span<Candidate> candidates, std::size_t k,
                                   const Rescorer& rescorer, CandidateScratch& scratch);
 

@@ -10,8 +10,8 @@ namespace {
 // Rows that a thread claims at a time.
 constexpr std::size_t kRowsAtOnce = 64;
 
-// Fewer numbers than this are copied by the calling thread: from scattered rows each takes about
-// four times as long as a multiply-add (estimated).
+// The calling thread alone copies fewer numbers than this. Copying a number of a scattered row
+// takes about four times as long as a multiply-add (estimated).
 constexpr std::size_t kSmallCopy = kSmallWork / 4;
 
 }  // namespace
@@ -30,7 +30,7 @@ void Gather::Begin(const SegmentRows& rows, const SearchBatch& batch,
   rows_.Reserve(passing_.size() * row_bytes);
   queries_.Reserve(queries.size() * row_bytes);
   if (specs_.size() < queries.size()) {
-    excluded_.resize(queries.size());  // first: either may throw
+    excluded_.resize(queries.size());  // both lines may throw; nothing else has changed yet
     specs_.resize(queries.size());
   }
 }

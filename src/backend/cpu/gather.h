@@ -11,24 +11,24 @@
 
 namespace simile::backend::cpu {
 
-// Answers queries whose mask lets few rows pass: copies those rows together and scans the copy. The
-// rows keep their order, so that ties are broken as in the whole segment. One search at a time;
-// keeps its buffers from one to the next.
+// Answers queries whose mask lets few rows pass: copies the passing rows together and scans the
+// copy. The rows keep their order, so that ties are broken as in the whole segment. Runs one search
+// at a time; keeps its buffers for the next search.
 class Gather {
  public:
   //   scan  borrowed
-  //   name  what receipts call it; lives as long as the backend
+  //   name  the strategy's name in receipts; lives as long as the backend
   Gather(ScanSearch& scan, const char* name) : scan_(scan), name_(name) {}
 
-  // Begins to answer queries that share one mask. Borrows all of it.
-  //   queries  which of the batch; their answers go to the same places of result
+  // Begins to answer queries that share one mask. Borrows all arguments.
+  //   queries  indexes of the queries in the batch, and of their answers in result
   // Throws std::bad_alloc.
   void Begin(const SegmentRows& rows, const SearchBatch& batch,
              std::span<const std::uint32_t> queries, SearchResult& result);
-  // Goes on until the turn is over. Returns whether all queries are answered. Throws
-  // std::bad_alloc. Cost in all: the passing rows are read and written once, then scanned.
+  // Continues until the turn is over. Returns whether all queries are answered. Throws
+  // std::bad_alloc. Total cost: the passing rows are read and written once, then scanned.
   bool Advance(ThreadPool& pool, const Turn& turn);
-  // Of the buffers that grow with queries, passing rows and hits.
+  // The bytes of the buffers that grow with queries, passing rows and hits.
   std::uint64_t bytes() const;
 
  private:

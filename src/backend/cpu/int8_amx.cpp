@@ -8,15 +8,15 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Tiles: 0-3 hold sums, the others operands. A row of a tile is 64 bytes: sixteen sums, or 64
-// columns of a query, or four columns of sixteen rows.
+// Tiles 0-3 hold sums; the other tiles hold operands. A row of a tile is 64 bytes: sixteen sums, or
+// 64 columns of a query, or four columns of sixteen rows.
 constexpr std::size_t kTileBytes = 1024;
 constexpr std::size_t kTileInts = kTileBytes / sizeof(std::int32_t);
 constexpr int kTileStride = 64;
 constexpr std::size_t kLineBytes = 64;
 
-// Up to this many tiles of queries are multiplied with a row as it is read once; memory is the
-// limit.
+// Up to this many tiles of queries, each row is read once and multiplied with all of them, because
+// memory is the limit.
 constexpr std::size_t kStreamTilesMax = 2;
 // How far ahead of its loads a stream of rows is prefetched: twenty lines
 // (docs/design/cpu-engine.md has the distances measured at 32 queries).
@@ -39,22 +39,22 @@ void Enter(std::size_t query_count) {
     config.row_bytes[tile] = 64;
     config.rows[tile] = static_cast<std::uint8_t>(of_rows ? 16 : queries);
   }
-  // GCC 12 assumes that this reads eight bytes and may drop the stores of the others.
+  // GCC 12 assumes that the load reads eight bytes and may drop the stores of the other bytes.
   asm volatile("" : : "m"(config));
   _tile_loadconfig(&config);
 }
 
 void Leave() { _tile_release(); }
 
-// Where four tiles of sums lie in the block.
+// The places of four tiles of sums in the block.
 struct Quad {
   std::size_t tiles[4];   // of queries
   std::size_t groups[4];  // of rows
 };
 
-// Prefetches the next block while this one is scanned, spread evenly over the products and from
-// eight places in turn: the processor prefetches each such stream by itself, so that more lines are
-// in flight than with one stream (docs/design/cpu-engine.md has the figures).
+// Prefetches the next block while this block is scanned, spread evenly over the products and from
+// eight places in turn. The processor also prefetches each of the eight streams by itself, so that
+// more lines are in flight than with one stream (docs/design/cpu-engine.md has the figures).
 class NextBlock {
  public:
   //   products  of this block; AfterProduct is called for each
@@ -75,10 +75,10 @@ class NextBlock {
 
  private:
   static constexpr std::size_t kPlaces = 8;
-  static constexpr std::size_t kOne = 256;  // line, of what is due
+  static constexpr std::size_t kOne = 256;  // one line, in the unit of what is due
 
   const std::uint8_t* next_;
-  std::size_t share_;  // lines from one place to the next
+  std::size_t share_;  // lines between one place and the next
   std::size_t left_;
   std::size_t lines_a_product_;
   std::size_t due_ = 0;
@@ -122,8 +122,8 @@ class AmxScan {
     }
   }
 
-  // Two tiles of queries at a time stay in the first-level cache, the block in the second-level
-  // one.
+  // Two tiles of queries at a time stay in the first-level cache; the block stays in the
+  // second-level cache.
   void Revisit() {
     for (std::size_t pair = 0; pair < tile_count_ / 2; ++pair) {
       for (std::size_t group = 0; group < block_.group_count; group += 2)
@@ -136,7 +136,7 @@ class AmxScan {
 
   // 32 queries against the 32 rows of two groups.
   //   kStream  whether the rows are read here for the first and only time
-  //   apart    groups from one to the other
+  //   apart groups between the first and the second
   template <bool kStream>
   void TwoByTwo(std::size_t pair, std::size_t group, std::size_t apart) {
     const std::int8_t* queries = block_.queries + 2 * pair * panel_bytes_;
@@ -202,7 +202,7 @@ class AmxScan {
 
   // Prefetches between two products.
   //   rows, gap  the first of kTiles tiles of rows, and the bytes from one to the next
-  //   quarter    which of the four products of a step
+  //   quarter    index of the product in a step of four
   template <bool kStream, std::size_t kTiles>
   void AfterProduct(const std::uint8_t* rows, std::size_t gap, std::size_t quarter) {
     if constexpr (kStream) {
@@ -217,8 +217,8 @@ class AmxScan {
     }
   }
 
-  // Tests the sums of the previous piece while this one's are being formed: out-of-order execution
-  // overlaps the two, so that the test costs almost nothing.
+  // Tests the sums of the previous piece while the sums of this piece are formed. Out-of-order
+  // execution overlaps the two, so the test costs almost nothing.
   void Store(const Quad& quad) {
     TestPrevious();
     std::int32_t* sums = block_.scratch + turn_ * 4 * kTileInts;
@@ -235,11 +235,12 @@ class AmxScan {
     if (stored_sums_ == nullptr) return;
     for (std::size_t i = 0; i < 4; ++i) {
       const std::int32_t* sums = stored_sums_ + i * kTileInts;
-      if (HasHit(sums, RowsOf(stored_.tiles[i]))) Append(sums, stored_.tiles[i], stored_.groups[i]);
+      if (HasHit(sums, CountRows(stored_.tiles[i])))
+        Append(sums, stored_.tiles[i], stored_.groups[i]);
     }
   }
 
-  std::size_t RowsOf(std::size_t tile) const {
+  std::size_t CountRows(std::size_t tile) const {
     const std::size_t left = block_.query_count - tile * kTileQueries;
     return left < kTileQueries ? left : kTileQueries;
   }
@@ -251,7 +252,8 @@ class AmxScan {
     return _mm512_ternarylogic_epi32(a, b, c, 0x80);
   }
 
-  // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
+  // Only hits have sums that are not negative, so the AND of all sums has a clear sign bit if there
+  // is a hit.
   static bool HasHit(const std::int32_t* sums, std::size_t queries) {
     if (queries == kTileQueries) {
       __m512i low = And(Load(sums, 0), Load(sums, 1), Load(sums, 2));
@@ -271,10 +273,11 @@ class AmxScan {
 
   __attribute__((noinline)) void Append(const std::int32_t* sums, std::size_t tile,
                                         std::size_t group) {
-    const std::size_t queries = RowsOf(tile);
-    HitList hits = *block_.hits;  // of its own: the stores may be to the list itself
+    const std::size_t queries = CountRows(tile);
+    HitList hits = *block_.hits;  // a local copy, because the compiler must assume that the stores
+                                  // change *block_.hits
     for (std::size_t i = 0; i < queries; ++i)
-      AppendSixteen(Load(sums, i), PairOf(tile * kTileQueries + i, group * kGroupRows), hits);
+      AppendSixteen(Load(sums, i), ToPair(tile * kTileQueries + i, group * kGroupRows), hits);
     block_.hits->count = hits.count;
   }
 

@@ -17,7 +17,7 @@ class RowBytes {
 
   RowBytes(const std::uint8_t* /*int4_bytes*/, const PieceTurn& turn) : turn_(turn) {}
 
-  // Before the loads of a step's 64 columns.
+  // Called before the loads of a step's 64 columns.
   void AtStep(const std::uint8_t* groups, std::size_t group_bytes, std::size_t step) const {
     if constexpr (kOneTurn) return;
     const std::uint8_t* ahead = groups + turn_.piece_bytes + step * kGroupRows * 64;
@@ -99,7 +99,8 @@ struct Avx512VnniProducts {
         }
       }
     }
-    // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
+    // Only hits have sums that are not negative, so the AND of all sums has a clear sign bit if
+    // there is a hit.
     __m512i all = sum[0][0];
 #pragma GCC unroll 4
     for (std::size_t q = 0; q < kQueries; ++q) {

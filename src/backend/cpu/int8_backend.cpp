@@ -23,20 +23,20 @@
 namespace simile::backend::cpu {
 namespace {
 
-// A small segment is scanned plainly.
+// Whether a segment is packed; a small segment is only scanned.
 bool IsPacked(const Int8Options& options, std::size_t row_count) {
   return row_count > options.tuning.scan_rows_max;
 }
 
 PackedShape ShapeFor(const Int8Options& options, std::size_t row_count, std::size_t dim) {
-  PackedShape shape = ShapeOf(row_count, dim, options.tuning.block_bytes);
+  PackedShape shape = ChooseShape(row_count, dim, options.tuning.block_bytes);
   shape.has_int4 = options.small->reads_int4 && shape.position_count() * shape.rotated_dim >=
                                                     options.tuning.int4_from_code_bytes;
   return shape;
 }
 
-// The threads and buffers that segments share. One search at a time has the threads; others wait,
-// or are paused.
+// The threads and buffers that segments share. One search at a time has the threads; other searches
+// wait or are paused.
 class Int8Engine {
  public:
   explicit Int8Engine(const Int8Options& options)
@@ -60,13 +60,13 @@ class Int8Engine {
   bool Packs(std::size_t row_count) const { return IsPacked(options_, row_count); }
 
   // As SegmentIndex::engine. Reads nothing that a search changes.
-  //   packed  null where the rows are not packed, or not yet
+  //   packed  null while the rows are not packed
   const std::string& NameOfOneQuery(const PackedRows* packed) const {
     if (packed == nullptr) return names_.scan;
-    return NameOf(options_, names_, KernelFor(options_, 1), WidthFor(1, *packed));
+    return ChooseName(options_, names_, KernelFor(options_, 1), WidthFor(1, *packed));
   }
 
-  // A search that nobody uses. Throws std::bad_alloc.
+  // Returns an idle search, or a new one. Throws std::bad_alloc.
   std::unique_ptr<Int8Search> LendSearch() {
     {
       const std::lock_guard lock(idle_mutex_);
@@ -78,7 +78,7 @@ class Int8Engine {
     }
     return NewSearch();
   }
-  // Some are kept for the next searches, one of them whatever its size.
+  // Takes a search back. Keeps a few for later use, the first one regardless of its size.
   void GiveBack(std::unique_ptr<Int8Search> search) {
     search->End();
     const std::lock_guard lock(idle_mutex_);
@@ -100,7 +100,8 @@ class Int8Engine {
   }
 
  private:
-  // Idle searches that are kept. More may be under way: those allocate buffers of their own.
+  // The most idle searches that are kept. More searches may be under way, each with its own
+  // buffers.
   static constexpr std::size_t kIdleSearches = 3;
   static constexpr std::uint64_t kIdleBytesMax = std::uint64_t{32} << 20;
 
@@ -117,7 +118,7 @@ class Int8Engine {
   std::vector<std::unique_ptr<Int8Search>> idle_;
 };
 
-// A search of the engine that is lent for so long.
+// A search of the engine, lent for the life of this object.
 class LentSearch {
  public:
   // Throws std::bad_alloc.
@@ -134,12 +135,12 @@ class LentSearch {
   std::unique_ptr<Int8Search> search_;
 };
 
-// How many rows are searched for as queries to check new packed rows, and for how many hits each.
+// The check of new packed rows searches for this many rows, and for this many hits each.
 constexpr std::size_t kChecks = 8;
 constexpr std::uint32_t kCheckedHits = 10;
 
-// Answers by the plain scan until its packed rows are built, or always where it is too small to
-// pack.
+// Answers by the plain scan until the packed rows are built. A segment that is too small to pack is
+// always scanned.
 class Int8Index final : public SegmentIndex {
  public:
   Int8Index(Int8Engine& engine, Int8Engine& aside, SegmentRows rows)
@@ -162,7 +163,7 @@ class Int8Index final : public SegmentIndex {
     problem_ = status;
     return status;
   }
-  // The same in a thread of lower priority than the searches.
+  // As Build, in a thread with a lower priority than the searches.
   void BuildInBackground() {
     try {
       builder_ = std::thread([this] {
@@ -212,7 +213,7 @@ class Int8Index final : public SegmentIndex {
   }
 
  private:
-  // Null where the rows are not packed, or not yet.
+  // Null while the rows are not packed.
   const PackedRows* PackedIfBuilt() const { return packed_.load(std::memory_order_acquire); }
 
   absl::Status TryBuild() {
@@ -229,8 +230,8 @@ class Int8Index final : public SegmentIndex {
     }
   }
 
-  // Searches for rows of the segment through the packed rows and by the plain scan: few at a time,
-  // which read int4 if there is any, and all together, which read bytes.
+  // Searches for rows of the segment in the packed rows and by the plain scan, and compares the
+  // answers. Small batches read int4 if there is any; one batch of all rows reads bytes.
   absl::Status Check() const {
     const std::size_t count = std::min(kChecks, row_count());
     const MatrixView queries = rows_.rows.Slice((row_count() - count) / 2, count);
@@ -256,7 +257,7 @@ class Int8Index final : public SegmentIndex {
       if (std::ranges::equal(packed.Hits(query), plain.Hits(query))) continue;
       return base::Error(
           base::ErrorReason::kInternal,
-          "the index failed its check and is not used: its answers are not those of the scan");
+          "the index failed its check and is not used: its answers differ from the scan's");
     }
     return absl::OkStatus();
   }
@@ -299,7 +300,7 @@ class Int8Index final : public SegmentIndex {
     LentSearch search_;
   };
 
-  // The backend's, which outlives its segments.
+  // Owned by the backend, which outlives its segments.
   Int8Engine& engine_;
   Int8Engine& aside_;
   const SegmentRows rows_;
@@ -314,7 +315,8 @@ class Int8Index final : public SegmentIndex {
 
 class Int8Backend final : public Backend {
  public:
-  explicit Int8Backend(const Int8Options& options) : engine_(options), aside_(AloneOf(options)) {
+  explicit Int8Backend(const Int8Options& options)
+      : engine_(options), aside_(WithOneThread(options)) {
     info_ = {"cpu", engine_.name(), DeviceName(engine_.pool())};
   }
 
@@ -337,13 +339,13 @@ class Int8Backend final : public Backend {
   }
 
  private:
-  static Int8Options AloneOf(Int8Options options) {
+  static Int8Options WithOneThread(Int8Options options) {
     options.threads = 1;
     return options;
   }
 
   Int8Engine engine_;
-  Int8Engine aside_;  // for checks of new indexes, which no query may wait for
+  Int8Engine aside_;  // for checks of new indexes, so that no query waits for a check
   BackendInfo info_;
 };
 
@@ -355,11 +357,12 @@ Int8Options OptionsFor(std::string_view isa) {
   options.large = isa.empty() ? supported.front() : FindInt8Kernel(isa);
   if (options.large == nullptr) return options;
   options.small = options.large;
-  // AMX wants whole tiles of queries: a small batch fills none, so that memory is the limit, and
-  // the next kernel reads it faster. There is one: the portable kernel is always supported.
+  // AMX is fast with whole tiles of queries. A small batch fills no tile, so memory is the limit,
+  // and the next kernel reads memory faster. There always is a next kernel, because the portable
+  // one is always supported.
   if (isa.empty() && options.large == FindInt8Kernel("amx")) options.small = supported[1];
   options.canonical = isa.empty() ? certificate::SupportedCanonicalKernels().front()
-                                  : certificate::FindCanonicalKernel(CanonicalIsaOf(isa));
+                                  : certificate::FindCanonicalKernel(ToCanonicalIsa(isa));
   return options;
 }
 

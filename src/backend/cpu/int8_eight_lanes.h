@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels with registers of eight sums share. For files compiled with -mavx2: read the
+// Code shared by the kernels with registers of eight sums. For files compiled with -mavx2: read the
 // note in int8_kernel.h before including anything.
 
 #include <immintrin.h>
@@ -9,7 +9,7 @@
 
 namespace simile::backend::cpu {
 
-// Products must be a type of an unnamed namespace; for it and kOneTurn see Int8Walk.
+// Products must be a type of an unnamed namespace. Int8Walk explains Products and kOneTurn.
 template <class Products>
 struct EightLanes {
   // Loads four columns of eight rows of a group: `half` says which four of eight neighbouring
@@ -21,7 +21,7 @@ struct EightLanes {
 
     Bytes(const std::uint8_t* /*int4_bytes*/, const PieceTurn& turn) : turn_(turn) {}
 
-    // Before the loads of a step's 64 columns.
+    // Called before the loads of a step's 64 columns.
     void AtStep(const std::uint8_t* group, std::size_t step) const {
       if constexpr (kOneTurn) return;
       const std::uint8_t* ahead = group + turn_.piece_bytes + step * kGroupRows * 64;
@@ -63,7 +63,7 @@ struct EightLanes {
     __m256i bytes_;
   };
 
-  // Writes the sums of kQueries queries and one group, and returns the AND of all.
+  // Writes the sums of kQueries queries and one group. Returns the AND of all sums.
   //   sums  the group's place in the first query's: sums[(q * kGroupsTogether) * kGroupRows + row]
   template <std::size_t kQueries>
   static __m256i Store(const __m256i (&sum)[kQueries][2], std::int32_t* sums) {
@@ -81,19 +81,20 @@ struct EightLanes {
     return all;
   }
 
-  // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
-  static bool HasHit(__m256i all) { return SignsOf(all) != 0xFF; }
+  // Only hits have sums that are not negative, so the AND of all sums has a clear sign bit if there
+  // is a hit.
+  static bool HasHit(__m256i all) { return ReadSigns(all) != 0xFF; }
 
-  // As Int8Walk asks of its Products.
+  // Products::Append of Int8Walk.
   static void Append(const std::int32_t* sums, std::uint32_t first_pair, HitList& hits) {
     const auto* eights = reinterpret_cast<const __m256i*>(sums);
-    const unsigned low = SignsOf(_mm256_load_si256(eights));
-    const unsigned high = SignsOf(_mm256_load_si256(eights + 1));
+    const unsigned low = ReadSigns(_mm256_load_si256(eights));
+    const unsigned high = ReadSigns(_mm256_load_si256(eights + 1));
     AppendBits((low | high << 8) ^ 0xFFFFU, sums, first_pair, hits);
   }
 
  private:
-  static unsigned SignsOf(__m256i eight) {
+  static unsigned ReadSigns(__m256i eight) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(eight)));
   }
 };

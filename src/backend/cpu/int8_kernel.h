@@ -20,17 +20,16 @@ inline constexpr std::size_t kRowsTogether = kGroupRows * kGroupsTogether;
 // Queries that the vector kernels take together.
 inline constexpr std::size_t kQueriesTogether = 4;
 
-// Hits: pairs of a query and a row of the block whose sum is zero or more. In two arrays, so that
-// all hits of a register are stored at once.
+// Hits are pairs of a query and a row of the block whose sum is at least zero. They are kept in two
+// arrays, so that all hits of a register are stored at once.
 struct HitList {
-  std::uint32_t* pairs;  // PairOf(query, row)
+  std::uint32_t* pairs;  // ToPair(query, row)
   std::int32_t* sums;    // the start included
   std::size_t count;
 };
 inline constexpr unsigned kPairRowBits = 16;
-// REQUIRES: query and row are below 2^16. Inlined always, as the note above asks of what these
-// files include.
-[[gnu::always_inline]] constexpr std::uint32_t PairOf(std::size_t query, std::size_t row) {
+// REQUIRES: query and row are below 2^16. Always inlined, because of the note above.
+[[gnu::always_inline]] constexpr std::uint32_t ToPair(std::size_t query, std::size_t row) {
   return static_cast<std::uint32_t>(query << kPairRowBits | row);
 }
 constexpr std::size_t QueryOf(std::uint32_t pair) { return pair >> kPairRowBits; }
@@ -40,7 +39,7 @@ constexpr std::size_t RowOf(std::uint32_t pair) { return pair & ((1U << kPairRow
 //
 //   sum = start[q] + sum over i of query_code[q][i] * row_byte[r][i]
 //
-// and where sum >= 0, PairOf(q, r) and the sum are appended to the hits. Starting at minus the gate
+// and where sum >= 0, ToPair(q, r) and the sum are appended to the hits. Starting at minus the gate
 // makes a hit a clear sign bit, which is tested for many sums at once.
 struct BlockScan {
   // Row bytes, 1 .. 255: code + 128; 64-byte aligned:
@@ -54,34 +53,34 @@ struct BlockScan {
   std::size_t group_count;         // a multiple of kGroupsTogether
   std::size_t code_dim;            // a multiple of 64
   // [tile][code_dim / 64][16 queries][64], 64-byte aligned. May begin at a query inside a tile when
-  // all end in that tile. The rest of the tile must be readable; another thread may be writing
-  // there, so the kernel ignores what it reads.
+  // all queries are in this tile. The rest of the tile must be readable. Another thread may be
+  // writing there, so the kernel ignores these bytes.
   const std::int8_t* queries;
   std::size_t query_count;
   const std::int32_t* starts;  // [query_count]
-  // Written. Capacity query_count * rows of the block: whole registers are stored, but never beyond
-  // the sums that were tested.
+  // Written. Needs a capacity of query_count * rows of the block: whole registers are stored, but
+  // never beyond the number of tested sums.
   HitList* hits;
-  const std::uint8_t* next;  // what will be read next, for kernels that prefetch it
+  const std::uint8_t* next;  // the bytes that will be read next, for kernels that prefetch
   std::size_t next_bytes;
   std::int32_t* scratch;  // ScratchBytes(query_count), 64-byte aligned, the calling thread's own
 };
 
-// A kernel may add the products of four columns in sixteen bits: of each eight columns, 0, 1, 4, 5
-// and 2, 3, 6, 7. Says to which of these two fours a column belongs.
-constexpr std::size_t FourOf(std::size_t column) { return column / 2 % 2; }
+// A kernel may add the products of four columns in sixteen bits. Each eight columns make two such
+// fours: 0, 1, 4, 5 and 2, 3, 6, 7. Returns the four that a column belongs to.
+constexpr std::size_t WhichFour(std::size_t column) { return column / 2 % 2; }
 
 struct Int8Kernel {
   const char* isa;  // "amx", "avx512vnni", "avxvnni", "avx2", "neondot", "portable"
-  // The greatest sum of a query's positive codes in four columns (FourOf), and of its negative
-  // ones' magnitudes; 0: no limit.
+  // The limit for the sum of a query's positive codes in four columns (WhichFour), and for the sum
+  // of the magnitudes of its negative codes; 0: no limit.
   std::int32_t four_columns_max;
   bool reads_int4;
-  // The multiply-adds of one piece of a search (simile/turn.h). A slow core needs some milliseconds
-  // for them. Estimated.
+  // The multiply-adds of one piece of a search (simile/turn.h): some milliseconds on a slow core.
+  // Estimated.
   std::size_t products_at_once;
-  // A thread calls enter before and leave after the blocks that it scans for some of query_count
-  // queries.
+  // A thread calls enter before the blocks that it scans for some of query_count queries, and leave
+  // after them.
   void (*enter)(std::size_t query_count);
   void (*leave)();
   void (*scan)(const BlockScan& block);

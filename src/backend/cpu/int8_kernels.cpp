@@ -88,7 +88,7 @@ const Int8Kernel* FindInt8Kernel(std::string_view isa) {
   return nullptr;
 }
 
-std::string_view CanonicalIsaOf(std::string_view int8_isa) {
+std::string_view ToCanonicalIsa(std::string_view int8_isa) {
   if (int8_isa == "amx" || int8_isa == "avx512vnni") return "avx512";
   if (int8_isa == "neondot") return "neon";
   return int8_isa == "avxvnni" ? "avx2" : int8_isa;

@@ -6,9 +6,9 @@
 namespace simile::backend::cpu {
 namespace {
 
-// The dot product multiplies signed bytes by signed ones (mixed signs need a later extension), so a
-// row byte of 0 .. 255 is read as one of -128 .. 127, and 128 times the sum of the query's codes is
-// added to its start (BiasedStarts).
+// The dot product multiplies signed bytes (mixed signs need a later extension). So a row byte of 0
+// .. 255 is read as -128 .. 127, and 128 times the sum of the query's codes is added to the query's
+// start (BiasedStarts).
 constexpr std::uint8_t kSignBit = 0x80;
 constexpr std::int32_t kBias = 128;
 
@@ -21,7 +21,7 @@ class RowBytes {
 
   RowBytes(const std::uint8_t* /*int4_bytes*/, const PieceTurn& turn) : turn_(turn) {}
 
-  // Before the loads of a step's 64 columns.
+  // Called before the loads of a step's 64 columns.
   void AtStep(const std::uint8_t* group, std::size_t step) const {
     if constexpr (kOneTurn) return;
     const std::uint8_t* ahead = group + turn_.piece_bytes + step * kGroupRows * 64;
@@ -68,8 +68,8 @@ struct NeonDotProducts {
   using Bytes = RowBytes<kOneTurn>;
   using Int4 = RowInt4;
 
-  // Four groups one after the other. Of the 32 registers sixteen hold the sums of four queries, one
-  // a query sixteen of its columns, four the rows' bytes.
+  // Four groups one after the other. Of the 32 registers, sixteen hold the sums of four queries,
+  // four hold sixteen columns of each query, and four hold the rows' bytes.
   template <std::size_t kQueries, class Codes>
   static bool Score(const Codes& codes, const std::uint8_t* group, std::size_t group_bytes,
                     const std::int8_t* queries, std::size_t steps, const std::int32_t* starts,
@@ -98,7 +98,8 @@ struct NeonDotProducts {
           AddFour<3>(codes, group, pair + 1, 1, query, sum);
         }
       }
-      // Sums are negative but for hits: the AND of all has its sign bit clear where there is a hit.
+      // Only hits have sums that are not negative, so the AND of all sums has a clear sign bit if
+      // there is a hit.
 #pragma GCC unroll 4
       for (std::size_t q = 0; q < kQueries; ++q) {
 #pragma GCC unroll 4
@@ -145,8 +146,8 @@ struct NeonDotProducts {
 
 using Walk = Int8Walk<NeonDotProducts>;
 
-// The starts of a block's queries, each with what reading row bytes as signed takes from its sums.
-// Sums wrap around, so that only their final values must fit.
+// The starts of a block's queries, raised by what reading row bytes as signed subtracts from the
+// sums. Sums wrap around, so only the final values must fit.
 void BiasedStarts(const BlockScan& block, std::int32_t* starts) {
   for (std::size_t q = 0; q < block.query_count; ++q) {
     const std::int8_t* codes =
@@ -163,7 +164,7 @@ void BiasedStarts(const BlockScan& block, std::int32_t* starts) {
 }
 
 void Scan(const BlockScan& block) {
-  // After the sums of a piece, which the walk keeps in the scratch.
+  // Behind the sums of a piece, which the walk keeps in the scratch.
   constexpr std::size_t kSums = kQueriesTogether * kRowsTogether;
   std::int32_t* starts = block.scratch + kSums;
   static_assert(ScratchBytes(1) >= (kSums + kTileQueries) * sizeof(std::int32_t));

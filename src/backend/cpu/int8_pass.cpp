@@ -6,21 +6,22 @@
 #include <tuple>
 #include <utility>
 
-#include "backend/cpu/grow_to.h"
 #include "backend/cpu/row_order_scorer.h"
+#include "base/memory_pages.h"
 #include "certificate/top_k.h"
 
 namespace simile::backend::cpu {
 namespace {
 
-// Of a pass: the memory for its hits grows with them.
+// The most queries of a pass, because the memory for hits grows with them.
 constexpr std::size_t kQueriesMax = 1'024;
 static_assert(kQueriesMax <= std::size_t{1} << (32 - kPairRowBits));
 static_assert(kQueriesMax <= RowOrderScorer::kQueriesMax);
-// Candidate buffers of all threads and queries of a pass together.
+// The most bytes of the candidates' buffers of a pass, over all threads and queries.
 constexpr std::size_t kCandidateBytesMax = 256U << 20;
-// Of each thread: what it keeps of them for the next pass. Passes with larger ones take so long
-// that getting them anew hardly counts: more than 500 queries of k 1,000.
+// The most bytes of candidates' buffers that a thread keeps for the next pass. A pass with larger
+// buffers (more than 500 queries of k 1,000) takes so long that allocating them again hardly
+// counts.
 constexpr std::size_t kCandidateBytesKept = 32U << 20;
 
 // Queries that a thread claims at a time to pack.
@@ -34,20 +35,20 @@ constexpr std::size_t kQueriesMultiple = 2 * kTileQueries;
 constexpr std::size_t kFirstPieceRows = kRowsTogether;
 constexpr std::size_t kPieceGrowth = 4;
 
-// Where int4 finds more than one candidate in this many rows, bytes are read instead. Estimated: a
-// canonical score costs about as much as ten rows of the pass, int4 saves half of each row, and the
-// row to score must be fetched from another place in memory.
+// Bytes are read instead of int4 when int4 finds more than one candidate in this many rows.
+// Estimated: a canonical score costs about as much as ten rows of the pass, and int4 saves half of
+// each row; the row to score must also be fetched from another place in memory.
 constexpr std::size_t kRowsForOneCandidate = 40;
 
-// The rounding errors of a cheap score's columns are independent and mostly cancel: their standard
-// deviation is 0.71 / sqrt(dim) of the bound, which lets them all add up
+// The rounding errors of a cheap score's columns are independent and mostly cancel. The bound
+// assumes that all add up; the standard deviation is 0.71 / sqrt(dim) of the bound
 // (docs/design/certificate.md). Seven standard deviations reject a correct row with probability
 // below 1e-11; the end of the pass detects it and the query is searched again.
 float GuessCaution(std::size_t rotated_dim) {
   return std::min(1.0F, 5.0F / std::sqrt(static_cast<float>(rotated_dim)));
 }
 
-std::size_t CapacityOf(const QuerySpec& spec, std::size_t row_count, std::size_t threads) {
+std::size_t ComputeCapacity(const QuerySpec& spec, std::size_t row_count, std::size_t threads) {
   return Candidates::CapacityFor(std::min<std::size_t>(spec.k, row_count), row_count, threads);
 }
 
@@ -69,7 +70,7 @@ void RaiseTo(std::atomic<float>& gate, float value) {
 
 }  // namespace
 
-// Each query after the first adds about a quarter of what the first one takes (engine_bench, 5,000
+// Each query after the first takes about a quarter of the time of the first (engine_bench, 5,000
 // rows on an EPYC).
 bool IsSmallPass(const PackedShape& shape, std::size_t query_count, std::size_t small_pass_bytes) {
   const std::size_t code_bytes = shape.position_count() * shape.rotated_dim;
@@ -83,8 +84,9 @@ std::size_t QueriesOfInt8Pass(std::span<const QuerySpec> specs,
   std::size_t count = 0;
   for (const std::uint32_t query : queries) {
     // The threads divide the rows or the queries.
-    const std::size_t candidates = std::max(CapacityOf(specs[query], row_count, threads) * threads,
-                                            CapacityOf(specs[query], row_count, 1));
+    const std::size_t candidates =
+        std::max(ComputeCapacity(specs[query], row_count, threads) * threads,
+                 ComputeCapacity(specs[query], row_count, 1));
     bytes += candidates * sizeof(Candidate);
     if (count == kQueriesMax || (bytes > kCandidateBytesMax && count > 0)) break;
     ++count;
@@ -119,12 +121,12 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
   std::size_t merged_max = 0;
   for (std::size_t query = 0; query < count; ++query) {
     memory_.gates_[query].store(Spec(query).score_threshold, std::memory_order_relaxed);
-    const std::size_t own = CapacityOf(Spec(query), shape_.row_count, memory_.workers_.size());
+    const std::size_t own = ComputeCapacity(Spec(query), shape_.row_count, memory_.workers_.size());
     buffer += own;
     merged_max = std::max(merged_max, CandidatesMax(query));
   }
-  GrowTo(memory_.certain_, count);
-  GrowTo(memory_.excluded_, count);
+  base::GrowTo(memory_.certain_, count);
+  base::GrowTo(memory_.excluded_, count);
   memory_.left_.clear();
   memory_.left_.reserve(memory_.workers_.size() * std::tuple_size_v<decltype(Worker::left)>);
   for (Worker& worker : memory_.workers_) {
@@ -138,11 +140,11 @@ Int8Pass::Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
                        0};
     if (shape_.has_int4) worker.int4_candidates.reserve(shape_.block_rows);
     worker.starts.Reserve(count * sizeof(std::int32_t));
-    GrowTo(worker.bounds, count);
+    base::GrowTo(worker.bounds, count);
     worker.buffers.Reserve(buffer * sizeof(Candidate));
-    GrowTo(worker.candidates, count);
-    GrowTo(worker.guesses, count);
-    GrowTo(worker.rescored, count);
+    base::GrowTo(worker.candidates, count);
+    base::GrowTo(worker.guesses, count);
+    base::GrowTo(worker.rescored, count);
     worker.merged.Reserve(merged_max * sizeof(Candidate));
     worker.scratch.Reserve(merged_max);
   }
@@ -190,7 +192,8 @@ void Int8Pass::Join(Worker& worker) const {
   worker.progress.rows_when_tightened = worker.progress.rows_seen;
   auto* buffer = worker.buffers.As<Candidate>();
   for (std::size_t query = 0; query < queries_.size(); ++query) {
-    const std::size_t size = CapacityOf(Spec(query), shape_.row_count, memory_.workers_.size());
+    const std::size_t size =
+        ComputeCapacity(Spec(query), shape_.row_count, memory_.workers_.size());
     worker.candidates[query] =
         Candidates({buffer, size}, HitsWanted(query), Spec(query).score_threshold);
     worker.guesses[query] = {};
@@ -212,7 +215,7 @@ void Int8Pass::ScanFirstBlock(Worker& worker, const Queries& queries) {
 void Int8Pass::ScanChunks(unsigned participant, const Turn& turn) {
   Worker& worker = memory_.workers_[participant];
   const std::size_t block_count = shape_.block_count();
-  // What earlier turns left comes first.
+  // Places that earlier turns left come first.
   const auto claim = [&]() -> Place {
     const std::size_t left = next_left_.fetch_add(1, std::memory_order_relaxed);
     if (left < memory_.left_.size()) return memory_.left_[left];
@@ -231,8 +234,8 @@ void Int8Pass::ScanChunks(unsigned participant, const Turn& turn) {
   bool is_over = false;
   while (!is_over && is_there(place)) {
     Place next = claim();
-    // A thread counts a chunk's rows when it begins to scan it; Join has counted those of the
-    // first.
+    // A thread counts a chunk's rows when it begins to scan the chunk. Join has counted the rows of
+    // the first chunk.
     if (place.participant != participant && place.end > shape_.chunk_blocks) {
       worker.progress.rows_begun += (place.end - place.block) * shape_.block_rows;
     }
@@ -342,7 +345,7 @@ void Int8Pass::SetStarts(Worker& worker, const PackedRows::Block& block, const Q
 }
 
 void Int8Pass::TightenWhereDue(Worker& worker) {
-  // Each time twice as many rows have been seen, a gate can rise noticeably again.
+  // A gate can rise noticeably each time the number of seen rows has doubled.
   const bool seen_enough = worker.progress.rows_seen >= 2 * worker.progress.rows_when_tightened;
   if (seen_enough) worker.progress.rows_when_tightened = worker.progress.rows_seen;
   for (std::size_t query = 0; query < queries_.size(); ++query) {
@@ -360,7 +363,7 @@ void Int8Pass::Tighten(Worker& worker, std::size_t query) {
 
 void Int8Pass::MakeSpace(Worker& worker, std::size_t query) {
   worker.candidates[query].MakeSpace(GuessFor(worker, query),
-                                     RescorerOf(query, worker.rescored[query]), worker.scratch);
+                                     MakeRescorer(query, worker.rescored[query]), worker.scratch);
 }
 
 const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
@@ -368,7 +371,8 @@ const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
   if (timed.rows_begun != worker.progress.rows_begun) {
     timed.rows_begun = worker.progress.rows_begun;
     const std::size_t k = Spec(query).k;
-    // A thread that goes on with another's chunk counts its rows too, so the sum may pass all rows.
+    // A thread that continues another thread's chunk counts its rows again, so the sum may exceed
+    // all rows.
     const double seen = std::min(
         1.0, static_cast<double>(timed.rows_begun) / static_cast<double>(shape_.row_count));
     timed.guess = {speculative_ ? certificate::SpeculativeRank(k, seen) : k, caution_};
@@ -376,7 +380,7 @@ const Guess& Int8Pass::GuessFor(Worker& worker, std::size_t query) const {
   return timed.guess;
 }
 
-inline std::uint32_t Int8Pass::IndexOf(std::size_t query, std::size_t position) const {
+inline std::uint32_t Int8Pass::FindIndex(std::size_t query, std::size_t position) const {
   const std::uint32_t index = segment_.packed.IndexAt(position);
   if (index == PackedRows::kNoRow) return index;
   const Row row = segment_.rows.first_row + index;
@@ -385,7 +389,7 @@ inline std::uint32_t Int8Pass::IndexOf(std::size_t query, std::size_t position) 
   return memory_.excluded_[query].Contains(row) ? PackedRows::kNoRow : index;
 }
 
-inline double Int8Pass::ScoreOf(const Worker& worker, std::size_t query, std::int32_t sum,
+inline double Int8Pass::ToScore(const Worker& worker, std::size_t query, std::int32_t sum,
                                 double block_scale) const {
   const PackedQueries::Query& packed = memory_.packed_.query(query);
   const auto start = worker.starts.As<const std::int32_t>()[query];
@@ -398,11 +402,11 @@ void Int8Pass::OfferHits(Worker& worker, const Rows& rows, const Queries& querie
   const HitList& hits = worker.hit_list;
   for (std::size_t i = 0; i < hits.count; ++i) {
     const std::size_t query = queries.first + QueryOf(hits.pairs[i]);
-    const std::uint32_t index = IndexOf(query, first_position + RowOf(hits.pairs[i]));
+    const std::uint32_t index = FindIndex(query, first_position + RowOf(hits.pairs[i]));
     if (index == PackedRows::kNoRow) continue;
     Candidates& candidates = worker.candidates[query];
     const auto [lower, upper] =
-        certificate::RangeOf(ScoreOf(worker, query, hits.sums[i], scale), worker.bounds[query]);
+        certificate::MakeRange(ToScore(worker, query, hits.sums[i], scale), worker.bounds[query]);
     if (candidates.full()) MakeSpace(worker, query);
     candidates.Offer({index, lower, upper});
   }
@@ -420,12 +424,12 @@ bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block) {
   for (std::size_t i = 0; i < hits.count; ++i) {
     const std::size_t query = QueryOf(hits.pairs[i]);
     const std::size_t position = first_position + RowOf(hits.pairs[i]);
-    const std::uint32_t index = IndexOf(query, position);
+    const std::uint32_t index = FindIndex(query, position);
     if (index == PackedRows::kNoRow) continue;
     norms.residual = static_cast<double>(segment_.packed.Int4Residual(position));
     const double bound = bound_(memory_.packed_.query(query).norms, norms);
     const float upper =
-        certificate::RangeOf(ScoreOf(worker, query, hits.sums[i], scale), bound).upper;
+        certificate::MakeRange(ToScore(worker, query, hits.sums[i], scale), bound).upper;
     if (upper < memory_.gates_[query].load(std::memory_order_relaxed)) continue;
     if (worker.int4_candidates.size() == candidates_max) return false;
     worker.int4_candidates.push_back({static_cast<std::uint32_t>(query), index});
@@ -433,18 +437,18 @@ bool Int8Pass::FindInt4Candidates(Worker& worker, std::size_t block) {
   return true;
 }
 
-// int4 bounds are too wide to order candidates: each gets its canonical score at once.
+// Scores each candidate at once, because int4 bounds are too wide to order candidates.
 void Int8Pass::ScoreInt4Candidates(Worker& worker) {
   ScoreInTurn(
       worker.int4_candidates.size(),
       [&](std::size_t i) {
         const auto [query, index] = worker.int4_candidates[i];
-        RescorerOf(query, worker.rescored[query]).Prefetch(index);
+        MakeRescorer(query, worker.rescored[query]).Prefetch(index);
       },
       [&](std::size_t i) {
         const auto [query, index] = worker.int4_candidates[i];
         Candidates& candidates = worker.candidates[query];
-        const float score = RescorerOf(query, worker.rescored[query]).Score(index);
+        const float score = MakeRescorer(query, worker.rescored[query]).Score(index);
         if (candidates.full()) MakeSpace(worker, query);
         candidates.Offer({index, score, score});
       });
@@ -456,7 +460,7 @@ CodeWidth Int8Pass::width() const {
   return 2 * int4_rows > shape_.position_count() ? CodeWidth::kInt4 : CodeWidth::kByte;
 }
 
-Rescorer Int8Pass::RescorerOf(std::size_t query, std::uint64_t& count) const {
+Rescorer Int8Pass::MakeRescorer(std::size_t query, std::uint64_t& count) const {
   return {segment_.canonical, segment_.rows, Vector(query), count};
 }
 
@@ -467,8 +471,8 @@ bool Int8Pass::Finish(ThreadPool& pool, const Turn& turn) {
       auto* merged = worker.merged.As<Candidate>();
       const std::size_t count = CopyCandidates(query, merged);
       std::uint64_t rescored = 0;
-      const std::span<const RankKey> best =
-          FindBest({merged, count}, HitsWanted(query), RescorerOf(query, rescored), worker.scratch);
+      const std::span<const RankKey> best = FindBest({merged, count}, HitsWanted(query),
+                                                     MakeRescorer(query, rescored), worker.scratch);
       WriteAnswer(query, best, rescored);
     });
   };
@@ -499,7 +503,8 @@ std::size_t Int8Pass::CandidateCount(std::size_t query) const {
 // Each row is a candidate of one thread.
 std::size_t Int8Pass::CandidatesMax(std::size_t query) const {
   const std::size_t workers = memory_.workers_.size();
-  return std::min(shape_.row_count, workers * CapacityOf(Spec(query), shape_.row_count, workers));
+  return std::min(shape_.row_count,
+                  workers * ComputeCapacity(Spec(query), shape_.row_count, workers));
 }
 
 std::size_t Int8Pass::CopyCandidates(std::size_t query, Candidate* to) const {
@@ -533,7 +538,8 @@ void Int8Pass::WriteAnswer(std::size_t query, std::span<const RankKey> best,
   for (const Worker& each : memory_.workers_) {
     if (each.progress.joined) rescored += each.rescored[query];
   }
-  QueryCost cost = result_.Cost(place);  // of the wrong guess, if this is the second search
+  QueryCost cost =
+      result_.Cost(place);  // cost of the first search, if this search repeats a wrong guess
   cost += {.rows_scanned = shape_.row_count,
            .rows_rescored = rescored,
            .rescans = speculative_ ? 0U : 1U};

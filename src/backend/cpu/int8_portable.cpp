@@ -4,8 +4,8 @@ namespace simile::backend::cpu {
 namespace {
 
 struct PortableProducts {
-  // Columns lie in fours for each row of a group: Columns says where the fours of a column begin,
-  // Byte decodes one of the four.
+  // The columns of each row of a group are stored in fours. Columns returns where the fours of a
+  // column begin; Byte decodes one of the four.
   template <bool /*kOneTurn*/>
   struct Bytes {
     static constexpr std::size_t kInOneByte = 1;

@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
-#include "backend/cpu/grow_to.h"
 #include "backend/cpu/rescorer.h"
 #include "backend/zero_query.h"
+#include "base/memory_pages.h"
 #include "simile/matrix_view.h"
 
 namespace simile::backend::cpu {
@@ -35,8 +35,8 @@ CodeWidth WidthFor(std::size_t query_count, const PackedRows& packed) {
                                                                     : CodeWidth::kByte;
 }
 
-const std::string& NameOf(const Int8Options& options, const Int8Names& names,
-                          const Int8Kernel& kernel, CodeWidth width) {
+const std::string& ChooseName(const Int8Options& options, const Int8Names& names,
+                              const Int8Kernel& kernel, CodeWidth width) {
   if (width == CodeWidth::kInt4) return names.int4;
   return &kernel == options.large ? names.large : names.small;
 }
@@ -133,12 +133,12 @@ bool Int8Search::CountPassing(const Turn& turn) {
 }
 
 // A pass reads all codes, however many queries need it, and one more query costs little. So the
-// rows of a mask are gathered where that saves the whole pass, or where they are so few that
-// joining the pass costs more.
+// rows of a mask are gathered if that saves the whole pass, or if they are so few that joining the
+// pass costs more.
 void Int8Search::ChooseGathers() {
   const std::size_t row_count = rows_->rows.row_count();
   const std::size_t few = row_count / options_.tuning.gather_share;
-  std::size_t rows_instead = 0;  // gathered instead of a pass for masked queries alone
+  std::size_t rows_instead = 0;  // rows gathered instead of a pass for masked queries alone
   for (MaskGroup& group : groups_) {
     group.gathered = group.passing * (1 + group.count / kScoresOfGathering) <=
                      group.count * row_count / kRowsOfJoining;
@@ -154,7 +154,7 @@ void Int8Search::ChooseGathers() {
 }
 
 bool Int8Search::AdvanceGathers(ThreadPool& pool, const Turn& turn) {
-  bool any = false;  // in this turn
+  bool any = false;  // anything done in this turn
   for (; group_ < groups_.size(); ++group_) {
     const MaskGroup& group = groups_[group_];
     if (!group.gathered) continue;
@@ -262,9 +262,9 @@ bool Int8Search::ForEachShare(ThreadPool& pool, const Turn& turn, Work work) {
   return std::ranges::all_of(shares_, &Share::done);
 }
 
-// Whether the candidates of these queries are scored row by row. That pays for several queries
-// whose hits together, by their k, come to options_.row_order_hits_per_row a row or more, in a pass
-// that uses all threads.
+// Whether the candidates of these queries are scored row by row. That pays in a pass that uses all
+// threads, for several queries that want at least options_.row_order_hits_per_row hits a row
+// together, by their k.
 bool Int8Search::FinishesByRow(std::span<const std::uint32_t> queries) const {
   const std::size_t row_count = rows_->rows.row_count();
   std::size_t wanted = 0;
@@ -276,7 +276,7 @@ bool Int8Search::FinishesByRow(std::span<const std::uint32_t> queries) const {
 }
 
 void Int8Search::Conclude(const Int8Pass& pass) {
-  const std::string& name = NameOf(options_, names_, segment_->kernel, pass.width());
+  const std::string& name = ChooseName(options_, names_, segment_->kernel, pass.width());
   for (std::size_t i = 0; i < pass.queries().size(); ++i) {
     const std::uint32_t query = pass.queries()[i];
     result_->SetEngine(query, name.c_str());
@@ -332,16 +332,17 @@ void BatchFinish::List(std::span<Int8Pass* const> passes) {
   }
 }
 
-// For as many candidates as there may be, because their number differs from batch to batch.
+// Reserves for the greatest possible number of candidates, because the number differs from batch to
+// batch.
 void BatchFinish::Reserve(unsigned threads) {
   std::size_t of_one = 0;
   for (const Query& query : queries_)
     of_one = std::max(of_one, query.pass->CandidatesMax(query.query_of_pass));
   const std::size_t together = std::max(candidates_together_, of_one);
   candidates_.Reserve(together * sizeof(Candidate));
-  GrowTo(scratch_, threads);
+  base::GrowTo(scratch_, threads);
   for (CandidateScratch& scratch : scratch_) scratch.Reserve(of_one);
-  GrowTo(to_score_, queries_.size());
+  base::GrowTo(to_score_, queries_.size());
   scorer_.Reserve(together, threads);
 }
 

@@ -19,12 +19,13 @@
 
 namespace simile::backend::cpu {
 
-// Ends passes over the same rows together: the candidates of all their queries are scored row by
-// row (RowOrderScorer). Gives the answers of Int8Pass::Finish, faster where rows are candidates of
-// several queries each. One batch at a time; keeps its buffers from one to the next.
+// Ends passes over the same rows together: scores the candidates of all their queries row by row
+// (RowOrderScorer). Gives the same answers as Int8Pass::Finish, and faster when a row is a
+// candidate of several queries. One batch at a time; keeps its buffers for the next batch.
 class BatchFinish {
  public:
-  //   candidates_together  so many are scored at a time, or those of one query
+  //   candidates_together  the most candidates that are scored at a time, except that one query is
+  //                        never divided
   explicit BatchFinish(std::size_t candidates_together)
       : candidates_together_(candidates_together) {}
 
@@ -35,7 +36,7 @@ class BatchFinish {
   void Begin(std::span<Int8Pass* const> passes, unsigned threads);
   // Scores, ranks and proves until the turn is over. Returns whether that is done. Does not throw.
   bool Advance(ThreadPool& pool, const Int8Segment& segment, const Turn& turn);
-  // Of the buffers that grow with queries and their candidates.
+  // The bytes of the buffers that grow with queries and their candidates.
   std::uint64_t bytes() const;
 
  private:
@@ -44,7 +45,7 @@ class BatchFinish {
     std::size_t query_of_pass;
     std::size_t candidate_count;  // at most
     std::span<Candidate> all;
-    std::size_t first = 0;  // how many of these MoveExpectedFirst has moved
+    std::size_t first = 0;  // the number that MoveExpectedFirst returned
     std::uint64_t rescored = 0;
   };
 
@@ -53,24 +54,24 @@ class BatchFinish {
   // Chooses the next queries whose candidates are scored together.
   void TakeSome();
   bool AdvanceSome(ThreadPool& pool, const Int8Segment& segment, const Turn& turn);
-  // Calls work(query, its entry of to_score_, scratch) for each of them, on the threads of the
-  // pool. Returns whether that is done.
+  // Calls work(query, its entry of to_score_, scratch) for each query of some_, on the threads of
+  // the pool. Returns whether all are done.
   template <class Work>
   bool ForEach(ThreadPool& pool, const Turn& turn, Work work);
 
   const std::size_t candidates_together_;
   std::vector<Query> queries_;                   // of the batch
-  std::span<Query> left_;                        // of them, those to come
-  std::span<Query> some_;                        // of them, those that are scored together
-  StepsDone steps_;                              // with these
-  PartsOfJob claimed_;                           // of them, in the step at hand
-  base::PageBuffer candidates_;                  // Candidate, of the queries scored together
+  std::span<Query> left_;                        // queries still to come
+  std::span<Query> some_;                        // queries that are scored together now
+  StepsDone steps_;                              // done with some_
+  PartsOfJob claimed_;                           // of some_, in the current step
+  base::PageBuffer candidates_;                  // Candidate, of some_
   std::vector<CandidateScratch> scratch_;        // [thread]
   std::vector<RowOrderScorer::Query> to_score_;  // [query]
   RowOrderScorer scorer_;
 };
 
-// How the strategies of the engine are called in answers.
+// The names of the engine's strategies in answers.
 struct Int8Names {
   std::string scan;
   std::string gather;
@@ -79,33 +80,32 @@ struct Int8Names {
   std::string int4;
 };
 
-// The kernel and the codes with which a pass begins, by its number of queries. Pure.
+// The kernel and the width of the codes with which a pass begins, by its number of queries. Pure.
 const Int8Kernel& KernelFor(const Int8Options& options, std::size_t query_count);
 CodeWidth WidthFor(std::size_t query_count, const PackedRows& packed);
 // The engine's name in the receipts of answers by this kernel and width.
-const std::string& NameOf(const Int8Options& options, const Int8Names& names,
-                          const Int8Kernel& kernel, CodeWidth width);
+const std::string& ChooseName(const Int8Options& options, const Int8Names& names,
+                              const Int8Kernel& kernel, CodeWidth width);
 
-// One search of the certified engine with the buffers that it takes, which are kept for the next:
-// chooses a strategy for each query, and may be paused between two pieces of work. Used by one
-// thread at a time.
+// One search of the certified engine: chooses a strategy for each query, and may be paused between
+// two pieces of work. Keeps its buffers for the next search. Used by one thread at a time.
 class Int8Search {
  public:
   //   options, names  borrowed
   //   threads         of the pool it will be run with
   Int8Search(const Int8Options& options, const Int8Names& names, unsigned threads);
 
-  // Begins a search, and ends the one before. Borrows all of it.
-  //   packed  null where the rows are not packed, or not yet
+  // Ends the previous search and begins a new one. Borrows all arguments.
+  //   packed  null while the rows are not packed
   // Throws std::bad_alloc.
   void Begin(const SegmentRows& rows, const PackedRows* packed, const SearchBatch& batch,
              SearchResult& result);
-  // Searches on until the turn is over. Returns whether the search is done. Throws std::bad_alloc.
+  // Continues until the turn is over. Returns whether the search is done. Throws std::bad_alloc.
   bool Advance(ThreadPool& pool, const Turn& turn);
-  // Lets go of what it has borrowed.
+  // Forgets all borrowed arguments.
   void End();
 
-  // Of the buffers that grow with queries and their hits.
+  // The bytes of the buffers that grow with queries and their hits.
   std::uint64_t bytes() const;
 
  private:
@@ -119,8 +119,8 @@ class Int8Search {
   // One thread's part of a pass whose queries are divided.
   struct Share {
     Int8Memory memory{1};
-    std::optional<Int8Pass> pass;  // while such a pass is under way
-    bool done = false;             // with the step at hand
+    std::optional<Int8Pass> pass;  // while the pass is under way
+    bool done = false;             // with the current step
   };
 
   void ListMasks();
@@ -138,7 +138,7 @@ class Int8Search {
   void BeginShares(std::span<const std::uint32_t> queries);
   bool AdvancePass(ThreadPool& pool, const Turn& turn);
   void BeginFinish();
-  // Calls work(pass) for each share until it returns true. Returns whether all have.
+  // Calls work(pass) for each share until it returns true. Returns whether it did for all shares.
   template <class Work>
   bool ForEachShare(ThreadPool& pool, const Turn& turn, Work work);
   bool FinishesByRow(std::span<const std::uint32_t> queries) const;
@@ -165,19 +165,19 @@ class Int8Search {
   std::vector<std::uint32_t> masked_;  // by mask
   std::vector<MaskGroup> groups_;
   std::size_t groups_counted_ = 0;
-  std::size_t group_ = 0;  // that is gathered for
+  std::size_t group_ = 0;  // the mask group that is gathered now
   bool group_begun_ = false;
   // Of the pass:
-  std::span<const std::uint32_t> queries_left_;  // after it
+  std::span<const std::uint32_t> queries_left_;  // for later passes
   bool speculative_ = true;
-  std::optional<Int8Segment> segment_;  // while it is under way
-  std::optional<Int8Pass> pass_;        // nothing where its queries are divided
-  std::vector<Int8Pass*> passes_;       // it, or those of the shares
+  std::optional<Int8Segment> segment_;  // while the pass is under way
+  std::optional<Int8Pass> pass_;        // nothing when its queries are divided into shares
+  std::vector<Int8Pass*> passes_;       // pass_, or the passes of the shares
   bool by_row_ = false;
   StepsDone pass_steps_;
-  std::vector<Share*> open_shares_;  // that are not done with the step at hand
+  std::vector<Share*> open_shares_;  // not done with the current step
   PartsOfJob shares_claimed_;
-  std::size_t first_open_ = 0;  // of these, in the next turn
+  std::size_t first_open_ = 0;  // first of open_shares_ in the next turn
 };
 
 }  // namespace simile::backend::cpu

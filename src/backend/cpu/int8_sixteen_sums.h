@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels with registers of sixteen sums share. For files compiled with -mavx512f
+// Code shared by the kernels with registers of sixteen sums. For files compiled with -mavx512f
 // -mavx512dq: read the note in int8_kernel.h before including anything.
 
 #include <immintrin.h>
@@ -9,8 +9,8 @@
 
 namespace simile::backend::cpu {
 
-// Appends the hits among sixteen sums: they are moved together and whole registers stored, so that
-// nothing depends on how many they are.
+// Appends the hits among sixteen sums. Moves the hits together and stores whole registers, so that
+// no branch depends on their number.
 //   first_pair  of the first sum
 __attribute__((always_inline)) static inline void AppendSixteen(__m512i sums,
                                                                 std::uint32_t first_pair,

@@ -6,15 +6,15 @@ namespace simile::backend::cpu {
 
 // One of the turns in which a piece is scanned for up to four queries each.
 struct PieceTurn {
-  std::size_t piece_bytes;  // to the same place of the next piece
-  // What this turn prefetches of the next piece: lines from .. to - 1 of the sixteen lines of each
-  // step of a group (64 columns of its sixteen rows).
+  std::size_t piece_bytes;  // from a place to the same place of the next piece
+  // The lines of the next piece that this turn prefetches: from .. to - 1 of the sixteen lines of
+  // each step of a group (64 columns of its sixteen rows).
   std::size_t from;
   std::size_t to;
 };
 
 // Appends the hits among sixteen sums.
-//   bits   which of them are hits
+//   bits   bit i is set when sum i is a hit
 //   first_pair  of the first sum
 __attribute__((always_inline)) static inline void AppendBits(unsigned bits,
                                                              const std::int32_t* sums,
@@ -95,7 +95,7 @@ struct Int8Walk {
     for (std::size_t q = 0; q < width; ++q) {
       for (std::size_t row = 0; row < kRowsTogether; row += kGroupRows) {
         Products::Append(block.scratch + q * kRowsTogether + row,
-                         PairOf(query + q, piece * kRowsTogether + row), *block.hits);
+                         ToPair(query + q, piece * kRowsTogether + row), *block.hits);
       }
     }
   }

@@ -56,13 +56,13 @@ float ScaleForFourColumns(std::span<const float> rotated, std::int32_t four_colu
     std::array<float, 2> negative{};
     for (std::size_t i = 0; i < 8; ++i) {
       const float value = rotated[first + i];
-      positive[FourOf(i)] += std::max(value, 0.0F);
-      negative[FourOf(i)] += std::max(-value, 0.0F);
+      positive[WhichFour(i)] += std::max(value, 0.0F);
+      negative[WhichFour(i)] += std::max(-value, 0.0F);
     }
     most = std::max({most, positive[0], positive[1], negative[0], negative[1]});
   }
-  // Rounding adds at most a half to each of four codes, 2 in all, and these sums and the scaling
-  // err by parts in 2^20: four codes come to less than the limit + 1, and are whole numbers.
+  // Rounding adds at most 1/2 to each of four codes, 2 in total; the sums and the scaling err by
+  // parts in 2^20. So four codes, which are whole numbers, sum to less than the limit + 1.
   return most / (static_cast<float>(four_columns_max) - 1.5F);
 }
 
@@ -79,7 +79,7 @@ std::size_t PackedShape::bytes() const {
          position_count() * sizeof(float) + block_count() * sizeof(PackedRows::Block);
 }
 
-PackedShape ShapeOf(std::size_t row_count, std::size_t dim, std::size_t block_bytes) {
+PackedShape ChooseShape(std::size_t row_count, std::size_t dim, std::size_t block_bytes) {
   PackedShape shape;
   shape.row_count = row_count;
   shape.rotated_dim = certificate::RotatedDim(dim);
@@ -109,7 +109,7 @@ class PackedRows::Builder {
     }
   }
 
-  // Of one thread.
+  // The bytes that one thread's Scratch takes.
   static std::size_t ScratchBytes(const PackedShape& shape) {
     const std::size_t chunk_rows = shape.chunk_blocks * shape.block_rows;
     return base::PageBuffer::RoundedBytes(chunk_rows * shape.rotated_dim * sizeof(float)) +
@@ -136,7 +136,7 @@ class PackedRows::Builder {
     std::vector<std::uint32_t> indices;  // of the segment's rows, in that order
     std::vector<float> columns;          // sixteen rows side by side
     std::vector<float> spare;
-    std::array<double, kSideBySide> lengths{};  // squared, of those sixteen
+    std::array<double, kSideBySide> lengths{};  // squared, of the sixteen rows
     std::vector<std::int8_t> codes;
     std::vector<std::uint8_t> int4;
   };
@@ -212,9 +212,9 @@ class PackedRows::Builder {
     return packed_.int4_codes_.ScaleFor(square / numbers);
   }
 
-  // Quantizes and packs up to sixteen rows. At the end of a block fewer are left: the missing ones
-  // repeat the last, or are zero where none is left.
-  //   position  of the first of them in the segment's order
+  // Quantizes and packs up to sixteen rows. When a block ends with fewer, its last row is repeated;
+  // a group without any row is zero.
+  //   position  of the first row in the segment's order
   //   first     in the chunk's order
   void PackGroup(std::size_t position, std::size_t first, std::size_t count,
                  Scratch& scratch) const {
@@ -240,14 +240,15 @@ class PackedRows::Builder {
     }
   }
 
-  // Both leave the codes of sixteen rows, [rotated_dim][16], in the scratch.
+  // QuantizeBytes and QuantizeInt4 leave the codes of sixteen rows, [rotated_dim][16], in the
+  // scratch.
   void QuantizeBytes(Block& block, std::size_t count, Scratch& scratch) const {
     std::array<certificate::QuantizedSquares, kSideBySide> squares;
     certificate::Quantize<kSideBySide>(scratch.columns.data(), shape_.rotated_dim, block.scale,
                                        certificate::kByteCodeMax, scratch.codes.data(),
                                        squares.data());
     for (std::size_t i = 0; i < count; ++i)
-      block.norms.Include(certificate::NormsOf(scratch.lengths[i], squares[i]));
+      block.norms.Include(certificate::BoundNorms(scratch.lengths[i], squares[i]));
   }
   void QuantizeInt4(Block& block, std::size_t position, std::size_t count, Scratch& scratch) const {
     std::array<certificate::QuantizedSquares, kSideBySide> squares;
@@ -255,7 +256,7 @@ class PackedRows::Builder {
                                  scratch.int4.data(), squares.data());
     for (std::size_t i = 0; i < count; ++i) {
       const certificate::QuantizedNorms norms =
-          certificate::NormsOf(scratch.lengths[i], squares[i]);
+          certificate::BoundNorms(scratch.lengths[i], squares[i]);
       packed_.int4_residuals_[position + i] = certificate::FloatAbove(norms.residual);
       block.norms.Include(norms);
     }
@@ -336,11 +337,11 @@ std::unique_ptr<const PackedRows> PackedRows::Build(MatrixView rows, const Packe
         try {
           builder.Work();
         } catch (const std::bad_alloc&) {
-          // It has claimed no chunk yet, so the other threads do its share.
+          // The thread has claimed no chunk yet, so the other threads do its share.
         }
       });
     } catch (const std::system_error&) {
-      break;  // build with fewer threads
+      break;  // builds with fewer threads
     }
   }
   builder.Work();
@@ -363,7 +364,7 @@ void PackedQueries::Reserve(const PackedRows& rows, Scratch& scratch) {
   if (scratch.rotated.size() >= rotated_dim) return;
   scratch.codes.resize(rotated_dim);
   scratch.spare.resize(rotated_dim);
-  scratch.rotated.resize(rotated_dim);  // last: any may throw
+  scratch.rotated.resize(rotated_dim);  // the last step; each of these lines may throw
 }
 
 void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float* values,
@@ -379,8 +380,8 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
                                       certificate::kByteCodeMax);
   if (four_columns_max_ > 0)
     scale = std::max(scale, ScaleForFourColumns({rotated, rotated_dim}, four_columns_max_));
-  // The columns are taken as those of sixteen short vectors side by side, whose sums compilers form
-  // together: a single sum would wait for each addition.
+  // Treats the columns as sixteen short vectors side by side, whose sums compilers form together. A
+  // single sum would wait for each addition.
   const std::size_t short_dim = rotated_dim / kSideBySide;
   std::array<certificate::QuantizedSquares, kSideBySide> short_squares;
   std::array<double, kSideBySide> short_lengths;
@@ -403,7 +404,7 @@ void PackedQueries::Pack(const PackedRows& rows, std::size_t index, const float*
     for (std::size_t i = 0; i < kCodeStep; ++i) code_sum += codes[i];
   }
   Query& query = queries_[index];
-  query.norms = certificate::NormsOf(length_squared, squares);
+  query.norms = certificate::BoundNorms(length_squared, squares);
   query.scale = static_cast<double>(scale);
   query.steps_per_unit = 1.0 / query.scale;
   query.offset = static_cast<double>(code_sum * (certificate::kByteCodeMax + 1));

@@ -20,15 +20,15 @@ namespace simile::backend::cpu {
 // How many bits hold a dimension of a row.
 enum class CodeWidth { kByte, kInt4 };
 
-// How rows are divided into blocks and chunks. The rows of a block share one scale, and its codes
-// stay in the second-level cache while all queries are scanned for; a chunk is up to eight blocks
-// whose rows were sorted by scale together. Pure.
+// How rows are divided into blocks and chunks. The rows of a block share one scale, and the block's
+// codes stay in the second-level cache while they are scanned for all queries. A chunk is up to
+// eight blocks whose rows were sorted by scale together. Pure.
 struct PackedShape {
   std::size_t row_count = 0;
   std::size_t rotated_dim = 0;
   std::size_t block_rows = 0;  // a multiple of 64, even in a shorter last block
   std::size_t chunk_blocks = 0;
-  bool has_int4 = false;  // half a byte a dimension beside the byte
+  bool has_int4 = false;  // half a byte a dimension in addition to the byte
 
   std::size_t position_count() const;  // rows with the padding of the last block
   std::size_t block_count() const { return (position_count() + block_rows - 1) / block_rows; }
@@ -37,27 +37,27 @@ struct PackedShape {
   std::size_t bytes() const;
 };
 
-//   block_bytes  of codes, at least 64 rows: what the second-level cache holds beside the queries
-PackedShape ShapeOf(std::size_t row_count, std::size_t dim, std::size_t block_bytes);
+//   block_bytes  of codes, at least 64 rows: the part of the second-level cache that queries leave
+PackedShape ChooseShape(std::size_t row_count, std::size_t dim, std::size_t block_bytes);
 
 // Rows as the first stage reads them: shuffled, rotated, quantized to a byte a dimension, packed
 // for Int8Kernel; if the shape has int4, a second time with half a byte a dimension, in the same
-// order. A row's place in this order is its position; IndexAt() returns which row of the segment it
-// is. Immutable once built; independent of the number of threads.
+// order. A row's place in this order is its position; IndexAt() returns the segment's row at a
+// position. Immutable once built; independent of the number of threads.
 class PackedRows {
  public:
   struct Block {
     float scale = 0;
-    certificate::QuantizedNorms norms;  // bounds that hold for all of its rows
+    certificate::QuantizedNorms norms;  // bounds that hold for all rows of the block
   };
-  static constexpr std::uint32_t kNoRow = 0xffff'ffff;  // at positions that fill the last block up
+  static constexpr std::uint32_t kNoRow = 0xffff'ffff;  // at positions of padding in the last block
 
   struct Progress {
     std::atomic<std::size_t> chunks_done{0};
     std::atomic<bool> cancelled{false};  // set it to cancel the build
   };
 
-  // What Build takes with so many threads besides what it returns.
+  // The bytes that Build takes with this many threads, in addition to its result.
   static std::size_t BuildBytes(const PackedShape& shape, unsigned threads);
   // Builds with up to `threads` threads of its own.
   // Returns null when cancelled. Throws std::bad_alloc.
@@ -83,8 +83,8 @@ class PackedRows {
   }
   // [16]  the row byte of each int4 code, as BlockScan::int4_bytes.
   const std::uint8_t* int4_bytes() const { return int4_bytes_.data(); }
-  // QuantizedNorms::residual of one row in int4. Kept for each row because int4 residuals differ
-  // much within a block; those of bytes differ little.
+  // QuantizedNorms::residual of one row in int4. Kept for each row, because int4 residuals differ
+  // much within a block; residuals of bytes differ little.
   float Int4Residual(std::size_t position) const { return int4_residuals_[position]; }
   std::uint32_t IndexAt(std::size_t position) const { return index_at_[position]; }
 
@@ -109,12 +109,12 @@ class PackedRows {
 // sixteen. Passes reuse it; it only grows.
 class PackedQueries {
  public:
-  // The figures of a query that the first stage needs.
+  // The numbers of a query that the first stage needs.
   struct Query {
     certificate::QuantizedNorms norms;
     double scale = 0;           // of its codes
     double steps_per_unit = 0;  // 1 / scale
-    double offset = 0;          // what the bias of row bytes adds to each sum
+    double offset = 0;          // the bias of row bytes adds this to each sum
   };
   // One thread's buffers to pack a query with; they only grow.
   struct Scratch {
@@ -124,11 +124,11 @@ class PackedQueries {
   };
 
   // Allocates for query_count queries against these rows. Throws std::bad_alloc.
-  //   four_columns_max  of the kernel that will read them
+  //   four_columns_max  of the kernel that will read the queries
   void Reset(const PackedRows& rows, std::int32_t four_columns_max, std::size_t query_count);
   // Allocates the scratch for packing. Throws std::bad_alloc.
   static void Reserve(const PackedRows& rows, Scratch& scratch);
-  // Packs one query; different ones may be packed from different threads.
+  // Packs one query. Different threads may pack different queries.
   //   values  [padded_dim]
   void Pack(const PackedRows& rows, std::size_t index, const float* values, std::size_t padded_dim,
             Scratch& scratch);

@@ -36,7 +36,7 @@ struct ArmCore {
   std::string_view name;
 };
 
-// ARM processors give numbers instead of a name. Those of servers, from Linux's
+// ARM processors report numbers instead of a name. The numbers of server cores are from Linux's
 // arch/arm64/include/asm/cputype.h.
 constexpr ArmCore kArmCores[] = {
     {"0x41", "0xd08", "Cortex-A72"},  {"0x41", "0xd0c", "Neoverse N1"},
@@ -53,8 +53,8 @@ std::string ArmName(const std::string& implementer, const std::string& part) {
   return "ARM processor " + implementer + ":" + part;
 }
 
-// What follows the colon of a line `model name : AMD EPYC 9B14`; "" for other lines.
-std::string ValueOf(std::string_view field, const std::string& line) {
+// The value of a line `model name : AMD EPYC 9B14`; "" for lines of other fields.
+std::string ParseValue(std::string_view field, const std::string& line) {
   if (!line.starts_with(field)) return "";
   const std::size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
   return value == std::string::npos ? "" : line.substr(value);
@@ -78,11 +78,11 @@ std::string CpuName(const std::string& cpuinfo_path) {
   std::ifstream cpuinfo(cpuinfo_path);
   std::string implementer;
   for (std::string line; std::getline(cpuinfo, line);) {
-    if (std::string name = ValueOf("model name", line); !name.empty()) return name;
-    if (std::string value = ValueOf("CPU implementer", line); !value.empty()) {
+    if (std::string name = ParseValue("model name", line); !name.empty()) return name;
+    if (std::string value = ParseValue("CPU implementer", line); !value.empty()) {
       implementer = std::move(value);
     }
-    const std::string part = ValueOf("CPU part", line);
+    const std::string part = ParseValue("CPU part", line);
     if (!part.empty() && !implementer.empty()) return ArmName(implementer, part);
   }
   utsname system{};

@@ -8,14 +8,14 @@
 namespace simile::backend::cpu {
 
 // Bytes of the first processor's second-level cache as Linux describes it: the folder holds one
-// index* for each cache with its level, type and size. Nothing when none of them is it; tests put
-// folders of their own here.
+// index* for each cache with its level, type and size. Nothing when no cache is of the second
+// level. Tests pass their own folders.
 std::optional<std::size_t> SecondLevelBytes(
     const std::filesystem::path& folder = "/sys/devices/system/cpu/cpu0/cache");
 
-// The processor's name as the system reports it, "AMD EPYC 9B14 96-Core Processor"; of ARM
-// processors, for which it has none, the name of the core, "Neoverse N1", or its numbers; the
-// architecture where it says nothing.
+// The processor's name as the system reports it, "AMD EPYC 9B14 96-Core Processor". For ARM
+// processors the system reports no name; then the name of the core, "Neoverse N1", or its numbers.
+// Without any report, the architecture.
 std::string CpuName(const std::string& cpuinfo_path = "/proc/cpuinfo");
 
 }  // namespace simile::backend::cpu

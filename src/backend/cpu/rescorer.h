@@ -13,15 +13,15 @@
 
 namespace simile::backend::cpu {
 
-// Prefetches the first lines of a row; the processor recognises them as a stream and goes on by
-// itself. Call it some rows before its score, since candidates are scattered in memory.
+// Prefetches the first lines of a row; the processor recognises a stream and continues by itself.
+// Call it a few rows before the row is scored, because candidates are scattered in memory.
 inline void PrefetchRow(MatrixView rows, std::size_t index) {
   constexpr std::size_t kLineFloats = 16;
   constexpr std::size_t kLines = 8;
   const float* row = rows.PaddedRow(index);
   const std::size_t end = std::min(rows.padded_dim(), kLines * kLineFloats);
   for (std::size_t i = 0; i < end; i += kLineFloats) __builtin_prefetch(row + i);
-  // A function of prefetches alone counts as one without effect, whose calls GCC 12 removes.
+  // GCC 12 takes a function that only prefetches to have no effect, and removes its calls.
   asm volatile("" : : "r"(row));
 }
 
@@ -30,7 +30,7 @@ class Rescorer {
  public:
   static constexpr std::size_t kRowsScoredTogether = 4;
 
-  //   count  raised by every score that is formed
+  //   count  incremented by every score
   Rescorer(const certificate::CanonicalKernel& kernel, const SegmentRows& rows, const float* query,
            std::uint64_t& count)
       : kernel_(kernel), rows_(rows), query_(query), count_(count) {}
@@ -41,7 +41,7 @@ class Rescorer {
     Score({&index, 1}, &score);
     return score;
   }
-  // At most kRowsScoredTogether rows, which together cost little more than one.
+  // Scores at most kRowsScoredTogether rows, which together cost little more than one row.
   //   scores  [indices.size()]  written
   void Score(std::span<const std::uint32_t> indices, float* scores) const {
     assert(indices.size() <= kRowsScoredTogether);
@@ -51,7 +51,7 @@ class Rescorer {
     count_ += indices.size();
   }
   Row first_row() const { return rows_.first_row; }
-  Row RowOf(std::uint32_t index) const { return rows_.first_row + static_cast<Row>(index); }
+  Row ToRow(std::uint32_t index) const { return rows_.first_row + static_cast<Row>(index); }
 
  private:
   const certificate::CanonicalKernel& kernel_;

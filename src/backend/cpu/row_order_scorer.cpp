@@ -11,12 +11,12 @@
 namespace simile::backend::cpu {
 namespace {
 
-// Estimated, as the numbers below: parts of the queries for each thread, so that one that wakes
-// late leaves few to the others.
+// Parts of the queries for each thread: several, so that the others can do most of the share of a
+// thread that wakes late. Estimated, like the numbers below.
 constexpr std::size_t kPartsPerThread = 4;
 // Ranges that a thread claims at a time.
 constexpr std::size_t kRangesAtOnce = 4;
-// Bits of the row by which one pass of sorting a range distributes.
+// The bits of the row by which one pass of sorting a range distributes pairs.
 constexpr unsigned kDigitBits = 8;
 // Up to this many pairs of a range are sorted by comparing.
 constexpr std::size_t kComparedMax = 48;
@@ -84,7 +84,7 @@ bool RowOrderScorer::Advance(ThreadPool& pool, const certificate::CanonicalKerne
 void RowOrderScorer::CountPart(std::size_t part) {
   std::uint32_t* counts = next_.data() + part * kRangesMax;
   std::fill_n(counts, range_count_, 0U);
-  for (Query& query : PartOf(part)) {
+  for (Query& query : FindPart(part)) {
     query.scored = 0;
     for (const Candidate& candidate : query.candidates) {
       if (candidate.known()) continue;
@@ -94,7 +94,7 @@ void RowOrderScorer::CountPart(std::size_t part) {
   }
 }
 
-// Turns counts into where pairs go: those of a range lie together, part after part.
+// Turns counts into places: the pairs of a range are stored together, part after part.
 void RowOrderScorer::SumCounts() {
   std::uint32_t sum = 0;
   for (std::size_t range = 0; range < range_count_; ++range) {
@@ -110,7 +110,7 @@ void RowOrderScorer::SumCounts() {
 void RowOrderScorer::ListPart(std::size_t part) {
   std::uint32_t* next = next_.data() + part * kRangesMax;
   auto* pairs = pairs_.As<Pair>();
-  for (const Query& query : PartOf(part)) {
+  for (const Query& query : FindPart(part)) {
     const auto number = static_cast<std::size_t>(&query - queries_.data());
     const std::uint32_t row_mask = (1U << range_shift_) - 1;
     for (std::size_t i = 0; i < query.candidates.size(); ++i) {
@@ -141,7 +141,7 @@ std::span<const RowOrderScorer::Pair> RowOrderScorer::SortRange(std::size_t rang
 
 void RowOrderScorer::ScoreRange(const certificate::CanonicalKernel& kernel, MatrixView rows,
                                 std::span<const Query> queries, std::span<const Pair> pairs) {
-  // The pairs of the row that pairs[first] is of end before this one.
+  // The end of the pairs that have the same row as pairs[first].
   const auto row_end = [pairs](std::size_t first) {
     std::size_t end = first + 1;
     while (end < pairs.size() && pairs[end].row() == pairs[first].row()) ++end;

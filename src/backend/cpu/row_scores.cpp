@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "backend/cpu/grow_to.h"
 #include "backend/cpu/scan_pass.h"
 #include "base/error_detail.h"
+#include "base/memory_pages.h"
 
 namespace simile::backend::cpu {
 namespace {
@@ -45,8 +45,8 @@ void RowScores::Score(ThreadPool& pool, const SegmentRows& rows, MatrixView quer
   const std::size_t query_count = queries.row_count();
   const std::size_t padded_dim = rows.rows.padded_dim();
   assert(queries.dim() == rows.rows.dim() && scores.size() == query_count * wanted.size());
-  GrowTo(blocks_, pool.thread_count());
-  for (std::vector<float>& block : blocks_) GrowTo(block, query_count * kRowsAtOnce);
+  base::GrowTo(blocks_, pool.thread_count());
+  for (std::vector<float>& block : blocks_) base::GrowTo(block, query_count * kRowsAtOnce);
 
   // Scores `count` consecutive rows, from wanted[at] on.
   const auto score_run = [&](std::size_t at, std::size_t count, float* block) {

@@ -12,7 +12,7 @@
 namespace simile::backend::cpu {
 
 // Forms the canonical scores of listed rows with several vectors (SegmentIndex::Score). Keeps its
-// buffers from one call to the next; used by one thread at a time.
+// buffers for the next call; used by one thread at a time.
 class RowScores {
  public:
   explicit RowScores(const certificate::CanonicalKernel& kernel) : kernel_(kernel) {}

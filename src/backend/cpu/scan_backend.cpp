@@ -13,8 +13,8 @@
 namespace simile::backend::cpu {
 namespace {
 
-// The threads and buffers that segments share. One search at a time has the threads; others wait,
-// or are paused.
+// The threads and buffers that segments share. One search at a time has the threads; other searches
+// wait or are paused.
 struct ScanEngine {
   ScanEngine(const certificate::CanonicalKernel& of, unsigned threads)
       : kernel(of),
@@ -107,7 +107,7 @@ class ScanIndex final : public SegmentIndex {
     ScanSearch scan_;
   };
 
-  // The backend's, which outlives its segments.
+  // Owned by the backend, which outlives its segments.
   ScanEngine& engine_;
   ScanEngine& aside_;
   const SegmentRows rows_;
@@ -122,7 +122,7 @@ class ScanBackend final : public Backend {
 
   const BackendInfo& info() const override { return info_; }
 
-  // The scan reads the snapshot's own rows and keeps nothing beside them.
+  // The scan reads the snapshot's own rows and has no index.
   ResidentPlan Plan(const SegmentShape&) const override { return {}; }
 
   absl::StatusOr<std::shared_ptr<const SegmentIndex>> MakeResident(

@@ -7,11 +7,11 @@
 
 namespace simile::backend::cpu {
 
-// The plain exact scan: every passing row's canonical score, best k kept. No approximation, no
-// index of its own (it reads the snapshot's fp32 rows), bound by memory bandwidth for small
-// batches. It is the reference that every other engine is compared with.
+// The plain exact scan: forms every passing row's canonical score and keeps the best k. Has no
+// approximation and no index (it reads the snapshot's fp32 rows). Small batches are bound by memory
+// bandwidth. The reference that every other engine is compared with.
 //   kernel   how canonical scores are formed; see SupportedCanonicalKernels()
-//   threads  workers of its pool, the calling thread included; >= 1
+//   threads  threads of the pool, the calling thread included; >= 1
 std::unique_ptr<Backend> MakeScanBackend(const certificate::CanonicalKernel& kernel,
                                          unsigned threads);
 

@@ -2,28 +2,30 @@
 
 #include <algorithm>
 
-#include "backend/cpu/grow_to.h"
+#include "base/memory_pages.h"
 #include "certificate/top_k.h"
 
 namespace simile::backend::cpu {
 namespace {
 
-// Both, and the scores, must fit the second-level cache together (estimated).
+// A block and a group of queries, with their scores, must fit into the second-level cache together
+// (estimated).
 constexpr std::size_t kBlockBytes = 128U << 10;
 constexpr std::size_t kGroupBytes = 192U << 10;
 constexpr std::size_t kBlockRowsMax = 256;
 constexpr std::size_t kGroupQueriesMax = 128;
-constexpr std::size_t kBlockRowsMin = 16;  // below, collecting costs more than scoring (estimated)
+constexpr std::size_t kBlockRowsMin =
+    16;  // with fewer rows collecting costs more than scoring (estimated)
 
-// The kernels' register tile: blocks are multiples of its rows, groups of its queries where there
-// are enough, because a partial tile costs as much as a whole one.
+// The kernels' register tile. Blocks have a multiple of its rows, and groups a multiple of its
+// queries if there are enough, because a partial tile costs as much as a whole one.
 constexpr std::size_t kRowsMultiple = 4;
 constexpr std::size_t kQueriesMultiple = 3;
 
 // Enough pieces for each thread that all finish at about the same time.
 constexpr std::size_t kPiecesPerThread = 4;
 
-// Buffers of hits, all threads and queries of a pass together.
+// The most bytes of the buffers of hits in a pass, over all threads and queries.
 constexpr std::size_t kCollectorBytesMax = 256U << 20;
 
 std::size_t CeilDiv(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
@@ -107,10 +109,10 @@ ScanPass::ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows
   }
   for (unsigned thread = 0; thread < plan_.threads; ++thread) {
     ScanScratch& own = scratch_[thread];
-    GrowTo(own.scores, plan_.group_queries * plan_.block_rows);
-    GrowTo(own.keys, key_count);
-    GrowTo(own.collectors, query_count);
-    GrowTo(own.rows_scanned, query_count);
+    base::GrowTo(own.scores, plan_.group_queries * plan_.block_rows);
+    base::GrowTo(own.keys, key_count);
+    base::GrowTo(own.collectors, query_count);
+    base::GrowTo(own.rows_scanned, query_count);
   }
   for (ScanScratch& each : scratch_) each.joined = false;
 }
@@ -180,7 +182,8 @@ void ScanPass::ScanPiece(ScanScratch& scratch, std::size_t piece) const {
     const RowMask* mask = Spec(query).mask;
     return mask == nullptr || AllowsAny(*mask, first_row, row_count);
   };
-  // Consecutive queries that may return rows of this block are scored together, the others skipped.
+  // Consecutive queries that may return rows of this block are scored together; other queries are
+  // skipped.
   for (std::size_t begin = group_begin; begin < group_end;) {
     if (!needs_block(begin)) {
       ++begin;

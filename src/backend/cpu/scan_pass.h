@@ -14,8 +14,8 @@
 
 namespace simile::backend::cpu {
 
-// Fewer multiply-adds than this are left to the calling thread. Waking another and waiting for it
-// pays from about 90 us on, and costs the processors as much again (docs/design/cpu-engine.md).
+// The calling thread alone does fewer multiply-adds than this. Waking another thread and waiting
+// for it pays from about 90 us on (docs/design/cpu-engine.md).
 inline constexpr std::size_t kSmallWork = 1U << 20;
 
 // How a search is divided into pieces. A piece is one block of rows against one group of queries.
@@ -26,7 +26,7 @@ struct ScanPlan {
   std::size_t block_count = 0;
   std::size_t group_queries = 0;
   std::size_t group_count = 0;
-  unsigned threads = 1;  // as many as this much work pays for
+  unsigned threads = 1;  // threads that pay for this much work
 
   std::size_t piece_count() const { return block_count * group_count; }
 };
@@ -36,12 +36,13 @@ struct ScanPlan {
 ScanPlan PlanScan(std::size_t row_count, std::size_t query_count, std::size_t padded_dim,
                   unsigned threads);
 
-// How many queries of `specs`, from the first on, one pass can answer within the memory limit for
-// their hits: at least one. The rest needs another pass. Pure.
+// The number of queries of `specs`, from the first on, that one pass can answer within the memory
+// limit for their hits: at least one. The other queries need another pass. Pure.
 std::size_t QueriesOfOnePass(std::span<const QuerySpec> specs, std::size_t row_count,
                              unsigned threads);
 
-// What one thread of a pass writes to; only grows, so that a warm search allocates nothing.
+// The buffers that one thread of a pass writes to. They only grow, so that a warm search allocates
+// nothing.
 struct alignas(64) ScanScratch {
   std::vector<float> scores;                  // [group_queries, block_rows]
   std::vector<RankKey> keys;                  // the collectors' buffers, one after the other
@@ -54,15 +55,15 @@ struct alignas(64) ScanScratch {
 class ScanPass {
  public:
   // Allocates the buffers of the pass.
-  //   batch, first_query, query_count  which queries of the batch; their answers go to the same
-  //                                    places of result
+  //   batch, first_query, query_count  the queries of the batch; their answers have the same
+  //                                    indexes in result
   //   scratch                          one for each thread of the pool
   // REQUIRES: result has been Reset for the whole batch. Throws std::bad_alloc.
   ScanPass(const certificate::CanonicalKernel& kernel, const SegmentRows& rows,
            const SearchBatch& batch, std::size_t first_query, std::size_t query_count,
            std::vector<ScanScratch>& scratch, SearchResult& result);
 
-  // Scores, collects and merges, until the turn is over. Returns whether that is done. Does not
+  // Scores, collects and merges until the turn is over. Returns whether the pass is done. Does not
   // throw.
   bool Advance(ThreadPool& pool, const Turn& turn);
 

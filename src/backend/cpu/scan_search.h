@@ -12,33 +12,34 @@
 
 namespace simile::backend::cpu {
 
-// What receipts call the plain scan: "scan-avx512".
+// The name of the plain scan in receipts: "scan-avx512".
 std::string ScanName(const certificate::CanonicalKernel& kernel);
-// What receipts call the processor and its threads: "AMD EPYC 9B14, 2 threads".
+// The name of the processor and its threads in receipts: "AMD EPYC 9B14, 2 threads".
 std::string DeviceName(const ThreadPool& pool);
 
 absl::Status NoMemoryForHits(const SearchBatch& batch, const SegmentRows& rows,
                              const ThreadPool& pool);
 
-// Resets the result for the batch. REQUIRES: what SegmentIndex::Search does.
+// Resets the result for the batch. REQUIRES: as SegmentIndex::Search.
 void PrepareResult(const SearchBatch& batch, const SegmentRows& rows, SearchResult& result);
 
-// The plain exact scan of a batch, in as many passes as its memory needs. One search at a time;
-// keeps its buffers from one to the next.
+// The plain exact scan of a batch, in as many passes as the memory limit needs. One search at a
+// time; keeps its buffers for the next search.
 class ScanSearch {
  public:
   //   threads  of the pool it will be run with
-  //   name     what receipts call it; lives as long as the backend
+  //   name     the strategy's name in receipts; lives as long as the backend
   ScanSearch(const certificate::CanonicalKernel& kernel, unsigned threads, const char* name);
 
   const certificate::CanonicalKernel& kernel() const { return kernel_; }
-  // Of the buffers that grow with queries and their hits.
+  // The bytes of the buffers that grow with queries and their hits.
   std::uint64_t bytes() const;
 
-  // Begins a search, and ends the one before. Borrows rows, what the batch borrows, and result.
+  // Ends the previous search and begins a new one. Borrows rows, result and everything that the
+  // batch borrows.
   // REQUIRES: result has been Reset for the batch.
   void Begin(const SegmentRows& rows, const SearchBatch& batch, SearchResult& result);
-  // Searches on until the turn is over. Returns whether the search is done. Throws std::bad_alloc.
+  // Continues until the turn is over. Returns whether the search is done. Throws std::bad_alloc.
   bool Advance(ThreadPool& pool, const Turn& turn);
 
  private:

@@ -20,10 +20,10 @@
 namespace simile::backend::cpu {
 namespace {
 
-// The jobs of one search follow each other within microseconds, and waking a sleeping thread takes
-// longer: a thread looks for this long before it sleeps. 16 queries over 5,000 rows on two
-// processors took 270 us with 5 us, 240 with 10, 225 with 20 (engine_bench). Meanwhile it yields,
-// since other threads may want the processor.
+// A thread looks for a job for this long before it sleeps, because the jobs of one search follow
+// each other within microseconds and waking a sleeping thread takes longer. 16 queries over 5,000
+// rows on two processors took 270 us with 5 us, 240 with 10, 225 with 20 (engine_bench). While it
+// looks, the thread yields, because other threads may need the processor.
 constexpr std::chrono::microseconds kLookTime{10};
 constexpr int kLooksPerYield = 8;
 
@@ -59,7 +59,7 @@ void Pin(std::thread& thread, int processor) {
 #endif
 }
 
-// Where the calling thread runs at the moment; negative when the system does not say.
+// The processor that the calling thread runs on now; negative when the system does not say.
 int CurrentProcessor() {
 #if defined(__linux__)
   return sched_getcpu();
@@ -104,7 +104,7 @@ ThreadPool::ThreadPool(unsigned threads) {
   }
   try {
     PinWorkers();
-  } catch (const std::bad_alloc&) {  // they run wherever the system puts them
+  } catch (const std::bad_alloc&) {  // without memory for the list the workers are not pinned
     homes_.clear();
   }
 }
@@ -123,14 +123,15 @@ void ThreadPool::Open(JobFunction function, void* job, std::uint32_t flags) {
 
 void ThreadPool::PinWorkers() {
   const std::vector<int> processors = AllowedProcessors();
-  // With fewer threads than processors the scheduler places them better than a fixed choice.
+  // With fewer threads than processors, the scheduler places threads better than a fixed choice.
   if (workers_.empty() || processors.size() != thread_count()) return;
   caller_processor_ = processors.front();
   homes_.assign(processors.begin() + 1, processors.end());
   for (std::size_t i = 0; i < workers_.size(); ++i) Pin(workers_[i], homes_[i]);
 }
 
-// The caller is not pinned, and the system moves it now and then.
+// Moves a pinned worker off the caller's processor. The caller is not pinned, and the system moves
+// it now and then.
 void ThreadPool::MakeWayForCaller() {
   const int now = CurrentProcessor();
   if (homes_.empty() || now == caller_processor_) return;
@@ -163,7 +164,7 @@ void ThreadPool::Work(unsigned participant) {
       return (value & kOpen) != 0 && value / kNextJob != last_job && !stays_out;
     });
     if (!state_.compare_exchange_strong(state, state + kOneInside, std::memory_order_acq_rel)) {
-      continue;  // another worker entered or left, or the job was closed: look again
+      continue;  // another worker entered or left, or the job was closed: try again
     }
     last_job = state / kNextJob;
     if (function_ == nullptr) return;

@@ -23,7 +23,7 @@ void ClaimParts(std::atomic<std::size_t>& next, std::size_t count, std::size_t p
   }
 }
 
-// The items of a job that may be paused: how many are claimed.
+// The items of a job that may be paused: counts the claimed items.
 class PartsOfJob {
  public:
   void Reset() { next_.store(0, std::memory_order_relaxed); }
@@ -36,20 +36,20 @@ class PartsOfJob {
       work(first, std::min(first + part_max, count));
     } while (!turn.IsOver());
   }
-  // Whether all are done. REQUIRES: no thread is in the job.
+  // Whether all items are done. REQUIRES: no thread is in the job.
   bool AreDone(std::size_t count) const { return next_.load(std::memory_order_relaxed) >= count; }
 
  private:
   std::atomic<std::size_t> next_{0};
 };
 
-// Steps that follow each other and may be paused: how far they are.
+// Steps that follow each other and may be paused: counts the completed steps.
 class StepsDone {
  public:
   void Reset() { done_ = 0; }
   // Takes step number `step` unless it is done already.
-  //   take  bool(): whether it is done now
-  // Returns whether it is done, so that steps are joined by &&.
+  //   take  bool(): does the step; returns whether it is done
+  // Returns whether the step is done, so that steps can be joined by &&.
   template <class Take>
   bool Do(std::size_t step, Take take) {
     if (done_ > step) return true;
@@ -67,17 +67,17 @@ class StepsDone {
 // after construction.
 class ThreadPool {
  public:
-  // Starts threads - 1 workers; the caller of Run is the remaining one. With a thread for every
-  // processor this process may use, workers are pinned: one to each processor but the one that the
-  // caller of Run is on, so that no worker waits behind its own caller. When the system refuses a
-  // thread, the pool is smaller: see thread_count().
+  // Starts threads - 1 workers; the caller of Run is the remaining one. Workers are pinned if there
+  // is a thread for every processor that this process may use: one worker to each processor except
+  // the caller's. So no worker waits behind the caller. When the system refuses a thread, the pool
+  // is smaller: see thread_count().
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // While it lives, jobs leave the last worker idle if the turn asks for that. Made by the thread
-  // that calls Run.
+  // While this object lives, jobs leave the last worker idle if the turn asks for it. Made by the
+  // thread that calls Run.
   class ScopedTurn {
    public:
     ScopedTurn(ThreadPool& pool, const Turn& turn) : pool_(pool) {
@@ -95,8 +95,8 @@ class ThreadPool {
 
   // Calls job(participant) once on this thread (participant 0) and at most once on each worker
   // (1 .. thread_count() - 1), and returns when all calls have. The job divides its work by an
-  // atomic counter (ClaimParts), so that nobody waits for a worker that wakes too late for any
-  // part. Everything the job wrote is visible after the return. A pool without workers only calls
+  // atomic counter (ClaimParts), so that no thread waits for a worker that wakes too late to claim
+  // a part. Everything the job wrote is visible after the return. A pool without workers only calls
   // the job; several threads may then call Run at once. REQUIRES: job does not throw.
   template <class Job>
   void Run(Job& job) {
@@ -131,7 +131,7 @@ class ThreadPool {
   JobFunction function_ = nullptr;
   void* job_ = nullptr;
   bool leaves_one_ =
-      false;  // whether the last worker stays out of jobs; of the thread that calls Run
+      false;  // whether the last worker stays out of jobs; used by the thread that calls Run
   std::vector<std::thread> workers_;
   std::vector<int> homes_;    // processor of each worker; empty when they are not pinned
   int caller_processor_ = 0;  // the one left to the caller

@@ -17,12 +17,13 @@ namespace {
 
 using certificate::CheapStorage;
 
-// A query with more excluded rows gets a mask of its own: every hit looks its row up in the list of
-// them, and the gate must let as many more hits through. Estimated from log2(2'048) = 11 reads per
-// hit against 4 bytes per row for the mask.
+// A query with more excluded rows gets its own mask instead of a list. With a list, every hit looks
+// its row up, and the gate must let that many more hits through. Estimated from log2(2'048) = 11
+// reads per hit against 4 bytes per row for the mask.
 constexpr std::size_t kExcludedOfListMax = 2'048;
 
-// What holds a block of lent hits. The block goes first: it is memory of the engine's device.
+// The owner of a block of lent hits. The block is destroyed before the engine, because it is memory
+// of the engine's device.
 struct LentAnswers {
   std::shared_ptr<const void> engine;
   std::shared_ptr<const PinnedBlock> block;
@@ -34,8 +35,8 @@ bool NeedsNoPass(const ResidentRows& rows, const GpuTuning& tuning) {
 
 }  // namespace
 
-PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
-                    unsigned reach_max, bool int8_allowed) {
+PassDemand MakeDemand(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
+                      unsigned reach_max, bool int8_allowed) {
   return {.queries = static_cast<unsigned>(queries),
           .hits_max = hits_max,
           .reach_max = reach_max,
@@ -65,14 +66,14 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
   constexpr unsigned kHits = 10;
   if (NeedsNoPass(rows, tuning)) return names.canonical;
   const auto plan =
-      PlanPass(card, tuning, workspace, rows.size(), DemandOf(rows, 1, kHits, kHits, true));
+      PlanPass(card, tuning, workspace, rows.size(), MakeDemand(rows, 1, kHits, kHits, true));
   return plan ? names.Of(*plan->variant) : names.canonical;
 }
 
 void BatchSearch::Begin(const SearchBatch& batch, SearchResult& result) {
   batch_ = &batch;
   result_ = &result;
-  rows_.filters().Release();  // of a batch that failed
+  rows_.filters().Release();  // filters of a batch that failed
   passes_.reserve(batch.specs.size());
 }
 
@@ -84,7 +85,7 @@ void BatchSearch::Run(const SearchBatch& batch, SearchResult& result) {
 
 bool BatchSearch::Start(const SearchBatch& batch, SearchResult& result) {
   Begin(batch, result);
-  // A search of another thread finds a query block free beside this one's.
+  // Leaves one query block free for a search of another thread.
   if (runner_.workspace().free_query_blocks() < 2 ||
       runner_.workspace().free_answer_blocks() == 0) {
     return false;
@@ -139,7 +140,7 @@ void BatchSearch::Add(std::uint32_t index) {
     excluded_.clear();
   }
   if (excluded_rows_.size() + excluded_.size() > excluded_max) Flush();
-  const Filter* filter = mask != nullptr ? FilterOf(*mask) : nullptr;
+  const Filter* filter = mask != nullptr ? UseFilter(*mask) : nullptr;
   const std::size_t passing =
       (filter != nullptr ? filter->passing : rows_.size().row_count) - excluded_.size();
   const auto wanted = static_cast<unsigned>(std::min<std::size_t>(spec.k, passing));
@@ -156,8 +157,8 @@ void BatchSearch::Add(std::uint32_t index) {
   excluded_rows_.insert(excluded_rows_.end(), excluded_.begin(), excluded_.end());
 }
 
-// Queries of a batch mostly share their masks: each is looked up once.
-const Filter* BatchSearch::FilterOf(const RowMask& mask) {
+// Looks up each mask once, because queries of a batch usually share masks.
+const Filter* BatchSearch::UseFilter(const RowMask& mask) {
   const auto known = std::ranges::find(known_, &mask, &decltype(known_)::value_type::first);
   if (known != known_.end()) return known->second;
   const unsigned list_max = rows_.size().row_count / ListShare(mask);
@@ -174,7 +175,7 @@ const Filter* BatchSearch::FilterOf(const RowMask& mask) {
   return filter;
 }
 
-// A filter becomes a list where at most one row in this many passes. Each query reads the fp32 rows
+// A filter becomes a list when at most one row in this many passes. Each query reads the fp32 rows
 // of its list by itself; a pass reads half the bytes of all rows for many queries. Rows on the host
 // cross a bus that is much slower than device memory.
 unsigned BatchSearch::ListShare(const RowMask& mask) const {
@@ -209,7 +210,8 @@ const RowMask& BatchSearch::MaskWithout(const QuerySpec& spec, std::span<const u
 }
 
 void BatchSearch::Flush() {
-  runner_.UploadExcluded(excluded_rows_);  // after Finish, the list may be that of a later search
+  runner_.UploadExcluded(
+      excluded_rows_);  // after Finish, the device's list may belong to a later search
   RunCanonical(gathers_, names_.gather);
   RunPasses(passes_, true);
   RunPasses(int8_reruns_, true);
@@ -220,7 +222,8 @@ void BatchSearch::Flush() {
   rows_.filters().Release();
 }
 
-// The largest reach first: queries with a large reach share a plan, and do not enlarge the others'.
+// Sorts the largest reach first. Queries with a large reach then share a plan and do not enlarge
+// the plans of other queries.
 void BatchSearch::SortByReach(std::vector<DeviceQuery>& queries) {
   // stable_sort allocates.
   if (!std::ranges::is_sorted(queries, std::greater<>(), &DeviceQuery::reach)) {
@@ -247,16 +250,17 @@ void BatchSearch::RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed
 std::optional<PassPlan> BatchSearch::PlanFor(std::span<const DeviceQuery> queries,
                                              bool int8_allowed) const {
   const unsigned hits_max = std::ranges::max(queries, {}, &DeviceQuery::wanted).wanted;
-  return PlanPass(card_, tuning_, runner_.workspace().size(), rows_.size(),
-                  DemandOf(rows_, queries.size(), hits_max, queries.front().reach(), int8_allowed));
+  return PlanPass(
+      card_, tuning_, runner_.workspace().size(), rows_.size(),
+      MakeDemand(rows_, queries.size(), hits_max, queries.front().reach(), int8_allowed));
 }
 
-// Plans and fills the next pass, and takes its queries; empty where none is left.
+// Plans and fills the next pass, and takes its queries out of `left`; empty when none is left.
 std::optional<BatchSearch::PlannedPass> BatchSearch::FillNext(std::span<DeviceQuery>& left,
                                                               bool int8_allowed) {
   for (; !left.empty(); left = left.subspan(1)) {
     const std::optional<PassPlan> plan = PlanFor(left, int8_allowed);
-    if (!plan) {  // no gate lets so many rows through
+    if (!plan) {  // no gate can let that many rows through
       canonical_.push_back(left.front());
       continue;
     }
@@ -292,19 +296,21 @@ void BatchSearch::Conclude(const PassPlan& plan, std::span<DeviceQuery> queries)
     rows_.CountInt8(queries.size(), overflows);
     return;
   }
-  if (!rows_.has_int8()) rows_.CountInt8(queries.size(), 0);  // in time they are tried again
+  if (!rows_.has_int8())
+    rows_.CountInt8(queries.size(), 0);  // so that the int8 rows are tried again in time
   if (overflows * kOverflowShare > queries.size()) rows_.Grow();
 }
 
-// After an int8 scan: fp16 tells more rows apart than overflowed; where as many rows as wanted were
-// found, their last score is a gate that cannot be too high. Else canonical scores decide.
+// After an int8 scan that overflowed, the fp16 scan, whose smaller bound separates more rows. If an
+// int8 scan found the wanted number of rows, another int8 scan with their last score as its gate,
+// which cannot be too high. Otherwise canonical scores.
 std::vector<DeviceQuery>& BatchSearch::NextAfter(const PassPlan& plan, std::size_t index,
                                                  DeviceQuery& query) {
   const kernels::Proof& proof = runner_.ProofOf(index);
   if (plan.strategy() != PassStrategy::kInt8Scan) return canonical_;
   if (proof.flag == kernels::kOverflow) return fp16_reruns_;
   if (proof.flag != kernels::kBelowGate || query.reached > kernels::kLowestScore) return canonical_;
-  query.reached = runner_.LastScoreOf(index);
+  query.reached = runner_.FindLastScore(index);
   return int8_reruns_;
 }
 

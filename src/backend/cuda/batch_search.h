@@ -25,10 +25,10 @@ struct StrategyNames {
   std::string canonical;            // "scan-sm90"
 };
 
-// What queries need of their pass; benches plan with it too.
-//   reach_max  the most hits that a query wants, plus the rows that it excludes
-PassDemand DemandOf(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
-                    unsigned reach_max, bool int8_allowed);
+// The demands of queries on their pass. Benches plan with this function, too.
+//   reach_max  the most hits that a query wants, including the rows that it excludes
+PassDemand MakeDemand(const ResidentRows& rows, std::size_t queries, unsigned hits_max,
+                      unsigned reach_max, bool int8_allowed);
 
 // The strategy with which one query without a filter or exclusions begins.
 //   workspace  any size: one query fits the smallest
@@ -40,7 +40,7 @@ const std::string& NameOfOneQuery(const CardTraits& card, const GpuTuning& tunin
 // and writes the answers. Borrows everything.
 class BatchSearch {
  public:
-  //   engine  what owns the runner's device; lent hits keep it alive
+  //   engine  the owner of the runner's device; lent hits keep it alive
   BatchSearch(const CardTraits& card, const GpuTuning& tuning, const StrategyNames& names,
               PassRunner& runner, std::shared_ptr<const void> engine)
       : card_(card),
@@ -53,9 +53,9 @@ class BatchSearch {
   // Throws DeviceError, std::bad_alloc.
   void Run(const SearchBatch& batch, SearchResult& result);
 
-  // Starts a search that one pass answers, and does not wait for the device. Returns false for
-  // every other search, and where no blocks on the host are free: nothing was then written or
-  // enqueued. Throws as Run.
+  // Starts a search that one pass answers, and does not wait for the device. Returns false for any
+  // other search, or when no host blocks are free; then nothing was written or enqueued. Throws as
+  // Run.
   bool Start(const SearchBatch& batch, SearchResult& result);
   // Waits for the search that was started, and completes it. Throws as Run.
   void Finish(Device& device);
@@ -65,11 +65,12 @@ class BatchSearch {
   // Whether there are no masks, no zero vectors and no more excluded rows than one list holds.
   bool NeedsOnlyPasses() const;
   void Add(std::uint32_t index);
-  const Filter* FilterOf(const RowMask& mask);
+  const Filter* UseFilter(const RowMask& mask);
   unsigned ListShare(const RowMask& mask) const;
-  // The excluded rows that pass the query's mask, as the segment numbers them.
+  // The excluded rows that pass the query's mask, in the segment's numbering.
   void ListExcluded(const QuerySpec& spec, std::vector<unsigned>& excluded) const;
-  // The mask without them, for queries that exclude so many rows that a list would cost more.
+  // The query's mask without the excluded rows, for queries that exclude so many rows that a list
+  // would cost more.
   const RowMask& MaskWithout(const QuerySpec& spec, std::span<const unsigned> excluded);
 
   // Answers all queries added since the last call.
@@ -83,10 +84,10 @@ class BatchSearch {
   void RunPasses(std::vector<DeviceQuery>& queries, bool int8_allowed);
   std::optional<PlannedPass> FillNext(std::span<DeviceQuery>& left, bool int8_allowed);
   void Conclude(const PassPlan& plan, std::span<DeviceQuery> queries);
-  // Where a query goes whose pass proved nothing.
+  // The list for a query whose pass proved nothing.
   std::vector<DeviceQuery>& NextAfter(const PassPlan& plan, std::size_t index, DeviceQuery& query);
   void RunCanonical(std::vector<DeviceQuery>& queries, const std::string& name);
-  //   answer  copied, unless the runner lends it
+  //   answer  copied, unless the runner lends the hits
   void Write(const DeviceQuery& query, std::span<const Hit> answer, const std::string& name);
 
   const CardTraits& card_;
@@ -101,11 +102,11 @@ class BatchSearch {
 
   // The queries added so far.
   std::vector<DeviceQuery> passes_;       // for a pass over all rows
-  std::vector<DeviceQuery> int8_reruns_;  // for one whose gate `wanted` rows are known to reach
+  std::vector<DeviceQuery> int8_reruns_;  // for a pass whose gate `wanted` rows are known to reach
   std::vector<DeviceQuery> fp16_reruns_;  // from the int8 rows to the fp16 rows
   std::vector<DeviceQuery> gathers_;      // whose filter is a list of rows
   std::vector<DeviceQuery> canonical_;    // for canonical scores of all rows
-  std::vector<unsigned> excluded_rows_;   // of all of them
+  std::vector<unsigned> excluded_rows_;   // of all added queries
   std::deque<RowMask> masks_;             // made for this batch
   std::vector<std::pair<const RowMask*, const Filter*>> known_;  // filters in use, by mask
   std::vector<unsigned> excluded_;                               // of the query being added

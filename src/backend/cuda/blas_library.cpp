@@ -23,7 +23,7 @@ bool Find(void* library, const char* name, Function& function, std::string& miss
   return function != nullptr;
 }
 
-// Loads the first that exists. Returns why none can be loaded; empty where one is.
+// Loads the first library that exists. Returns why none can be loaded; empty on success.
 //   names  as for dlopen; empty for the name that belongs to the toolkit of this build
 std::string Load(std::span<const std::string> names, BlasLibrary& blas) {
   const std::string own = fmt::format("libcublas.so.{}", kToolkit);
@@ -51,9 +51,9 @@ std::string Load(std::span<const std::string> names, BlasLibrary& blas) {
                      errors, kToolkit, kToolkit);
 }
 
-// Makes a handle on the device and destroys it: whether the libraries that this one loads fit it
-// only shows then. Returns why it cannot be used, but not a lack of memory or a failed device,
-// which the engine reports by itself.
+// Makes a handle on the device and destroys it. Only then does it show whether the libraries that
+// cuBLAS loads fit. Returns why the library cannot be used, except for lack of memory or a failed
+// device, which the engine reports itself.
 std::string Try(int device, const BlasLibrary& blas) {
   cublasHandle_t handle = nullptr;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
@@ -62,12 +62,12 @@ std::string Try(int device, const BlasLibrary& blas) {
   cudaGetLastError();  // clears an error that is not sticky
   if (status == CUBLAS_STATUS_SUCCESS || status == CUBLAS_STATUS_ALLOC_FAILED) return "";
   return fmt::format("cuBLAS cannot be used: {}; libcublas and libcublasLt must be of one version",
-                     MessageOf(status, "cublasCreate"));
+                     FormatError(status, "cublasCreate"));
 }
 
 }  // namespace
 
-WorkspaceSize BlasLibrary::SizeOf(WorkspaceSize workspace) const {
+WorkspaceSize BlasLibrary::LimitSize(WorkspaceSize workspace) const {
   if (!loaded()) workspace.tile_bytes = workspace.blas_bytes = 0;
   return workspace;
 }

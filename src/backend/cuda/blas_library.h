@@ -8,8 +8,8 @@
 
 namespace simile::backend::cuda {
 
-// The functions of cuBLAS that are used, found at run time, so that the plug-in can be loaded on a
-// machine without cuBLAS and report that it is missing.
+// The functions of cuBLAS that the engine uses, found at run time. So the plug-in can be loaded on
+// a machine without cuBLAS and can report that it is missing.
 struct BlasLibrary {
   // Spelled out because cuBLAS's C++ header overloads cublasGemmEx.
   using Gemm = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m,
@@ -24,12 +24,12 @@ struct BlasLibrary {
   decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
   decltype(&cublasSetMathMode) set_math_mode = nullptr;
   Gemm gemm = nullptr;
-  // Why the library cannot be used, in one sentence: then all functions are null. Else empty.
+  // Why the library cannot be used, in one sentence; then all functions are null. Otherwise empty.
   std::string missing;
 
   bool loaded() const { return gemm != nullptr; }
-  // Without matrix products where there is no library.
-  WorkspaceSize SizeOf(WorkspaceSize workspace) const;
+  // The workspace, without space for matrix products when there is no library.
+  WorkspaceSize LimitSize(WorkspaceSize workspace) const;
 };
 
 // Loads the first of options.blas_libraries that exists, until the process ends, and tries it on

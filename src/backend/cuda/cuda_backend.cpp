@@ -20,7 +20,7 @@ namespace {
 // Positions, and the offsets that kernels add to them, fit 32 bits.
 constexpr std::size_t kRowsMax = std::size_t{1} << 31;
 
-// A search that may run on the device without a thread.
+// A search that the device may run without a thread.
 class CudaPass final : public SearchPass {
  public:
   CudaPass(CudaEngine& engine, ResidentRows& rows, const SearchBatch& batch, SearchResult& result)
@@ -87,7 +87,7 @@ class CudaIndex final : public SegmentIndex {
  private:
   const std::shared_ptr<CudaEngine> engine_;
   std::unique_ptr<ResidentRows> rows_;  // used under the engine's lock
-  const std::string_view name_;         // the engine's
+  const std::string_view name_;         // of the engine
 };
 
 class CudaBackend final : public Backend {
@@ -105,7 +105,7 @@ class CudaBackend final : public Backend {
   std::vector<DeviceMemory> device_memory() const override { return engine_->device().memory(); }
   std::optional<CardMemory> card_memory() const override { return engine_->device().card_memory(); }
 
-  // Includes the fp32 and int8 rows where an empty device would hold them.
+  // Includes the fp32 and int8 rows if an empty device would hold them.
   ResidentPlan Plan(const SegmentShape& shape) const override {
     const SegmentSize size{static_cast<unsigned>(shape.row_count),
                            static_cast<unsigned>(PaddedDim(shape.dim))};

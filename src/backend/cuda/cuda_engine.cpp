@@ -28,7 +28,7 @@ namespace simile::backend::cuda {
 namespace {
 
 // Times passes over a segment while it is loaded, with the segment's rows as queries. A row's score
-// with itself is the highest there is, as in searches for similar items. Borrows everything.
+// with itself is the highest score, as in searches for similar items. Borrows everything.
 class PassTimer {
  public:
   //   must_stop  asked after each run of a pass
@@ -36,18 +36,18 @@ class PassTimer {
   PassTimer(Device& device, ResidentRows& rows, const Clock& clock,
             std::function<bool()> must_stop);
 
-  // Times one pass for the first `queries` of its queries. Throws DeviceError.
+  // Times one pass for the first `queries` queries. Throws DeviceError.
   // REQUIRES: queries <= plan.slots; no filter of the segment is in use.
   Trial Time(Workspace& workspace, const PassPlan& plan, unsigned queries, unsigned hits);
 
   // Times one query with a filter that one row in one_row_in passes: by canonical scores of a list
-  // of these rows, or by a pass with a mask. kUnproven also where no such list is possible, or its
-  // rows are on the host. Throws DeviceError.
+  // of these rows, or by a pass with a mask. kUnproven also when no such list is possible, or when
+  // the rows are on the host. Throws DeviceError.
   Trial TimeFiltered(Workspace& workspace, const GpuTuning& tuning, unsigned one_row_in,
                      bool as_list);
 
  private:
-  // Runs a pass some times. Nothing where it must stop before it was timed.
+  // Runs a pass a few times. Nothing when it must stop before a time was taken.
   template <class Run>
   std::optional<double> Fastest(Run run) const;
 
@@ -55,7 +55,7 @@ class PassTimer {
   ResidentRows& rows_;
   const Clock& clock_;
   const std::function<bool()> must_stop_;
-  // The rows that are queries, as a batch of all of the segment's rows names them.
+  // The rows that serve as queries: indexes into a batch of all rows of the segment.
   std::vector<DeviceQuery> queries_;
   std::vector<QuerySpec> specs_;  // [rows up to the last of them]
 };
@@ -67,7 +67,7 @@ constexpr unsigned kRunsMax = 5;
 constexpr std::chrono::milliseconds kEnough{5};
 
 constexpr unsigned kHitsOfFiltered = 10;
-// The first ones of a segment: zero rows among them are no queries.
+// The rows of a segment, from the first on, that may serve as queries. Zero rows are skipped.
 constexpr std::size_t kRowsLookedAt = 16'384;
 
 PassTimer::PassTimer(Device& device, ResidentRows& rows, const Clock& clock,
@@ -141,7 +141,7 @@ Trial PassTimer::TimeFiltered(Workspace& workspace, const GpuTuning& tuning, uns
     seconds = Fastest([&] { runner.RunCanonical(batch, {&query, 1}); });
   } else {
     const auto plan = PlanPass(device_.traits(), tuning, workspace.size(), size,
-                               DemandOf(rows_, 1, query.wanted, query.reach(), true));
+                               MakeDemand(rows_, 1, query.wanted, query.reach(), true));
     if (!plan) return unproven;
     seconds = Fastest([&] { runner.Run(*plan, batch, {&query, 1}); });
     if (seconds && runner.ProofOf(0).flag != kernels::kProven) return unproven;
@@ -150,8 +150,8 @@ Trial PassTimer::TimeFiltered(Workspace& workspace, const GpuTuning& tuning, uns
   return {Trial::End::kTimed, *seconds};
 }
 
-// Rounded up to eighths of the power of two below it: collections of nearly the same size share an
-// entry.
+// Rounds up to eighths of the next lower power of two, so that collections of nearly the same size
+// share an entry.
 unsigned RoundedRows(unsigned row_count) {
   const unsigned step = std::max(std::bit_floor(row_count) / 8, 1U);
   return (row_count + step - 1) / step * step;
@@ -166,13 +166,13 @@ CudaEngine::CudaEngine(const GpuOptions& options, const BlasLibrary& blas)
       clock_(*options.clock),
       device_(options, blas),
       names_(device_.traits().capability),
-      sizes_(SizesToTry(blas.SizeOf(options.workspace))) {}
+      sizes_(SizesToTry(blas.LimitSize(options.workspace))) {}
 
 absl::Status CudaEngine::CheckCard() {
   constexpr unsigned kNarrowest = kLaneCount;
   const CardTraits& card = device_.traits();
   const absl::Status status = device_.Guard([&] {
-    const KernelVariant& scan = ScanVariantOf(card.code_capability);
+    const KernelVariant& scan = FindScanVariant(card.code_capability);
     const kernels::RowScanShape shape = scan.ShapeFor(kNarrowest, 1, card.shared_bytes_max);
     device_.Check(scan.prepare(shape, card.shared_bytes_max), "cudaFuncSetAttribute");
   });
@@ -197,7 +197,7 @@ absl::Status CudaEngine::OpenWorkspace() {
     });
     if (!absl::IsResourceExhausted(status)) return status;
   }
-  next_size_ = sizes_.size() - 1;  // the next call tries the smallest again
+  next_size_ = sizes_.size() - 1;  // the next call tries the smallest size again
   return absl::ResourceExhaustedError(fmt::format(
       "the GPU's memory is too small: a workspace takes {} at least, and {} of the {} that may be "
       "taken are free (gpu.memory_fraction, gpu.reserve_mib)",
@@ -229,7 +229,8 @@ absl::Status CudaEngine::RunOnWorkspace(Work& work) {
 template <class Work>
 absl::Status CudaEngine::WithWorkspace(Work work) {
   const std::unique_lock lock = LockForCall();
-  // What a call copies from memory that is not pinned waits for the stream, without a timeout.
+  // Copies from memory that is not pinned wait for the stream without a timeout, so waits with a
+  // timeout come first.
   if (failed_batch_may_run_ || (started_ > 0 && workspace_)) {
     if (absl::Status status = AwaitStreams(); !status.ok()) return status;
   }
@@ -239,7 +240,7 @@ absl::Status CudaEngine::WithWorkspace(Work work) {
     }
     absl::Status status = RunOnWorkspace(work);
     if (status.ok()) return status;
-    // The CPU answers a late batch now; the next one waits for its end.
+    // The CPU answers a late batch now; the next batch waits for the end of the late one.
     if (absl::IsDeadlineExceeded(status) || !AwaitStreams().ok()) return status;
     const bool device_is_full =
         absl::IsResourceExhausted(status) && status.GetPayload(kDeviceErrorPayload).has_value();
@@ -276,7 +277,7 @@ absl::Status CudaEngine::ChoosePasses(ResidentRows& rows) {
   if (choice_time_ > choice_time_.zero()) {
     try {
       MeasureMissingClasses(rows, choices);
-    } catch (const std::bad_alloc&) {  // the rules decide what is not measured
+    } catch (const std::bad_alloc&) {  // the rules decide for classes that were not measured
     }
   }
   if (device_.lost()) return device_.WhyLost();
@@ -304,7 +305,7 @@ void CudaEngine::MeasureMissingClasses(ResidentRows& rows, PassChoices& choices)
     if (must_stop()) return trial;
     const absl::Status status =
         TryOnWorkspace(number, [&](Workspace& workspace) { trial = time(workspace); });
-    // A call that one variant makes in vain says nothing about others.
+    // A failed call of one variant says nothing about other variants.
     if (absl::IsInternal(status) && !device_.lost()) return Trial{Trial::End::kUnproven, 0};
     return status.ok() ? trial : Trial();
   };
@@ -314,8 +315,8 @@ void CudaEngine::MeasureMissingClasses(ResidentRows& rows, PassChoices& choices)
                   .segment = rows.size(),
                   .demand =
                       [&](const PassClass& each) {
-                        return DemandOf(rows, each.queries_max, each.hits_timed, each.hits_timed,
-                                        true);
+                        return MakeDemand(rows, each.queries_max, each.hits_timed, each.hits_timed,
+                                          true);
                       },
                   .time =
                       [&](const PassPlan& plan, const PassClass& each) {
@@ -408,7 +409,7 @@ absl::Status CudaEngine::Finish(StartedSearchPtr started, ResidentRows& rows,
   {
     const std::unique_lock lock = LockForCall();
     const absl::Cleanup end = [&] {
-      started.reset();  // gives back its blocks while the lock is held
+      started.reset();  // frees its blocks while the lock is held
       --started_;
     };
     if (failed_batch_may_run_) {
@@ -423,7 +424,7 @@ absl::Status CudaEngine::Finish(StartedSearchPtr started, ResidentRows& rows,
       if (!absl::IsResourceExhausted(status)) return status;
     }
   }
-  // The workspace is another one, or memory ran out for what the pass left over.
+  // The workspace was replaced, or the queries that the pass left ran out of memory.
   return Search(rows, batch, result);
 }
 

@@ -19,11 +19,10 @@
 
 namespace simile::backend::cuda {
 
-// The device and its workspace. One call uses them at a time: a second caller waits. Up to two
+// The device and its workspace. One call at a time uses them; a second caller waits. Up to two
 // searches may be started and not finished. Outlives its segments. Errors of all methods that use
-// the device: kUnavailable once it is lost, else kResourceExhausted for lack of memory,
-// kDeadlineExceeded for a batch that was late, and kInternal for a failed call, with CUDA's
-// message.
+// the device, with CUDA's message: kUnavailable once the device is lost; kResourceExhausted for
+// lack of memory; kDeadlineExceeded for a late batch; kInternal for a failed call.
 class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
  public:
   // Throws DeviceError.
@@ -42,7 +41,7 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   absl::Status OpenWorkspace();
 
   // Sets the segment's choices. The store's choices come first. The device measures the missing
-  // classes for GpuOptions::choice_time, and stops where a search has to wait.
+  // classes for GpuOptions::choice_time, and stops when a search has to wait.
   // Errors: the device is lost. REQUIRES: no search of these rows has begun.
   absl::Status ChoosePasses(ResidentRows& rows);
 
@@ -59,27 +58,28 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
     BatchSearch search;
   };
   using StartedSearchPtr = std::unique_ptr<StartedSearch>;
-  // Starts a search (BatchSearch::Start); null where only Search can run it. Another search may be
-  // started before this one is finished, and the device works on them in their order.
+  // Starts a search (BatchSearch::Start); null when only Search can run it. Another search may be
+  // started before this one is finished; the device runs them in order.
   StartedSearchPtr Start(ResidentRows& rows, const SearchBatch& batch, SearchResult& result);
   // Whether the device has ended its pass; false, too, while another call uses the device.
   bool HasEnded(const StartedSearch& started);
-  // Completes it as Search would have. REQUIRES: what was given to Start.
+  // Completes a started search, as Search would have. REQUIRES: the same arguments as for Start.
   absl::Status Finish(StartedSearchPtr started, ResidentRows& rows, const SearchBatch& batch,
                       SearchResult& result);
-  // Gives it up, and leaves the result undefined: waits until the device no longer uses its blocks,
-  // or leaves that to the next call.
+  // Gives a started search up and leaves its result undefined. Waits until the device no longer
+  // uses its blocks, or leaves the wait to the next call.
   void Abandon(StartedSearchPtr started);
   absl::Status Score(ResidentRows& rows, MatrixView queries, std::span<const Row> wanted,
                      std::span<float> scores, DeviceTime* device_time);
 
-  // Frees a segment's memory, also during searches of other segments, but not before the device has
-  // finished a batch that failed: it may still use the memory.
-  // REQUIRES: no search of this one.
+  // Frees a segment's memory, even during searches of other segments. First waits until the device
+  // has finished any failed batch, which may still use the memory.
+  // REQUIRES: no search of this segment.
   void Free(std::unique_ptr<ResidentRows> rows);
 
  private:
-  //   work  called with the workspace; again with a smaller one where the device's memory ran out
+  //   work  called with the workspace, and again with a smaller one when the device's memory ran
+  //         out
   template <class Work>
   absl::Status WithWorkspace(Work work);
   // REQUIRES: there is a workspace, and the lock is held.
@@ -104,7 +104,8 @@ class CudaEngine : public std::enable_shared_from_this<CudaEngine> {
   std::size_t next_size_ = 0;               // of the workspace, or the next to try
   std::uint64_t workspaces_made_ = 0;
   unsigned started_ = 0;  // searches that are not finished
-  // A failed batch may still be at work on the device, in buffers of the workspace and the segment.
+  // Whether a failed batch may still run on the device and use buffers of the workspace and the
+  // segment.
   std::atomic<bool> failed_batch_may_run_{false};
   std::optional<Workspace> workspace_;
 };

@@ -18,13 +18,13 @@ namespace {
 // The clock is read once per this many polls. Estimated: a poll takes about 1 us.
 constexpr unsigned kPollsPerClockRead = 32;
 
-// By MemoryKind.
+// Names by MemoryKind.
 constexpr std::array kMemoryNames = {"rows-fp16",   "rows-fp32", "rows-int8",
                                      "row-numbers", "filters",   "workspace"};
 static_assert(kMemoryNames.size() == static_cast<std::size_t>(MemoryKind::kCount));
 
 // The most likely CUDA error behind a cuBLAS status.
-cudaError_t CodeOf(cublasStatus_t status) {
+cudaError_t ToCudaError(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_ALLOC_FAILED) return cudaErrorMemoryAllocation;
   const cudaError_t last = cudaGetLastError();
   return last != cudaSuccess ? last : cudaErrorNotSupported;
@@ -62,7 +62,8 @@ Device::Device(const GpuOptions& options, const BlasLibrary& blas)
   traits_.l2_bytes = static_cast<std::size_t>(properties.l2CacheSize);
   traits_.memory_bytes = properties.totalGlobalMem;
   traits_.capability = properties.major * 10 + properties.minor;
-  // Where that fails, the card's own is assumed, and the first use of a kernel gives the error.
+  // If the call fails, the card's own capability is assumed, and the first use of a kernel gives
+  // the error.
   int architecture = traits_.capability;
   if (kernels::ArchitectureOfRowScan(architecture) != cudaSuccess) (void)cudaGetLastError();
   traits_.code_capability = std::min(architecture, traits_.capability);
@@ -71,12 +72,12 @@ Device::Device(const GpuOptions& options, const BlasLibrary& blas)
 }
 
 void Device::Check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) Fail(CodeOf(status), MessageOf(status, call));
+  if (status != CUBLAS_STATUS_SUCCESS) Fail(ToCudaError(status), FormatError(status, call));
 }
 
 void Device::Await(cudaEvent_t event) {
   for (Wait wait(clock_);;) {
-    ThrowIfLost();  // another thread may have lost it
+    ThrowIfLost();  // another thread may have lost the device
     if (IsDone(cudaEventQuery(event), "cudaEventQuery", wait, batch_timeout_)) return;
     if (wait.late) FailLateBatch();
   }
@@ -92,7 +93,7 @@ bool Device::IsDone(cudaError_t state, const char* call, Wait& wait,
   if (state == cudaSuccess) return true;
   if (state != cudaErrorNotReady) Check(state, call);
   if (++wait.polls % kPollsPerClockRead != 0 || clock_.Now() - wait.began < timeout) return false;
-  // The process may have been suspended between the poll and the clock: poll once more.
+  // Polls once more, because the process may have been suspended between the poll and the clock.
   wait.late = std::exchange(wait.past_timeout, true);
   return false;
 }
@@ -164,9 +165,9 @@ void Device::ReadCardMemory() {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   const cudaError_t error = cudaMemGetInfo(&free_bytes, &total_bytes);
-  if (IsSticky(error)) Fail(error, MessageOf(error, "cudaMemGetInfo"));
+  if (IsSticky(error)) Fail(error, FormatError(error, "cudaMemGetInfo"));
   if (error != cudaSuccess) {
-    cudaGetLastError();  // a figure of a report is no reason to fail
+    cudaGetLastError();  // a number in a report is no reason to fail
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -198,7 +199,8 @@ void Device::Release(void* memory, std::size_t bytes, MemoryKind kind) noexcept 
 
 void ProbeDevices(SimileDeviceProbe& probe) noexcept {
   probe = SimileDeviceProbe{};
-  // Known even when the devices cannot be listed; a version that cannot be read stays empty.
+  // The versions are known even when the devices cannot be listed. A version that cannot be read
+  // stays empty.
   int version = 0;
   if (cudaRuntimeGetVersion(&version) == cudaSuccess) SetVersion(probe.runtime, version);
   if (cudaDriverGetVersion(&version) == cudaSuccess) SetVersion(probe.driver, version);

@@ -46,24 +46,24 @@ class Device {
   const CardTraits& traits() const { return traits_; }
   const BlasLibrary& blas() const { return blas_; }
 
-  // Makes it the calling thread's device. Throws DeviceError.
+  // Makes this the calling thread's device. Throws DeviceError.
   void Enter() { Check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
 
-  // Throws DeviceError unless the call succeeded, and loses the device where the error is sticky.
+  // Throws DeviceError unless the call succeeded. A sticky error loses the device.
   void Check(cudaError_t error, const char* call) {
-    if (error != cudaSuccess) Fail(error, MessageOf(error, call));
+    if (error != cudaSuccess) Fail(error, FormatError(error, call));
   }
   void Check(cublasStatus_t status, const char* call);
 
-  // Waits until the stream is done. Throws DeviceError; LateBatch when that takes longer than the
-  // batch timeout: then the device may still use the batch's buffers. Where the batch before was
+  // Waits until the stream is done. Throws DeviceError; LateBatch when the wait exceeds the batch
+  // timeout, in which case the device may still use the batch's buffers. If the previous batch was
   // late, too, the device is lost.
   void Await(cudaStream_t stream) {
     AwaitAnswers(stream, [] { return false; });
   }
-  // The same for what its stream was to do before the event.
+  // As Await of a stream, for the work before the event.
   void Await(cudaEvent_t event);
-  // The same, and returns as soon as answered() is true: what the host reads in mapped memory.
+  // As Await of an event, but returns as soon as answered() is true, which reads mapped memory.
   template <class Answered>
   void AwaitAnswers(cudaStream_t stream, const Answered& answered) {
     constexpr unsigned kReadsPerPoll = 64;  // estimated: a read takes 5 ns, a poll 1 us
@@ -109,7 +109,7 @@ class Device {
   std::vector<DeviceMemory> memory() const;
   // The card's memory as ReadCardMemory last found it.
   CardMemory card_memory() const;
-  // Asks the driver, and keeps what was known where it does not answer. Call after memory was
+  // Asks the driver; keeps the former values when it does not answer. Call after memory was
   // allocated or freed, on a thread that may wait for the device. Throws DeviceError for a sticky
   // error.
   void ReadCardMemory();
@@ -122,7 +122,7 @@ class Device {
   void Retire(Destroy destroy) noexcept {
     if (lost()) return;
     if (const cudaError_t error = destroy(); IsSticky(error)) {
-      Lose(error, MessageOf(error, "cleanup"));
+      Lose(error, FormatError(error, "cleanup"));
     }
   }
 
@@ -143,9 +143,9 @@ class Device {
   };
   // Polls once; sets wait.late when the time is over. Throws DeviceError.
   bool IsDone(cudaStream_t stream, Wait& wait, std::chrono::milliseconds timeout);
-  //   state  what the poll gave
+  //   state  the result of the poll
   bool IsDone(cudaError_t state, const char* call, Wait& wait, std::chrono::milliseconds timeout);
-  // Throws LateBatch; where the batch before was late, too, loses the device.
+  // Throws LateBatch. Loses the device if the previous batch was late, too.
   [[noreturn]] void FailLateBatch();
   [[noreturn]] void LoseToHang(const std::string& message);
 
@@ -164,9 +164,9 @@ class Device {
   std::atomic<unsigned> late_in_a_row_{0};  // batches
   mutable std::mutex mutex_;                // guards all below
   std::string why_lost_;
-  cudaError_t lost_with_ = cudaSuccess;  // cudaSuccess after a timeout, too
+  cudaError_t lost_with_ = cudaSuccess;  // also cudaSuccess after a timeout
   std::array<Account, static_cast<std::size_t>(MemoryKind::kCount)> accounts_;
-  CardMemory card_memory_;  // as the card is empty until the first answer
+  CardMemory card_memory_;  // of an empty card, until the driver's first answer
 };
 
 // Lists the CUDA runtime's devices, or why there are none. Creates no context, so that a broken

@@ -20,11 +20,11 @@ constexpr std::array kSticky{214, 226, 700, 702, 709, 710, 714, 715,
 
 }  // namespace
 
-std::string MessageOf(cudaError_t code, const char* call) {
+std::string FormatError(cudaError_t code, const char* call) {
   return fmt::format("{} at {}: {}", cudaGetErrorName(code), call, cudaGetErrorString(code));
 }
 
-std::string MessageOf(cublasStatus_t status, const char* call) {
+std::string FormatError(cublasStatus_t status, const char* call) {
   return fmt::format("cuBLAS status {} at {}", static_cast<int>(status), call);
 }
 

@@ -17,7 +17,7 @@ class DeviceError : public std::runtime_error {
   DeviceError(cudaError_t code, const std::string& message)
       : std::runtime_error(message), code_(code) {}
 
-  // What Device::Guard makes of it unless the device is lost: kResourceExhausted for lack of
+  // The Status that Device::Guard returns unless the device is lost: kResourceExhausted for lack of
   // memory, else kInternal; with the code.
   virtual absl::Status status() const;
 
@@ -25,7 +25,8 @@ class DeviceError : public std::runtime_error {
   cudaError_t code_;
 };
 
-// A batch that was not finished in time. No call has failed, and the device may still work on it.
+// A batch that was not finished in time. No call has failed, and the device may still work on the
+// batch.
 class LateBatch : public DeviceError {
  public:
   explicit LateBatch(const std::string& message) : DeviceError(cudaSuccess, message) {}
@@ -35,8 +36,8 @@ class LateBatch : public DeviceError {
 };
 
 // "cudaErrorIllegalAddress at cudaEventQuery: an illegal memory access was encountered"
-std::string MessageOf(cudaError_t code, const char* call);
-std::string MessageOf(cublasStatus_t status, const char* call);
+std::string FormatError(cudaError_t code, const char* call);
+std::string FormatError(cublasStatus_t status, const char* call);
 
 // Whether the error has ended the context, or needs a reset of the device (CUDA's documented list,
 // and the errors that only a reset clears).

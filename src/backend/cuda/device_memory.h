@@ -9,8 +9,8 @@
 
 namespace simile::backend::cuda {
 
-// One owner per kind of CUDA handle. Owners borrow the device, which outlives them; they free
-// nothing on a lost one.
+// One owner class per kind of CUDA handle. Owners borrow the device, which outlives them. They free
+// nothing on a lost device.
 
 // Device memory for `count` values, uninitialised.
 template <class T>
@@ -96,14 +96,14 @@ inline Event MakeEvent(Device& device) {
                "cudaEventCreateWithFlags");
   return {device, event};
 }
-// One that keeps the time at which the device reached it.
+// Makes an event that keeps the time at which the device reached it.
 inline Event MakeTimingEvent(Device& device) {
   cudaEvent_t event = nullptr;
   device.Check(cudaEventCreate(&event), "cudaEventCreate");
   return {device, event};
 }
-// Captures what `enqueue` puts into the stream, and into streams joined to it by events, as a
-// graph.
+// Captures as a graph the work that `enqueue` puts into the stream, and into streams joined to it
+// by events.
 template <class Enqueue>
 GraphExec Capture(Device& device, cudaStream_t stream, const Enqueue& enqueue) {
   device.Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),

@@ -11,7 +11,7 @@
 namespace simile::backend::cuda {
 namespace {
 
-constexpr int kAnyCode = 0;  // that the build has: SIMILE_CUDA_ARCHITECTURES
+constexpr int kAnyCode = 0;  // any code that the build has (SIMILE_CUDA_ARCHITECTURES)
 constexpr unsigned kAnyBatch = std::numeric_limits<unsigned>::max();
 constexpr unsigned kStrideMax = Limits{}.dim_max;
 constexpr unsigned kScanBatch = kernels::kScanQueriesMax;
@@ -78,7 +78,7 @@ constexpr std::array kVariants{
 
 std::span<const KernelVariant> KernelVariants() { return kVariants; }
 
-const KernelVariant& ScanVariantOf(int code_capability) {
+const KernelVariant& FindScanVariant(int code_capability) {
   return *std::ranges::find_if(kVariants, [&](const KernelVariant& variant) {
     return variant.strategy == PassStrategy::kRowScan && variant.code_min <= code_capability;
   });

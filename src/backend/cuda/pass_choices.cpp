@@ -26,7 +26,7 @@ constexpr auto kClasses = [] {
   return classes;
 }();
 
-// A choice must take this share less time than the rules' pass: a smaller gain is noise.
+// A choice must take less time than the rules' pass by this share; a smaller gain is noise.
 constexpr double kGain = 0.03;
 // If two times of one plan differ by more than this share, another program uses the card.
 constexpr double kTimesDiffer = 0.25;
@@ -36,8 +36,8 @@ constexpr double kFormsTriedWithin = 1.5;
 
 constexpr std::array<unsigned, 4> kSecondGates{0, 4, 8, 16};
 constexpr std::array<double, 3> kTileFactors{0.5, 2, 4};
-// Filters that are timed: one row in this many passes. A place for a filter holds no longer list
-// (FilterCache).
+// The filters that are timed: one row in this many passes. FilterCache has no space for the lists
+// of filters that pass more rows.
 constexpr std::array<unsigned, 3> kListShares{128, 64, 32};
 
 // The trials of one class.
@@ -46,14 +46,14 @@ class ClassTrials {
   ClassTrials(const ChoiceTask& task, const PassClass& batch_class)
       : task_(task), class_(batch_class), demand_(task.demand(batch_class)) {}
 
-  // Empty where the rules have no pass for the whole class, or the trials were stopped.
+  // Empty when the rules have no pass for the whole class, or when the trials were stopped.
   std::optional<MeasuredPass> Run() {
     const auto planned =
         PlanPass(task_.card, task_.tuning, task_.workspace, task_.segment, demand_);
     if (!planned || planned->slots < demand_.queries) return std::nullopt;
     const std::optional<double> before = Time(*planned);
     if (!before) return std::nullopt;
-    fastest_ = {ChoiceOf(*planned), *before};
+    fastest_ = {ToChoice(*planned), *before};
     const Timed rules = fastest_;
     TryForms(rules);
     TryOtherVariants(*rules.choice.variant);
@@ -82,7 +82,7 @@ class ClassTrials {
     return trial.seconds;
   }
 
-  std::optional<PassPlan> PlanOf(const KernelVariant& variant, const PassChoice* choice) const {
+  std::optional<PassPlan> MakePlan(const KernelVariant& variant, const PassChoice* choice) const {
     PassDemand demand = demand_;
     demand.choice = choice;
     auto plan =
@@ -94,17 +94,17 @@ class ClassTrials {
   void TryOtherVariants(const KernelVariant& of_rules) {
     for (const KernelVariant& variant : KernelVariants()) {
       if (&variant == &of_rules) continue;
-      const auto plan = PlanOf(variant, nullptr);
+      const auto plan = MakePlan(variant, nullptr);
       if (!plan) continue;
       const std::optional<double> seconds = Time(*plan);
       if (!seconds) continue;
-      const Timed plain{ChoiceOf(*plan), *seconds};
+      const Timed plain{ToChoice(*plan), *seconds};
       if (plain.seconds < fastest_.seconds) fastest_ = plain;
       if (plain.seconds <= kFormsTriedWithin * fastest_.seconds) TryForms(plain);
     }
   }
 
-  // Changes one part of the form after the other, and keeps what is faster.
+  // Changes one part of the form after the other, and keeps each change that is faster.
   void TryForms(const Timed& plain) {
     Timed best = plain;
     const auto with = [&](auto part, auto value) {
@@ -123,16 +123,16 @@ class ClassTrials {
   }
 
   void Try(const PassChoice& choice, Timed& best) {
-    const auto plan = PlanOf(*choice.variant, &choice);
-    const auto known = PlanOf(*choice.variant, &best.choice);
-    // A part that the variant does not admit leads to the plan that is known.
+    const auto plan = MakePlan(*choice.variant, &choice);
+    const auto known = MakePlan(*choice.variant, &best.choice);
+    // A change that the variant does not admit leads to a plan that was already timed.
     if (!plan || !known || IsSame(*plan, *known)) return;
     const std::optional<double> seconds = Time(*plan);
     if (seconds && *seconds < best.seconds) best = {choice, *seconds};
   }
 
   static bool IsSame(const PassPlan& one, const PassPlan& other) {
-    return ChoiceOf(one) == ChoiceOf(other) && one.tile_rows == other.tile_rows;
+    return ToChoice(one) == ToChoice(other) && one.tile_rows == other.tile_rows;
   }
 
   const ChoiceTask& task_;
@@ -142,8 +142,8 @@ class ClassTrials {
   Timed fastest_;
 };
 
-// Lists win where few rows pass: walks from few rows to many until a list is slower.
-// Returns false where the trials were stopped.
+// Lists are faster when few rows pass: tries more and more rows until a list is slower. Returns
+// false when the trials were stopped.
 bool MeasureGatherShare(const ChoiceTask& task, PassChoices& choices) {
   unsigned share = 2 * kListShares.front();
   for (const unsigned one_row_in : kListShares) {
@@ -159,7 +159,7 @@ bool MeasureGatherShare(const ChoiceTask& task, PassChoices& choices) {
   return true;
 }
 
-// Whether a trial can have led to it: a file may hold anything.
+// Whether a trial can have made this choice. Checked because a file may hold anything.
 bool IsKnown(const GpuPassChoice& kept) {
   return std::ranges::count(kSecondGates, kept.second_gate_share) > 0 &&
          (kept.tile_factor == 1 || std::ranges::count(kTileFactors, kept.tile_factor) > 0);

@@ -15,32 +15,32 @@ namespace simile::backend::cuda {
 struct PassClass {
   unsigned queries_max = 0;
   unsigned hits_max = 0;
-  unsigned hits_timed = 0;  // that the queries of a trial want
+  unsigned hits_timed = 0;  // hits that each query of a trial wants
 };
-// The most frequent ones first: they are timed in this order.
+// All classes, the most frequent first. They are timed in this order.
 std::span<const PassClass> PassClasses();
 
-// What was measured about one class.
+// The measurement of one class.
 struct MeasuredPass {
-  std::optional<PassChoice> choice;  // empty where the rules' pass is the fastest
-  double seconds = 0;                // that the fastest pass takes
-  double rules_seconds = 0;          // that the rules' pass takes
+  std::optional<PassChoice> choice;  // empty when the rules' pass is the fastest
+  double seconds = 0;                // of the fastest pass
+  double rules_seconds = 0;          // of the rules' pass
 };
 
-// What was measured about the passes over one segment. Immutable once the segment is loaded.
+// The measurements of the passes over one segment. Immutable once the segment is loaded.
 class PassChoices {
  public:
   PassChoices() : by_class_(PassClasses().size()) {}
-  // Leaves out what this build does not know.
+  // Leaves out variants that this build does not know.
   explicit PassChoices(const GpuChoices& kept);
   GpuChoices ToKeep() const;
 
-  // The choice for a batch, null where the rules decide; lives as long as this.
+  // The choice for a batch; null when the rules decide. Lives as long as this object.
   const PassChoice* Find(unsigned queries, unsigned hits_max) const;
   // As GpuTuning::gather_share; 0: not measured.
   unsigned gather_share() const { return gather_share_; }
   void set_gather_share(unsigned share) { gather_share_ = share; }
-  // As SegmentIndex's: what `simile tune` found.
+  // As SegmentIndex::sufficient_batch, found by `simile tune`.
   unsigned sufficient_batch() const { return sufficient_batch_; }
 
   bool Has(std::size_t index) const { return by_class_[index].has_value(); }
@@ -61,24 +61,26 @@ struct Trial {
     kStopped,   // no time is left, or a search waits
   };
   End end = End::kStopped;
-  double seconds = 0;  // of the fastest of some runs, host to host
+  double seconds = 0;  // of the fastest of several runs, host to host
 };
 
-// What choices are made for; borrows all.
+// The segment and card that choices are made for. Borrows everything.
 struct ChoiceTask {
   const CardTraits& card;
   const GpuTuning& tuning;
   const WorkspaceSize& workspace;
   const SegmentSize& segment;
-  // What a trial's batch of this class needs, without a choice.
+  // The demand of a trial's batch of this class, without a choice.
   std::function<PassDemand(const PassClass&)> demand;
   std::function<Trial(const PassPlan&, const PassClass&)> time;
-  // A query whose filter passes one row in this many: as a list of rows, or as a mask of a pass.
+  // Times a query whose filter passes one row in this many: with a list of rows, or in a pass with
+  // a mask.
   std::function<Trial(unsigned one_row_in, bool as_list)> time_filtered;
 };
 
-// Measures the classes that were not measured yet, until a trial is stopped. Each variant is timed,
-// then other forms of the variants that are nearly as fast. Cost: 10 to 30 trials a class.
+// Measures the classes that were not measured yet, until a trial is stopped. Times each variant,
+// then other forms of the variants that are nearly as fast as the fastest. Cost: 10 to 30 trials a
+// class.
 void MeasureChoices(const ChoiceTask& task, PassChoices& choices);
 
 }  // namespace simile::backend::cuda

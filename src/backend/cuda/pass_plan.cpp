@@ -18,15 +18,16 @@ using kernels::kScanGroupsMax;
 using kernels::kScanTileRows;
 using kernels::kTileGranule;
 
-// The longest answers that are exchanged through mapped memory; longer ones were not measured.
+// The longest answers that are exchanged through mapped memory. Longer answers were not measured.
 constexpr unsigned kMappedHitsMax = 128;
-// The highest rank of a gate, as a share of the sample's groups: above it, so many of the best rows
-// share a group that the gate falls and the hits multiply. Estimated from ExpectedHits.
+// The highest rank of a gate, as a share of the sample's groups. Above it, many of the best rows
+// share a group, so the gate falls and the hits multiply. Estimated from ExpectedHits.
 constexpr double kRankShareMax = 0.9;
-constexpr unsigned kGroupOfLoad = 8;        // rows of one 16-byte load of scores
-constexpr double kRankShareOfLoads = 0.25;  // the same for groups of a load, estimated likewise
+constexpr unsigned kGroupOfLoad = 8;  // rows of one 16-byte load of scores
+constexpr double kRankShareOfLoads =
+    0.25;  // the same share for groups of a load, estimated the same way
 
-// Answers come in few sizes, so that few graphs are captured; requested k are mostly round numbers.
+// Rounds up to few sizes, so that few graphs are captured. Requested k are usually round numbers.
 unsigned RoundedHits(unsigned hits) {
   constexpr std::array<unsigned, 12> kSizes{10,  16,  32,    64,    100,   128,
                                             256, 512, 1'000, 2'048, 4'096, kHitsMax};
@@ -35,7 +36,7 @@ unsigned RoundedHits(unsigned hits) {
 }
 
 constexpr unsigned kPowersMax = 64;
-// Up to kPowersMax powers of two, beyond them eighths of one.
+// Rounds up: to powers of two up to kPowersMax, beyond that to eighths of a power of two.
 unsigned RoundedQueries(unsigned queries) {
   if (queries <= kPowersMax) return std::bit_ceil(queries);
   const unsigned step = std::bit_floor(queries - 1) / 8;
@@ -59,12 +60,12 @@ unsigned HitCapacity(double rank, double expected, const PassDemand& demand, uns
   const double grown = std::ldexp(spread * expected + 128, static_cast<int>(demand.growth));
   const double needed = std::max<double>(grown, demand.reach_max + gpu_sizes::kSpareHits);
   const auto rows = static_cast<unsigned>(std::min<double>(needed, row_count));
-  // In eighths of a power of two, so that few graphs are captured.
+  // Rounded to eighths of a power of two, so that few graphs are captured.
   const unsigned step = std::max(std::bit_floor(std::max(rows, 1U)) / 8, 32U);
   return (rows + step - 1) / step * step;
 }
 
-// How many of the queries the workspace holds.
+// The number of the queries that the workspace holds.
 unsigned SlotsThatFit(const WorkspaceSize& workspace, const PassPlan& plan, unsigned queries) {
   const std::size_t by_hits = workspace.hits_max / plan.capacity;
   const std::size_t by_answers = workspace.answers_max / plan.best_stride;
@@ -89,8 +90,8 @@ struct Sample {
 
 constexpr double kSecondsPerHit = 1e-9;  // 0.5 to 6 ns on an H200
 
-// The cheapest sample: its rows are read twice, and each hit of each query costs time. Only the
-// ratio of the two matters.
+// The cheapest sample. The rows of a sample are read twice, and each hit of each query costs time;
+// only the ratio of these two costs matters.
 Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, double row_bytes) {
   constexpr double kBytesPerSecond = 4.48e12;  // a plain read on an H200
   Sample best;
@@ -110,14 +111,15 @@ Sample CheapestSample(const SegmentSize& segment, const PassDemand& demand, doub
   return best;
 }
 
-// A second gate, which the hits of the first rows set, where it saves enough hits.
-//   factor  by which the margin multiplies the hits, behind either gate
-//   hits    expected of a query; lowered
+// Adds a second gate, which the hits of the first rows set, if it saves enough hits.
+//   factor  by which the margin multiplies the hits of either gate
+//   hits    expected for a query; lowered by the second gate
 void AddSecondGate(const GpuTuning& tuning, const PassChoice* choice, const SegmentSize& segment,
                    const PassDemand& demand, double factor, PassPlan& plan, double& hits) {
-  // Estimated hits of a batch that it must save. By these estimates a batch of 64 saves 32,000 fp16
-  // hits or 80,000 int8 hits of a million rows of 768 dimensions, k 100, and a batch of 32 half as
-  // many. On an H200 the second gate saves 64 queries 80 and 125 us, and costs 32 queries 7 to 9.
+  // The estimated hits of a batch that the second gate must save. By these estimates a batch of 64
+  // queries saves 32,000 fp16 hits or 80,000 int8 hits (a million rows of 768 dimensions, k 100),
+  // and a batch of 32 saves half. On an H200 the second gate saves 80 us (fp16) and 125 us (int8)
+  // for 64 queries, and costs 7 to 9 us for 32.
   const double of_rules = plan.strategy() == PassStrategy::kInt8Scan ? 56'000 : 24'000;
   const double saved_min = choice != nullptr ? 0 : of_rules;
   const auto gated =
@@ -144,24 +146,24 @@ Sample WholeSample(const CardTraits& card, const SegmentSize& segment, const Pas
   return {groups, ExpectedHits(rank, groups, group_rows, segment.row_count)};
 }
 
-// The demand's choice where it is for this variant, else null.
+// The demand's choice if it is for this variant, else null.
 const PassChoice* ChoiceFor(const KernelVariant& variant, const PassDemand& demand) {
   return demand.choice != nullptr && demand.choice->variant == &variant ? demand.choice : nullptr;
 }
 
-// A choice that the batch does not admit gives way to the rules' form.
+// The choice's form of finish, or the rules' form when the batch does not admit the choice.
 // REQUIRES: the plan's slots and answers are set.
-FinishForm FinishOf(const PassChoice* choice, const PassDemand& demand, const PassPlan& plan,
-                    unsigned row_count) {
+FinishForm ChooseFinish(const PassChoice* choice, const PassDemand& demand, const PassPlan& plan,
+                        unsigned row_count) {
   const FinishForm chosen = choice != nullptr ? choice->finish : FinishForm::kOneLaunch;
   if (chosen == FinishForm::kSteps) return chosen;
-  // The order of the rows can help where queries read the same ones.
+  // The order of the rows can help when queries read the same rows.
   const bool shares_rows = std::size_t{plan.slots} * plan.rows_rescored() > row_count;
   if (chosen == FinishForm::kStepsInRowOrder && shares_rows) return chosen;
   return demand.hits_max <= kHitsOfOneBlock ? FinishForm::kOneLaunch : FinishForm::kSteps;
 }
 
-// Whether a warp has at most so many tiles as it can keep the scores of.
+// Whether a warp has no more tiles than it can keep the scores of.
 bool FitsKept(const kernels::RowScanShape& shape, const CardTraits& card,
               const SegmentSize& segment) {
   const std::size_t warps = std::size_t{card.multiprocessors} * shape.warps;
@@ -202,7 +204,7 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
   double hits = factor * sample.hits;
   if (!keeps_scores) AddSecondGate(tuning, choice, segment, demand, factor, plan, hits);
   plan.capacity =
-      HitCapacity(plan.RanksOf(demand.reach_max).first, hits, demand, segment.row_count);
+      HitCapacity(plan.FindRanks(demand.reach_max).first, hits, demand, segment.row_count);
   plan.best_stride = RoundedHits(demand.hits_max);
   plan.slots = SlotsThatFit(workspace, plan, RoundedQueries(demand.queries));
   if (plan.slots == 0) return std::nullopt;
@@ -213,14 +215,14 @@ std::optional<PassPlan> PlanRowScan(const KernelVariant& variant, const CardTrai
        demand.reach_max > kRankShareMax * GroupsWithRows(plan.shape, card, segment))) {
     return std::nullopt;
   }
-  plan.finish = FinishOf(choice, demand, plan, segment.row_count);
+  plan.finish = ChooseFinish(choice, demand, plan, segment.row_count);
   plan.is_mapped = demand.hits_max <= kMappedHitsMax && plan.slots <= tuning.mapped_queries_max &&
                    (choice == nullptr || choice->is_mapped);
   plan.lends_answers = LendsAnswers(tuning, plan);
   return plan;
 }
 
-// Rows of the longest tile, whole granules.
+// The rows of the longest tile: whole granules.
 unsigned TileRowsMax(const WorkspaceSize& workspace, const SegmentSize& segment, unsigned slots) {
   const std::size_t fit =
       std::max<std::size_t>(workspace.tile_bytes / (sizeof(__half) * slots * kTileGranule), 1);
@@ -228,16 +230,17 @@ unsigned TileRowsMax(const WorkspaceSize& workspace, const SegmentSize& segment,
   return static_cast<unsigned>(std::min(fit, all)) * kTileGranule;
 }
 
-// Rows of a tile: whole waves of the product's blocks, whose scores fit the workspace and a part of
-// the L2. Waves are added until a tile holds half of the rows, so that one tile's product runs
-// beside the other's select, as long as the rest is worth a tile. One wave is the least that the
-// workspace allows: idle multiprocessors cost more than scores outside the L2. On an H200 at 100
-// queries two tiles of 62,423 x 384 take 70 us, four 85 and one 103; a million rows of 768 take
+// The rows of a tile: whole waves of the product's blocks, with scores that fit the workspace and a
+// part of the L2. Waves are added until a tile holds half of the rows, as long as the rest is worth
+// a tile. So one tile's product runs while the other's scores are selected. A tile has at least one
+// wave if the workspace allows it, because idle multiprocessors cost more than scores outside the
+// L2. On an H200 at 100 queries two tiles of 62,423 x 384 take 70 us, four 85 and one 103; a
+// million rows of 768 take
 // 557 us by tiles of four waves, 622 by two and 695 by one.
 unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
                   const SegmentSize& segment, unsigned slots) {
-  constexpr unsigned kBlockQueries = 256;  // the wide side of cuBLAS's blocks
-  constexpr std::size_t kWavesMax = 4;     // no longer tile was measured
+  constexpr unsigned kBlockQueries = 256;  // the longer side of cuBLAS's blocks
+  constexpr std::size_t kWavesMax = 4;     // longer tiles were not measured
   constexpr double kShareOfL2 = 0.35;      // 17 MiB of an H100's 50: two waves at 1,000 queries
   const std::size_t granule_bytes = std::size_t{kTileGranule} * sizeof(__half) * slots;
   const std::size_t columns = (slots + kBlockQueries - 1) / kBlockQueries;
@@ -258,13 +261,13 @@ unsigned TileRows(const CardTraits& card, const WorkspaceSize& workspace,
   return static_cast<unsigned>(std::min(of_waves(waves), longest)) * kTileGranule;
 }
 
-// Whole granules, at least one.
+// The scaled rows of a tile: whole granules, at least one.
 unsigned Times(double factor, unsigned tile_rows, unsigned longest) {
   const auto rows = static_cast<unsigned>(factor * tile_rows) / kTileGranule * kTileGranule;
   return std::clamp(rows, kTileGranule, longest);
 }
 
-// The sample of the first tile, and the expected hits. False where no rank is low enough.
+// Sets the sample of the first tile and the expected hits. False when no rank is low enough.
 bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& plan,
                 double& hits) {
   const unsigned columns = std::min(plan.tile_rows, segment.row_count);
@@ -273,7 +276,7 @@ bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& 
     plan.sample_rows = std::min(columns, kSampleKeysMax * group);
     plan.sample_share = static_cast<double>(plan.sample_rows) / segment.row_count;
     const double keys = static_cast<double>(plan.sample_rows) / group;
-    const double rank = plan.RanksOf(demand.reach_max).first;
+    const double rank = plan.FindRanks(demand.reach_max).first;
     if (rank > (group > 1 ? kRankShareOfLoads : kRankShareMax) * keys) continue;
     hits = ExpectedHits(rank, keys, group, segment.row_count);
     return true;
@@ -281,9 +284,9 @@ bool SampleTile(const SegmentSize& segment, const PassDemand& demand, PassPlan& 
   return false;
 }
 
-// For as many queries as the workspace holds the hits of. Fewer queries make longer tiles, a larger
-// sample and so fewer hits each: every number of queries is tried with the capacity it needs
-// itself.
+// Plans for as many queries as the workspace can hold hits for. Fewer queries make longer tiles and
+// a larger sample, so fewer hits for each query. So every number of queries is tried with the
+// capacity that it needs.
 std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits& card,
                                  const GpuTuning& tuning, const WorkspaceSize& workspace,
                                  const SegmentSize& segment, const PassDemand& demand) {
@@ -300,12 +303,12 @@ std::optional<PassPlan> PlanGemm(const KernelVariant& variant, const CardTraits&
     if (choice != nullptr) plan.tile_rows = Times(choice->tile_factor, plan.tile_rows, longest);
     double hits = 0;
     if (!SampleTile(segment, demand, plan, hits)) return std::nullopt;
-    plan.capacity = HitCapacity(plan.RanksOf(demand.reach_max).first,
+    plan.capacity = HitCapacity(plan.FindRanks(demand.reach_max).first,
                                 hits * FactorOfMargin(demand.gemm_margin, segment, demand), demand,
                                 segment.row_count);
     plan.slots = slots;
     if (SlotsThatFit(workspace, plan, slots) == slots) {
-      plan.finish = FinishOf(choice, demand, plan, segment.row_count);
+      plan.finish = ChooseFinish(choice, demand, plan, segment.row_count);
       plan.lends_answers = LendsAnswers(tuning, plan);
       return plan;
     }
@@ -324,7 +327,7 @@ bool Admits(const KernelVariant& variant, const CardTraits& card, const GpuTunin
          segment.stride <= variant.stride_max && demand.hits_max <= kHitsMax;
 }
 
-// A scan of the first queries: as many as one holds.
+// A scan of the first queries, as many as one scan holds.
 std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& tuning,
                                        const WorkspaceSize& workspace, const SegmentSize& segment,
                                        PassDemand demand) {
@@ -336,7 +339,7 @@ std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& 
           variant.ShapeFor(segment.stride, demand.queries, card.shared_bytes_max).queries == 0) {
         continue;
       }
-      // Where its sample gives no gate, that of fewer queries gives none either.
+      // If this sample gives no gate, a sample for fewer queries gives none either.
       return PlanRowScan(variant, card, tuning, workspace, segment, demand);
     }
   }
@@ -345,14 +348,14 @@ std::optional<PassPlan> PlanPartByScan(const CardTraits& card, const GpuTuning& 
 
 }  // namespace
 
-GateRanks PassPlan::RanksOf(std::size_t reach) const {
+GateRanks PassPlan::FindRanks(std::size_t reach) const {
   const auto rank_in = [&](double share) {
     return static_cast<unsigned>(certificate::SpeculativeRank(reach, share));
   };
   return {rank_in(sample_share), second_tiles != 0 ? rank_in(second_share) : 0};
 }
 
-PassChoice ChoiceOf(const PassPlan& plan) {
+PassChoice ToChoice(const PassPlan& plan) {
   return {plan.variant, plan.finish, plan.is_mapped, plan.second_gate_share, 1};
 }
 

@@ -21,13 +21,14 @@ using certificate::CheapStorage;
 using kernels::Key;
 using kernels::Pass;
 
-// A canonical scan runs in steps, each with the k-th best so far as its threshold; the first has
-// none. A step of kStepGrowth times the rows before it appends about kStepGrowth * k keys.
+// A canonical scan runs in steps. Each step has the k-th best score so far as its threshold; the
+// first step has none. A step of kStepGrowth times the rows before it appends about kStepGrowth * k
+// keys.
 constexpr unsigned kFirstStep = 4'096;
 constexpr unsigned kStepGrowth = 4;
 
-// Bytes of fp32 rows read between two waits, so that long work is not taken for a hang. Estimated
-// from the slowest buses: 20 ms at 200 GB/s of device memory, 50 ms at 5 GB/s of PCIe.
+// Bytes of fp32 rows that are read between two waits, so that long work is not taken for a hang.
+// Estimated from the slowest buses: 20 ms at 200 GB/s of device memory, 50 ms at 5 GB/s of PCIe.
 constexpr std::size_t kBytesOfWait = std::size_t{4} << 30;
 constexpr std::size_t kBytesOfWaitFromHost = std::size_t{256} << 20;
 
@@ -67,7 +68,7 @@ void PassRunner::Fill(const PassPlan& plan, const SearchBatch& batch,
   HeldBlock of_queries = workspace_.HoldQueries();
   HeldBlock of_answers = plan.lends_answers ? workspace_.HoldAnswersToLend()
                                             : HeldBlock{0, workspace_.host_answers(0)};
-  PassGraph& graph = rows_.GraphOf(plan, of_queries.index, of_answers.index);
+  PassGraph& graph = rows_.FindOrAddGraph(plan, of_queries.index, of_answers.index);
   next_ = {plan, std::move(of_queries), std::move(of_answers), &graph};
   FillQueries(batch, queries, plan.slots, next_);
 }
@@ -92,8 +93,8 @@ void PassRunner::Launch() {
     for (unsigned i = 0; i < plan.slots; ++i) proofs[i].flag = kernels::kPending;
   }
   if (graph.workspace_number != workspace_.number()) {
-    // The first run is not captured: many shapes never come again, and CUDA may load code lazily,
-    // which a capture does not allow.
+    // The first run is not captured, because many shapes never occur again, and because CUDA may
+    // load code lazily, which a capture does not allow.
     graph.exec = GraphExec();
     graph.timed_exec = GraphExec();
     if (IsScan(plan.strategy())) {
@@ -104,7 +105,7 @@ void PassRunner::Launch() {
     graph.workspace_number = workspace_.number();
     return;
   }
-  // Events inside the graph: the host's part of a launch is no time of the device.
+  // The events are inside the graph, because the host's part of a launch is not the device's time.
   GraphExec& exec = device_time_ != nullptr ? graph.timed_exec : graph.exec;
   if (exec.get() == nullptr) {
     exec = Capture(device_, workspace_.stream(0),
@@ -143,7 +144,7 @@ void PassRunner::Await() {
   const ProfilerRange range("await");
   const PassPlan& plan = running_.plan;
   cudaStream_t stream = workspace_.stream(0);
-  // The event after the pass comes later than its answers.
+  // The event after the pass is later than the answers.
   if (running_.marks_end) {
     device_.Await(workspace_.answered_event(running_.queries.index));
   } else if (plan.is_mapped && device_time_ == nullptr) {
@@ -157,7 +158,8 @@ void PassRunner::Await() {
   answered_ = std::exchange(running_, {});
 }
 
-// Reads what the device writes meanwhile: the flag of each proof is the last of its answer.
+// Reads memory that the device writes meanwhile. The device writes the flag of a proof last, after
+// the rest of the answer.
 bool PassRunner::AllAnswered() const {
   auto* proofs = RunningProofs();
   return std::all_of(proofs, proofs + running_.plan.slots, [](kernels::Proof& proof) {
@@ -169,7 +171,7 @@ kernels::Proof* PassRunner::RunningProofs() const {
   return reinterpret_cast<kernels::Proof*>(running_.answers.block->get());
 }
 
-// In place, because a copy would wait for each field.
+// Writes the terms in place, because a copy would wait for each field.
 //   unit  a power of two that scales the query to at most unit length
 void PassRunner::WriteTerms(const DeviceQuery& query, float threshold, double unit,
                             const GateRanks& ranks, kernels::QueryTerms& terms) const {
@@ -183,21 +185,21 @@ void PassRunner::WriteTerms(const DeviceQuery& query, float threshold, double un
   terms.wanted = query.wanted;
   terms.reached = query.reached;
   terms.rank = ranks.first;
-  // A gate that is known to be reached needs no better one.
+  // A gate that is known to be reached needs no second gate.
   terms.second_rank = query.reached > kernels::kLowestScore ? 0 : ranks.second;
   terms.unit_of_query = static_cast<float>(unit);
   terms.score_of_unit = static_cast<float>(1 / (unit * rows_.unit()));
   terms.threshold = threshold;
 }
 
-GateRanks PassRunner::RanksOf(const FilledPass& filled, unsigned reach) {
+GateRanks PassRunner::FindRanks(const FilledPass& filled, unsigned reach) {
   std::vector<GateRanks>& ranks = filled.graph->ranks;
   if (reach >= ranks.size()) ranks.resize(reach + 1);
-  if (ranks[reach].first == 0) ranks[reach] = filled.plan.RanksOf(reach);
+  if (ranks[reach].first == 0) ranks[reach] = filled.plan.FindRanks(reach);
   return ranks[reach];
 }
 
-// Slots after the last query hold zeros: a query that wants no hits.
+// Fills slots after the last query with zeros: queries that want no hits.
 void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQuery> queries,
                              std::size_t slots, const FilledPass& filled) const {
   const std::size_t stride = rows_.size().stride;
@@ -206,18 +208,18 @@ void PassRunner::FillQueries(const SearchBatch& batch, std::span<const DeviceQue
   auto* terms = reinterpret_cast<kernels::QueryTerms*>(host + block.terms_at);
   auto* vectors = reinterpret_cast<float*>(host + block.vectors_at);
   unsigned reach = 0;
-  GateRanks ranks;  // of this reach
+  GateRanks ranks;  // of the current reach
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (filled.graph != nullptr && queries[i].reach() != reach) {
       reach = queries[i].reach();
-      ranks = RanksOf(filled, reach);
+      ranks = FindRanks(filled, reach);
     }
     const std::uint32_t index = queries[i].index;
     const float squares =
         certificate::CopyAndSquare(batch.queries.PaddedRow(index), stride, vectors + i * stride);
     const double unit = certificate::UnitIsOne(squares, stride)
                             ? 1
-                            : certificate::UnitOf(certificate::Length(batch.queries[index]));
+                            : certificate::ChooseUnit(certificate::Length(batch.queries[index]));
     WriteTerms(queries[i], batch.specs[index].score_threshold, unit, ranks, terms[i]);
   }
   std::fill(terms + queries.size(), terms + slots, kernels::QueryTerms{});
@@ -233,10 +235,10 @@ Pass PassRunner::PassOver(unsigned slots, unsigned capacity, unsigned best_strid
   return pass;
 }
 
-Pass PassRunner::PassOf(const PassPlan& plan) const {
+Pass PassRunner::MakePass(const PassPlan& plan) const {
   Pass pass = PassOver(plan.slots, plan.capacity, plan.best_stride);
   switch (plan.strategy()) {
-    case PassStrategy::kInt8Scan:  // its hits carry their bounds with them
+    case PassStrategy::kInt8Scan:  // its hits already include their bounds
       pass.hits_are_upper_bounds = true;
       break;
     case PassStrategy::kRowScan:
@@ -249,7 +251,7 @@ Pass PassRunner::PassOf(const PassPlan& plan) const {
   return pass;
 }
 
-// All work from the query block on the host to the answer block on the host.
+// Enqueues all work from the query block on the host to the answer block on the host.
 void PassRunner::Enqueue(const FilledPass& filled) {
   const PassPlan& plan = filled.plan;
   const std::size_t query_bytes = LayQueries(plan.slots, rows_.size().stride).bytes;
@@ -258,7 +260,7 @@ void PassRunner::Enqueue(const FilledPass& filled) {
     EnqueuePass(plan);
     return CopyOut(*filled.answers.block, LayAnswers(plan.slots, plan.best_stride).bytes);
   }
-  Pass pass = PassOf(plan);
+  Pass pass = MakePass(plan);
   const AnswerBlock out = LayAnswers(plan.slots, plan.best_stride);
   std::byte* const answers = filled.answers.block->mapped;
   pass.proofs = reinterpret_cast<kernels::Proof*>(answers + out.proofs_at);
@@ -274,7 +276,7 @@ void PassRunner::Enqueue(const FilledPass& filled) {
 }
 
 void PassRunner::EnqueuePass(const PassPlan& plan) {
-  const Pass pass = PassOf(plan);
+  const Pass pass = MakePass(plan);
   if (IsScan(plan.strategy())) {
     EnqueueScan(plan, pass);
   } else {
@@ -329,9 +331,9 @@ void PassRunner::EnqueueGemm(const PassPlan& plan, const Pass& pass) {
   EnqueueFinish(plan, pass);
 }
 
-// Tile i runs on stream i mod 2, each with a handle and a buffer of its own: the product of a tile
-// uses the multiprocessors that the tail of the tile before leaves idle. The first tile sets the
-// gates.
+// Tile i runs on stream i mod 2; each stream has its own handle and buffer. So the product of a
+// tile uses the multiprocessors that the end of the previous tile leaves idle. The first tile sets
+// the gates.
 void PassRunner::EnqueueTiles(const PassPlan& plan, const Pass& pass) {
   const ProfilerRange range("tiles");
   const float one = 1, zero = 0;
@@ -381,7 +383,7 @@ void PassRunner::CopyOut(const PinnedBlock& answers, std::size_t bytes) {
                 "cudaMemcpyAsync");
 }
 
-PassRunner::CanonicalSize PassRunner::SizeOf(std::span<const DeviceQuery> queries) const {
+PassRunner::CanonicalSize PassRunner::MeasureQueries(std::span<const DeviceQuery> queries) const {
   CanonicalSize size;
   for (const DeviceQuery& query : queries) {
     const bool is_list = query.filter != nullptr && query.filter->is_list;
@@ -392,7 +394,7 @@ PassRunner::CanonicalSize PassRunner::SizeOf(std::span<const DeviceQuery> querie
 }
 
 std::size_t PassRunner::CanonicalSlots(std::span<const DeviceQuery> queries) const {
-  const CanonicalSize size = SizeOf(queries);
+  const CanonicalSize size = MeasureQueries(queries);
   const WorkspaceSize& limits = workspace_.size();
   const std::size_t least = std::size_t{size.wanted} + std::min(size.places, kFirstStep);
   const std::size_t fit =
@@ -408,7 +410,7 @@ std::size_t PassRunner::RowsOfWait() const {
 }
 
 void PassRunner::RunCanonical(const SearchBatch& batch, std::span<const DeviceQuery> queries) {
-  const CanonicalSize size = SizeOf(queries);
+  const CanonicalSize size = MeasureQueries(queries);
   const auto slots = static_cast<unsigned>(queries.size());
   const auto capacity = static_cast<unsigned>(std::min<std::size_t>(
       workspace_.size().hits_max / slots, std::size_t{size.places} + size.wanted));
@@ -467,7 +469,7 @@ const kernels::Proof& PassRunner::ProofOf(std::size_t index) const {
   return reinterpret_cast<const kernels::Proof*>(answered_.answers.block->get())[index];
 }
 
-float PassRunner::LastScoreOf(std::size_t index) const {
+float PassRunner::FindLastScore(std::size_t index) const {
   const auto& terms =
       reinterpret_cast<const kernels::QueryTerms*>(answered_.queries.block->get())[index];
   return HitsOf(index)[terms.wanted - 1].score / terms.score_of_unit;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A header of the CUDA toolkit, which its smallest installations lack.
+// This header of the CUDA toolkit is missing in its smallest installations.
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 #define SIMILE_HAS_NVTX 1
@@ -10,8 +10,8 @@
 
 namespace simile::backend::cuda {
 
-// Names what this thread does until the range ends, for NVIDIA's profilers (NVTX). Ranges of a
-// thread nest. Where no profiler is attached a range is two tests of a pointer.
+// Names the work of this thread until the range ends, for NVIDIA's profilers (NVTX). Ranges of a
+// thread nest. Without a profiler a range costs two tests of a pointer.
 class ProfilerRange {
  public:
 #if SIMILE_HAS_NVTX

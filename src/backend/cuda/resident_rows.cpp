@@ -20,36 +20,36 @@
 namespace simile::backend::cuda {
 namespace {
 
-std::size_t HashOf(const RowMask& mask) {
+std::size_t HashMask(const RowMask& mask) {
   const auto words = mask.words();
   return std::hash<std::string_view>()(
       {reinterpret_cast<const char*>(words.data()), words.size_bytes()});
 }
 
-// fp32 rows between two waits. Estimated: 1 to 3 ms on the PCIe bus, far below the batch timeout
-// and short for a search that comes between.
+// Bytes of fp32 rows that are copied between two waits. Estimated: 1 to 3 ms on the PCIe bus, far
+// below the batch timeout and short for a search that waits.
 constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
 constexpr std::size_t kGraphsMax = 64;
 constexpr unsigned kGrowthMax = 6;
 constexpr auto kInt8 = MemoryKind::kInt8;
 
-SegmentSize SizeOf(const SegmentRows& rows) {
+SegmentSize ReadSize(const SegmentRows& rows) {
   return {static_cast<unsigned>(rows.rows.row_count()),
           static_cast<unsigned>(rows.rows.padded_dim())};
 }
 
-// One power of two for all rows, so that cheap scores compare without norms. With a wide spread of
-// lengths the fp16 values of short rows are less exact, so more rows need a canonical score.
+// One power of two scales all rows, so that cheap scores compare without norms. With a wide spread
+// of lengths the fp16 values of short rows are less exact, so more rows need a canonical score.
 double UnitOfRows(const SegmentRows& rows) {
   if (rows.metric == Metric::kCosine) return 1;
   double longest = 0;
   for (std::size_t row = 0; row < rows.rows.row_count(); ++row) {
     longest = std::max(longest, certificate::Length(rows.rows[row]));
   }
-  return certificate::UnitOf(longest);
+  return certificate::ChooseUnit(longest);
 }
 
-// In pieces, so that none takes longer than the batch timeout.
+// Copies in pieces, so that no piece takes longer than the batch timeout.
 void CopyToDevice(Device& device, void* to, const void* from, std::size_t bytes,
                   cudaStream_t stream) {
   for (std::size_t done = 0; done < bytes; done += kCopyBytes) {
@@ -84,7 +84,7 @@ const Filter* FilterCache::Use(const RowMask& mask, unsigned list_max, cudaStrea
   Filter* filter =
       Find(list_max, [&](const Filter& known) { return known.identity == mask.identity(); });
   if (filter == nullptr) {
-    const std::size_t hash = HashOf(mask);
+    const std::size_t hash = HashMask(mask);
     filter = Find(list_max,
                   [&](const Filter& known) { return known.hash == hash && known.mask == mask; });
     if (filter == nullptr) {
@@ -165,7 +165,7 @@ std::vector<unsigned> ShuffledRows(unsigned row_count) {
 
 ResidentRows::ResidentRows(Device& device, const SegmentRows& rows, const ResidentSize& planned)
     : host_(rows),
-      size_(SizeOf(rows)),
+      size_(ReadSize(rows)),
       device_bytes_(planned.total()),
       unit_(UnitOfRows(rows)),
       row_of_(device, size_.row_count, MemoryKind::kRowNumbers),
@@ -198,7 +198,7 @@ void ResidentRows::Upload(Device& device, const ResidentSize& planned) {
   try {
     ConvertToInt8(device, stream.get());
   } catch (const DeviceError& error) {
-    // The card has less than the budget says: fp16 serves without them.
+    // The card has less memory than the budget: searches use the fp16 rows alone.
     if (device.lost() || !absl::IsResourceExhausted(error.status())) throw;
     int8_codes_ = {};
     int8_terms_ = {};
@@ -207,8 +207,8 @@ void ResidentRows::Upload(Device& device, const ResidentSize& planned) {
   }
 }
 
-// Enqueues the conversion of all rows, in pieces with a wait after each, and returns the maxima
-// that they raise, from 0 on.
+// Enqueues the conversion of all rows, in pieces with a wait after each. Returns the maxima over
+// all rows, at least 0.
 //   launch  (first, count, maxima): enqueues the rows from position `first` on and checks the
 //   launch
 template <class T, std::size_t kCount, class Launch>
@@ -275,10 +275,10 @@ void ResidentRows::ConvertToInt8(Device& device, cudaStream_t stream) {
     device.Check(kernels::LaunchConvertRowsToInt8(arguments, stream), "convert_rows_to_int8");
   };
   const auto greatest = ConvertInPieces<float, 2>(device, stream, convert);
-  const auto limits = certificate::Int8LimitsOf(size_.stride, greatest[0], greatest[1]);
-  // The errors of the coordinates cancel, so the sample's gate needs a share of the bound only:
-  // five standard deviations of the sum of independent ones. A gate too high costs a rescan,
-  // and a lower one lets more rows through.
+  const auto limits = certificate::MakeInt8Limits(size_.stride, greatest[0], greatest[1]);
+  // The errors of the coordinates cancel, so the sample's gate needs only a share of the bound:
+  // five standard deviations of the sum of independent errors. A gate that is too high costs a
+  // rescan; a lower gate lets more rows through.
   const double caution = std::min(5 / std::sqrt(static_cast<double>(stride)), 1.0);
   int8_.codes = int8_codes_.get();
   int8_.rows = int8_terms_.get();
@@ -294,8 +294,8 @@ double ResidentRows::int8_margin() const {
          static_cast<double>(limits.residual + limits.per_length + limits.rest);
 }
 
-PassGraph& ResidentRows::GraphOf(const PassPlan& plan, unsigned query_block,
-                                 unsigned answer_block) {
+PassGraph& ResidentRows::FindOrAddGraph(const PassPlan& plan, unsigned query_block,
+                                        unsigned answer_block) {
   const GraphKey key{plan.variant,       plan.slots,        plan.capacity,  plan.best_stride,
                      plan.finish,        plan.is_mapped,    query_block,    answer_block,
                      plan.sample_groups, plan.second_tiles, plan.tile_rows, plan.sample_rows,

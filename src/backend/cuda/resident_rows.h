@@ -18,15 +18,16 @@
 
 namespace simile::backend::cuda {
 
-// Where more than one query in 64 overflows, the segment needs another way. Among random directions
-// one in a million does.
+// When more than one query in 64 overflows, the int8 scan does not suit the segment. With random
+// directions one query in a million overflows.
 inline constexpr std::size_t kOverflowShare = 64;
 
 // Whether too large a share of a segment's last few thousand queries overflowed in the int8 scan.
-// Older ones fade, so that neither a long good time nor a burst decides for millions of queries.
+// Older queries count less, so that neither a long good time nor a burst decides for millions of
+// queries.
 class RecentOverflows {
  public:
-  // Queries of an int8 scan, or of what answers in its place while there are too many.
+  // Counts queries of an int8 scan, or of the scan used instead while there are too many overflows.
   void Count(std::size_t queries, std::size_t overflows) {
     constexpr std::size_t kQueriesMax = 4'096;
     queries_ += queries;
@@ -34,7 +35,7 @@ class RecentOverflows {
     for (; queries_ > kQueriesMax; queries_ /= 2) overflows_ /= 2;
   }
   bool too_many() const {
-    constexpr std::size_t kFew = 8;  // the first few say little of a collection
+    constexpr std::size_t kFew = 8;  // the first few overflows prove little
     return overflows_ > kFew + queries_ / kOverflowShare;
   }
 
@@ -42,7 +43,7 @@ class RecentOverflows {
   std::size_t queries_ = 0, overflows_ = 0;
 };
 
-// A row mask in device memory: a list of rows where few pass, else a bit per position.
+// A row mask in device memory: a list of rows if few pass, else a bit per position.
 struct Filter {
   RowMask mask{0};             // its source
   RowMask::Identity identity;  // of the mask that was used last
@@ -50,13 +51,13 @@ struct Filter {
   unsigned passing = 0;        // rows of the segment
   bool is_list = false;
   unsigned* on_device = nullptr;  // list [passing] of rows, ascending; else words of positions
-  bool in_use = false;            // by the pass that is being prepared
+  bool in_use = false;            // used by the pass that is being prepared
   std::uint64_t used_at = 0;
 };
 
-// The most recently used filters of one segment. A mask is recognised by its identity, and one that
-// is new by its content: calls make the same mask anew. Nothing is allocated on the device after
-// construction.
+// The most recently used filters of one segment. A mask is recognised by its identity. A mask with
+// a new identity is recognised by its content, because calls make equal masks again. Nothing is
+// allocated on the device after construction.
 class FilterCache {
  public:
   //   row_of  [row_count] on the device; borrowed
@@ -66,8 +67,8 @@ class FilterCache {
   // The mask's filter, made if it is not cached; in use until Release. Null when every place is in
   // use.
   //   list_max  a mask becomes a list when at most this many rows pass
-  // Throws DeviceError. Cost: O(kFilterPlaces) for a mask that was used last time, else O(words of
-  // the mask), and O(rows) when it is made.
+  // Throws DeviceError. Cost: O(kFilterPlaces) for a known identity, else O(words of the mask), and
+  // O(rows) when the filter is made.
   const Filter* Use(const RowMask& mask, unsigned list_max, cudaStream_t stream);
   // Ends the use of all filters.
   void Release();
@@ -94,7 +95,8 @@ class FilterCache {
   std::uint64_t uses_ = 0;
 };
 
-// The row at each position: the same order every time, so that a search can be repeated.
+// The row at each position: a shuffled order, the same every time, so that a search can be
+// repeated.
 std::vector<unsigned> ShuffledRows(unsigned row_count);
 
 // Everything in a plan that the captured graph depends on.
@@ -107,7 +109,7 @@ struct GraphKey {
   unsigned best_stride;
   FinishForm finish;
   bool is_mapped;
-  unsigned query_block;   // on the host, whose address the graph holds
+  unsigned query_block;   // on the host; the graph holds its address
   unsigned answer_block;  // likewise
   unsigned sample_groups;
   unsigned second_tiles;
@@ -119,19 +121,19 @@ struct GraphKey {
 // A pass that was run before, and its graph once it has been captured.
 struct PassGraph {
   GraphExec exec;
-  GraphExec timed_exec;          // the same between two events; null until a time is asked for
-  std::vector<GateRanks> ranks;  // PassPlan::RanksOf by reach; 0 where not computed yet
+  GraphExec timed_exec;          // the graph between two events; null until a time is asked for
+  std::vector<GateRanks> ranks;  // PassPlan::FindRanks by reach; 0 where not computed yet
   std::uint64_t workspace_number = 0;  // the graph holds addresses of this workspace's buffers
   std::uint64_t used_at = 0;
 };
 
-// One segment on the device: fp16 rows and perhaps int8 rows at shuffled positions, fp32 rows in
-// the caller's order (on the device, or on the host and read from there), the row of each position,
-// filters, graphs. Borrows the device and the host's rows; used under the engine's lock once it is
-// made.
+// One segment on the device: fp16 rows and perhaps int8 rows at shuffled positions, the row of each
+// position, filters and graphs. The fp32 rows, in the caller's order, are on the device, or on the
+// host and read from there. Borrows the device and the host's rows; used under the engine's lock
+// after construction.
 class ResidentRows {
  public:
-  // Copies and converts on a stream of its own, while the device answers other searches.
+  // Copies and converts on its own stream, while the device answers other searches.
   // Throws DeviceError. Cost: the fp32 rows cross to the device once.
   //   size  what is on the device, as planned
   ResidentRows(Device& device, const SegmentRows& rows, const ResidentSize& planned);
@@ -149,17 +151,18 @@ class ResidentRows {
   float bound(certificate::CheapStorage storage) const {
     return storage == certificate::CheapStorage::kHalf ? fp16_bound_ : fp32_bound_;
   }
-  // A row times this has at most unit length. A power of two.
+  // A row times this power of two has at most unit length.
   double unit() const { return unit_; }
 
-  // The rows for the int8 scan, without buffers for queries; no codes where the plan left them out.
+  // The rows for the int8 scan, without buffers for queries. codes is null when the plan left them
+  // out.
   const kernels::Int8Rows& int8() const { return int8_; }
-  // Whether new passes may use them. Not while too many answers overflow: many rows within the
-  // bound of each other, of which fp16 tells more apart.
+  // Whether new passes may use the int8 rows. False while too many answers overflow: many rows are
+  // within the int8 bound of each other. fp16 has a smaller bound and separates more of them.
   bool has_int8() const { return int8_.codes != nullptr && !int8_overflows_.too_many(); }
-  // About how far hits reach below the gate.
+  // The estimated distance that hits reach below the gate.
   double int8_margin() const;
-  // Counts the queries of an int8 scan, or of what answers in its place.
+  // Counts the queries of an int8 scan, or of the scan used instead.
   void CountInt8(std::size_t queries, std::size_t overflows) {
     int8_overflows_.Count(queries, overflows);
   }
@@ -170,10 +173,10 @@ class ResidentRows {
   const PassChoices& choices() const { return choices_; }
   void set_choices(PassChoices choices) { choices_ = std::move(choices); }
 
-  // The cache entry of a plan's graph, empty until it is captured. Evicts the least recently used
-  // one, so an entry stays valid during the next call.
-  //   query_block, answer_block  on the host, whose addresses the graph holds
-  PassGraph& GraphOf(const PassPlan& plan, unsigned query_block, unsigned answer_block);
+  // The cache entry of a plan's graph, empty until it is captured. May evict the least recently
+  // used entry, so an entry stays valid during the next call.
+  //   query_block, answer_block  on the host; the graph holds their addresses
+  PassGraph& FindOrAddGraph(const PassPlan& plan, unsigned query_block, unsigned answer_block);
 
   // How often the capacity for hits has been doubled, because scores are denser than those of
   // random directions (many rows within the bound of each other).

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kKind = MemoryKind::kWorkspace;
 
-// What gpu_memory.h says of the kernels' types.
+// Checks the sizes that gpu_memory.h assumes for the kernels' types.
 static_assert(sizeof(__half) == gpu_sizes::kFp16);
 static_assert(sizeof(kernels::QueryTerms) == gpu_sizes::kQueryTerms);
 static_assert(sizeof(kernels::Int8Row) == gpu_sizes::kInt8Row);
@@ -44,7 +44,7 @@ std::array<Event, count> MakeEvents(Device& device) {
 
 bool IsFree(const std::shared_ptr<const PinnedBlock>& block) {
   if (block.use_count() > 1) return false;
-  // The last reader's reads happen before the next write.
+  // Orders the last reader's reads before the next write.
   std::atomic_thread_fence(std::memory_order_acquire);
   return true;
 }

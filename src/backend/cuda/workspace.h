@@ -13,8 +13,8 @@
 
 namespace simile::backend::cuda {
 
-// A cuBLAS handle with a stream and working memory of its own; null without the library. Its
-// products are summed in fp32, as the bound requires.
+// A cuBLAS handle with its own stream and working memory; null without the library. Sums products
+// in fp32, as the bound requires.
 class BlasHandle {
  public:
   // Throws DeviceError.
@@ -31,8 +31,8 @@ class BlasHandle {
   DeviceArray<std::byte> memory_;
 };
 
-// Queries or answers on the host, pinned. It is in use while something beside the workspace holds
-// it: a pass, or a result that reads its answers there.
+// A pinned host block of queries or answers. In use while somebody besides the workspace holds it:
+// a pass, or a result that reads its answers there.
 struct PinnedBlock {
   // Throws DeviceError.
   PinnedBlock(Device& of, std::size_t bytes)
@@ -50,10 +50,10 @@ struct PinnedBlock {
 
   Device& device;
   PinnedMemory memory;
-  std::byte* mapped;  // as kernels reach it
+  std::byte* mapped;  // the address that kernels use
 };
 
-// One of the workspace's blocks, in use as long as this holds it.
+// One of the workspace's blocks, in use while this object holds it.
 struct HeldBlock {
   unsigned index = 0;
   std::shared_ptr<const PinnedBlock> block;  // null: none is held
@@ -63,14 +63,14 @@ struct HeldBlock {
 // Nothing is allocated on the device for a batch.
 class Workspace {
  public:
-  //   number  a different one for each workspace: captured graphs hold addresses of its buffers
+  //   number  different for each workspace, because captured graphs hold addresses of its buffers
   // Throws DeviceError.
   Workspace(Device& device, const WorkspaceSize& size, std::uint64_t number);
 
   const WorkspaceSize& size() const { return size_; }
   std::uint64_t number() const { return number_; }
 
-  // The arguments of a pass over a segment of this stride with this many slots. The caller fills in
+  // The arguments of a pass with this many slots over a segment of this stride. The caller fills in
   // the segment's part.
   kernels::Pass PassFor(unsigned slots, unsigned stride, unsigned capacity,
                         unsigned best_stride) const;
@@ -79,10 +79,10 @@ class Workspace {
   const std::shared_ptr<const PinnedBlock>& host_answers(unsigned block) const {
     return host_answers_[block];
   }
-  // An answer block that is not in use; the first, which is never lent, if there is none.
+  // An answer block that is not in use; if there is none, the first block, which is never lent.
   HeldBlock HoldAnswersToLend() const;
   unsigned free_query_blocks() const;
-  unsigned free_answer_blocks() const;  // of those that may be lent
+  unsigned free_answer_blocks() const;  // of the blocks that may be lent
   // REQUIRES: one is free.
   HeldBlock HoldQueries() const;
   // Recorded after a pass whose queries are in this block.
@@ -98,7 +98,7 @@ class Workspace {
   cudaEvent_t forked() const { return forked_.get(); }
   cudaEvent_t gated() const { return gated_.get(); }
   cudaEvent_t joined() const { return joined_.get(); }
-  // Around work whose time is asked for.
+  // The events around work whose time is asked for.
   cudaEvent_t began() const { return began_.get(); }
   cudaEvent_t ended() const { return ended_.get(); }
 

@@ -337,7 +337,7 @@ absl::StatusOr<PlanReport> MakeReport(const PlanFlags& flags, const app::Config&
   const absl::StatusOr<GivenQuantities> given = ReadQuantities(flags);
   if (!given.ok()) return given.status();
   const absl::StatusOr<backend::cpu::Int8Options> options =
-      backend::CpuOptionsOf(app::KnownTuning(config).Over(config.backend));
+      backend::MakeCpuOptions(app::KnownTuning(config).Over(config.backend));
   if (!options.ok()) return options.status();
   PlanReport report;
   auto planned = flags.client.server ? PlanServer(flags, *options) : PlanFolders(config, *options);

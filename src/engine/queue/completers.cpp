@@ -11,14 +11,14 @@ namespace simile::engine {
 
 namespace {
 
-std::uint64_t LoadOf(const QueuedTask& finished) {
+std::uint64_t EstimateLoad(const QueuedTask& finished) {
   return HasLargeAnswer(finished) ? finished.task->reply_bytes_estimate : finished.request.searches;
 }
 
 }  // namespace
 
 void HandOut(std::unique_ptr<QueuedTask> finished) {
-  // A pass may keep a task that left it until the pass ends. What `done` keeps is freed here.
+  // A pass may keep a task after the task is answered. So `done` and what it owns are freed here.
   const auto done = std::move(finished->task->done);
   done(std::move(finished->answer));
 }
@@ -26,7 +26,7 @@ void HandOut(std::unique_ptr<QueuedTask> finished) {
 Completers::Completers(unsigned threads, std::uint64_t small_lag_from, std::uint64_t large_lag_from,
                        std::function<void()> small_caught_up)
     : small_caught_up_(std::move(small_caught_up)), small_(small_lag_from), large_(large_lag_from) {
-  // Joins the threads that were started when starting one throws.
+  // When starting a thread throws, joins the threads that were started before.
   absl::Cleanup end = [this] { End(); };
   for (unsigned i = 0; i < std::max(1U, threads); ++i) {
     threads_.emplace_back([this] { Run(small_); });
@@ -41,7 +41,7 @@ void Completers::Add(std::unique_ptr<QueuedTask> finished) {
   Queue& queue = HasLargeAnswer(*finished) ? large_ : small_;
   {
     const std::lock_guard lock(mutex_);
-    queue.load += LoadOf(*finished);
+    queue.load += EstimateLoad(*finished);
     queue.finished.Add(std::move(finished));
   }
   queue.wake.notify_one();
@@ -72,7 +72,7 @@ void Completers::Run(Queue& queue) {
     if (queue.finished.empty()) return;
     std::unique_ptr<QueuedTask> finished = queue.finished.TakeFirst();
     const bool lagged = queue.lags();
-    queue.load -= LoadOf(*finished);
+    queue.load -= EstimateLoad(*finished);
     const bool caught_up = lagged && !queue.lags();
     lock.unlock();
     if (caught_up && &queue == &small_) small_caught_up_();

@@ -9,8 +9,9 @@
 namespace simile::engine {
 namespace {
 
-// The model: what a pass costs whatever its size, each search, reading the rows' codes, and each
-// search's products with them. Of the order of what engine_cost.py prints for AVX-512 on two cores.
+// The model adds four costs: one for each pass, one for each search, reading the rows' codes, and
+// each search's products with the codes. The constants have the magnitude that engine_cost.py
+// prints for AVX-512 on two cores.
 constexpr double kPassMs = 0.01;
 constexpr double kSearchMs = 0.005;
 constexpr double kValueMs = 3e-8;
@@ -22,10 +23,10 @@ constexpr std::uint32_t kLongList = 256;
 // A canonical score: mostly fetching a row of fp32.
 constexpr double kScoreProductMs = 1.5e-7;
 
-// What a search may cost more than in the pass where it costs least.
+// A pass pays when its searches cost at most 1.05 times as much as in the cheapest pass.
 constexpr double kHardlyMore = 1.05;
 
-// The weight of a new measurement; the first one counts whole.
+// The weight of a new measurement in the average; the first measurement has weight 1.
 constexpr double kNewest = 0.25;
 
 }  // namespace
@@ -37,20 +38,20 @@ void CostEstimator::Correction::Add(double ratio) {
   factor_ = measured() ? factor_ * std::pow(ratio / factor_, kNewest) : ratio;
 }
 
-std::uint32_t CostEstimator::KClassOf(std::uint32_t k, std::size_t row_count) {
+std::uint32_t CostEstimator::ToKClass(std::uint32_t k, std::size_t row_count) {
   static_assert(std::bit_width(kHitsMax / kLongList) < kClasses);
   return static_cast<std::uint32_t>(
       std::bit_width(std::min<std::size_t>({k, row_count, kHitsMax}) / kLongList));
 }
 
-CostEstimator::Model CostEstimator::ModelOf(const Shape& shape) {
+CostEstimator::Model CostEstimator::MakeModel(const Shape& shape) {
   const auto read = static_cast<double>(shape.values);
   const double hits = shape.k_class == 0 ? 0 : kLongList << shape.k_class;  // the class's most
   return {.pass_ms = kPassMs + read * kValueMs,
           .search_ms = kSearchMs + hits * kHitMs + read * kProductMs};
 }
 
-std::size_t CostEstimator::SizeOf(std::uint32_t searches) {
+std::size_t CostEstimator::ToSizeIndex(std::uint32_t searches) {
   return std::min<std::size_t>(
       kSizes - 1, static_cast<std::size_t>(std::bit_width(std::max(1U, searches)) - 1));
 }
@@ -74,16 +75,16 @@ const CostEstimator::Measured* CostEstimator::Find(const Shape& shape) const {
   return found == shapes_.end() ? nullptr : &*found;
 }
 
-const CostEstimator::Corrections& CostEstimator::CorrectionsOf(const Shape& shape) const {
+const CostEstimator::Corrections& CostEstimator::FindCorrections(const Shape& shape) const {
   const Measured* const measured = Find(shape);
   return measured == nullptr ? of_all_[shape.k_class] : measured->of_size;
 }
 
 double CostEstimator::PassMs(const Shape& shape, std::uint32_t searches) const {
-  const Corrections& corrections = CorrectionsOf(shape);
-  const std::size_t own_size = SizeOf(searches);
+  const Corrections& corrections = FindCorrections(shape);
+  const std::size_t own_size = ToSizeIndex(searches);
   const Correction* const nearest = Nearest(corrections, own_size);
-  const Model model = ModelOf(shape);
+  const Model model = MakeModel(shape);
   double ms = model.Ms(searches) * (nearest == nullptr ? 1 : nearest->factor());
   for (std::size_t size = own_size + 1; size < kSizes; ++size) {
     const Correction& larger = corrections[size];
@@ -97,11 +98,12 @@ std::uint32_t CostEstimator::SearchesWithin(const Shape& shape, double ms,
   const Measured* const measured = Find(shape);
   const std::uint32_t largest = measured == nullptr ? 0 : measured->searches_max;
   searches_max = std::min(searches_max, std::max(kFirstSearchesMax, largest * kGrowth));
-  const Corrections& corrections = CorrectionsOf(shape);
-  const Model model = ModelOf(shape);
-  // Sizes are corrected apart, so a larger one may be the cheaper one; and a smaller pass takes no
-  // longer. So the largest size that fits decides. Within a size costs grow.
-  for (std::size_t size = SizeOf(searches_max) + 1; size-- > 0;) {
+  const Corrections& corrections = FindCorrections(shape);
+  const Model model = MakeModel(shape);
+  // Each size has its own correction, so a larger size may have the smaller estimate. A smaller
+  // pass takes no longer than a larger one, so the largest size that fits decides. Within a size
+  // costs grow.
+  for (std::size_t size = ToSizeIndex(searches_max) + 1; size-- > 0;) {
     const Correction* const nearest = Nearest(corrections, size);
     const double model_ms = nearest == nullptr ? ms : ms / nearest->factor();
     const std::uint32_t first = 1U << size;
@@ -132,7 +134,7 @@ double CostEstimator::ScoresMs(double products) const {
   return products * kScoreProductMs * scores_.factor();
 }
 
-std::vector<CostEstimator::PassTime> CostEstimator::TimesOf(const Shape& shape) const {
+std::vector<CostEstimator::PassTime> CostEstimator::ListPassTimes(const Shape& shape) const {
   std::vector<PassTime> times;
   const Measured* const measured = Find(shape);
   if (measured == nullptr) return times;
@@ -162,8 +164,8 @@ CostEstimator::Measured& CostEstimator::MeasuredNow(const Shape& shape) {
 }
 
 void CostEstimator::AddPass(const Shape& shape, std::uint32_t searches, double ms) {
-  const std::size_t size = SizeOf(searches);
-  const double ratio = ms / ModelOf(shape).Ms(searches);
+  const std::size_t size = ToSizeIndex(searches);
+  const double ratio = ms / MakeModel(shape).Ms(searches);
   of_all_[shape.k_class][size].Add(ratio);
   AddPassSize(shape, searches);
   shapes_.back().of_size[size].Add(ratio);

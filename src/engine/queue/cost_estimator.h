@@ -8,42 +8,44 @@
 
 namespace simile::engine {
 
-// How long work on the device will take, in milliseconds. It begins with a model of a processor of
-// a few cores and corrects it by what the work took: passes for each snapshot apart, and by how
-// many searches they had and how long their lists are, since kernels and strategies change with
-// that. Pure; not thread-safe.
+// Estimates how long work on the device takes, in milliseconds. Starts with a model of a processor
+// with a few cores, and corrects it by measured times. Passes are corrected by snapshot, by number
+// of searches and by length of the lists, because kernels and strategies change with these. Pure;
+// not thread-safe.
 class CostEstimator {
  public:
   CostEstimator() { shapes_.reserve(kShapesMax); }
 
-  // What the cost of a search depends on.
+  // The properties that the cost of a search depends on.
   struct Shape {
     const void* snapshot = nullptr;  // identity only
     std::uint64_t values = 0;        // rows * dim
-    std::uint32_t k_class = 0;       // KClassOf
+    std::uint32_t k_class = 0;       // ToKClass
     bool can_pause = true;           // whether a pass over it may be paused between its pieces
-    // The segments' sufficient batch; no limit where none was measured.
+    // The segments' sufficient batch; no limit when none was measured.
     std::uint32_t pass_searches_max = std::numeric_limits<std::uint32_t>::max();
 
     bool IsLike(const Shape& other) const {
       return snapshot == other.snapshot && k_class == other.k_class;
     }
   };
-  // Searches for k of so many rows cost about the same as others of their class: 0 while scoring
-  // and sorting the list hardly counts, and then one for each power of two.
-  static std::uint32_t KClassOf(std::uint32_t k, std::size_t row_count);
+  // The class of k. Searches of one class cost about the same. Class 0 has the lists whose scoring
+  // and sorting hardly count; each further class doubles the length.
+  static std::uint32_t ToKClass(std::uint32_t k, std::size_t row_count);
 
-  // A pass of so many searches, 1 or more. No more than passes of more searches took: the only one
-  // of its size may have been held up. Cost O(shapes measured), which are kShapesMax at most.
+  // Estimates a pass of this many searches, 1 or more. At most the estimate of any larger pass,
+  // because the only measured pass of this size may have been held up. Cost O(shapes measured), at
+  // most kShapesMax.
   double PassMs(const Shape& shape, std::uint32_t searches) const;
-  // The most searches whose pass takes no longer, which may be infinite; 1 at least, searches_max
-  // at most. Beyond kFirstSearchesMax no more than kGrowth times those of a pass that was measured:
+  // The most searches whose pass takes at most `ms`, which may be infinite. At least 1, at most
+  // searches_max. Above kFirstSearchesMax at most kGrowth times the largest measured pass, because
   // estimates of much larger passes are not safe.
   std::uint32_t SearchesWithin(const Shape& shape, double ms, std::uint32_t searches_max) const;
-  // The fewest searches of a pass, searches_max at most, with which each costs hardly more than in
-  // the pass where it costs least. A larger pass would only make the first ones wait for the last.
+  // The fewest searches of a pass, at most searches_max, with which a search costs hardly more than
+  // in the cheapest pass. A larger pass would only make the first searches wait for the last.
   std::uint32_t SearchesThatPay(const Shape& shape, std::uint32_t searches_max) const;
-  // Forming the canonical scores of rows, or comparing rows: so many scores * dim.
+  // Estimates forming canonical scores of rows, or comparing rows.
+  //   products  scores * dim
   double ScoresMs(double products) const;
 
   // What passes of this shape took, by the powers of two of their searches, fewest first.
@@ -51,11 +53,11 @@ class CostEstimator {
     std::uint32_t searches = 0;
     double ms = 0;
   };
-  std::vector<PassTime> TimesOf(const Shape& shape) const;
+  std::vector<PassTime> ListPassTimes(const Shape& shape) const;
 
-  // What a pass, and what scoring alone, took. Take no memory.
+  // Record the time of a pass, and of scoring alone. Take no memory.
   void AddPass(const Shape& shape, std::uint32_t searches, double ms);
-  // The size of a pass whose time is not recorded. Later passes may grow as after AddPass.
+  // Records the size of a pass without its time. Later passes may grow as after AddPass.
   void AddPassSize(const Shape& shape, std::uint32_t searches);
   void AddScores(double products, double ms);
   // Forgets the passes over a snapshot.
@@ -66,8 +68,8 @@ class CostEstimator {
   static constexpr std::uint32_t kFirstSearchesMax = 64;
 
  private:
-  // measured / modelled, as a moving average of logarithms: a single pass that was held up by
-  // something else changes little. 0: not measured.
+  // measured / modelled, as a moving average of logarithms, so that a single pass that was held up
+  // changes little. 0: not measured.
   class Correction {
    public:
     void Add(double ratio);
@@ -77,33 +79,33 @@ class CostEstimator {
    private:
     double factor_ = 0;
   };
-  // By the power of two of the number of searches.
+  // One size for each power of two of the number of searches.
   static constexpr std::size_t kSizes = 11;
   using Corrections = std::array<Correction, kSizes>;
-  static constexpr std::size_t kClasses = 7;  // of k: those of kHitsMax are the last
+  static constexpr std::size_t kClasses = 7;  // of k; the last holds kHitsMax
   struct Measured {
     Shape shape;
     std::uint32_t searches_max = 0;  // of its largest pass
     Corrections of_size;
   };
 
-  // What the model says of a pass: a part for every pass, and one for each search.
+  // The model's estimate: a part for the pass, and a part for each search.
   struct Model {
     double pass_ms = 0;
     double search_ms = 0;
     double Ms(std::uint32_t searches) const { return pass_ms + searches * search_ms; }
   };
-  static Model ModelOf(const Shape& shape);
-  static std::size_t SizeOf(std::uint32_t searches);
-  // The correction of the size, or of the nearest one that is measured; null: none is.
+  static Model MakeModel(const Shape& shape);
+  static std::size_t ToSizeIndex(std::uint32_t searches);
+  // The correction of the size, or of the nearest measured size; null when none is measured.
   static const Correction* Nearest(const Corrections& corrections, std::size_t size);
   const Measured* Find(const Shape& shape) const;
-  // The shape as the one that was measured last.
+  // Finds or adds the shape, and moves it to the end as the one measured last.
   Measured& MeasuredNow(const Shape& shape);
-  const Corrections& CorrectionsOf(const Shape& shape) const;
+  const Corrections& FindCorrections(const Shape& shape) const;
 
   std::array<Corrections, kClasses> of_all_;  // by class of k: for shapes not measured yet
-  std::vector<Measured> shapes_;  // [kShapesMax] at most; the one measured last comes last
+  std::vector<Measured> shapes_;  // at most kShapesMax; the shape measured last is at the end
   Correction scores_;
 };
 

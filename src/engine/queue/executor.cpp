@@ -19,14 +19,14 @@
 namespace simile::engine {
 namespace {
 
-// Building and sending a reply of this size takes some 100 us: as long as several small ones.
+// Building and sending a reply of this size takes some 100 us, as long as several small replies.
 constexpr std::uint64_t kLargeReplyBytes = 256U << 10;
 
 // A call that takes more than the queue over this is large.
 constexpr std::uint32_t kLargeCallDivisor = 16;
 
-// Estimates may be so much too low. A full queue always holds as much as its deadlines allow, so
-// without this every error would make all of them miss theirs.
+// Estimates may be too low by this factor. A full queue holds as much work as its deadlines allow,
+// so without the margin an estimate that is too low would make all tasks miss their deadlines.
 constexpr double kEstimateMargin = 1.25;
 
 // The bounds of the time after which a refused caller is told to try again.
@@ -42,7 +42,7 @@ std::string Whole(double ms) {
 }
 
 // The real time to sleep until a moment of the injected clock. Bounded, because wait_for adds it to
-// the present time, and the moment of "no deadline" would overflow.
+// the present time, which would overflow for "no deadline".
 Clock::Duration SleepUntil(Clock::TimePoint moment, Clock::TimePoint now) {
   constexpr Clock::Duration kLongest = std::chrono::hours(1);
   return moment - now < kLongest ? moment - now : kLongest;
@@ -59,7 +59,7 @@ Executor::Executor(Options options, ServedBy served_by, const Clock& clock, Obse
       runner_(std::make_shared<const ServedBy>(std::move(served_by)), clock, std::move(read)),
       completers_(options.completers, options.queue_queries_max, options.queue_bytes_max,
                   [this] { WakeDispatcher(); }) {
-  // Joins the first thread when starting the second throws.
+  // When starting the second thread throws, joins the first.
   absl::Cleanup stop = [this] { Stop(); };
   dispatcher_ = std::thread([this] { Dispatch(); });
   watcher_ = std::thread([this] { WatchDeadlines(); });
@@ -73,15 +73,15 @@ Executor::QueuedTaskPtr Executor::Prepare(std::unique_ptr<SearchTask> task) {
   auto queued = std::make_unique<QueuedTask>();
   queued->task = std::move(task);
   queued->progress.task = queued->task.get();
-  queued->bytes = BytesOf(*queued->task);
+  queued->bytes = SumBytes(*queued->task);
   queued->large_reply = queued->task->reply_bytes_estimate >= kLargeReplyBytes;
-  // Before it is queued: from then on it may be answered, and freed, at any time.
+  // Before the task is queued, because a queued task may be answered and freed at any time.
   queued->on_cancel.emplace(queued->task->cancelled, [this, raw = queued.get()] { Cancel(*raw); });
   return queued;
 }
 
 absl::Status Executor::Enqueue(QueuedTaskPtr& queued) {
-  queued->request = RequestOf(*queued->task, schedule_.estimator());
+  queued->request = MakeRequest(*queued->task, schedule_.estimator());
   const Clock::TimePoint now = clock_.Now();
   if (queued->task->cancelled.stop_requested()) return Cancelled(*queued);
   if (now >= queued->task->deadline) return Expired(*queued, now);
@@ -107,7 +107,7 @@ absl::Status Executor::Submit(std::unique_ptr<SearchTask> task) {
   {
     const std::lock_guard lock(mutex_);
     if (absl::Status status = Enqueue(queued); !status.ok()) return status;
-    if (leading_) return absl::OkStatus();  // the thread that leads will find it
+    if (leading_) return absl::OkStatus();  // the leading thread will find the task
   }
   WakeDispatcher();
   return absl::OkStatus();
@@ -159,7 +159,7 @@ bool Executor::RunHere(TaskList& arrivals) {
       lock.lock();
       FinishSlice(finished);
     }
-    LeaveToCompleters(finished);  // before Stop, which waits for who leads, can end them
+    LeaveToCompleters(finished);  // before Stop can end the completers
     leading_ = false;
     const bool more = !schedule_.empty() || stopping_;
     lock.unlock();
@@ -180,10 +180,10 @@ void Executor::LeaveToCompleters(TaskList& finished) {
   while (!small.empty()) finished.Add(small.TakeFirst());
 }
 
-// The thread that leads gives up what has begun, between two slices.
+// Removes a waiting task. The leading thread gives up a task that has begun, between two slices.
 void Executor::Cancel(const QueuedTask& queued) {
   const std::lock_guard lock(mutex_);
-  const auto found = tasks_.find(queued.id);  // not of a task that comes or goes
+  const auto found = tasks_.find(queued.id);  // absent while a task arrives or leaves
   if (found == tasks_.end() || found->second->begun) return;
   Fail(queued.id, Cancelled(queued));
 }
@@ -199,15 +199,15 @@ ExecutorCounts Executor::counts() const {
   return counts;
 }
 
-std::vector<CostEstimator::PassTime> Executor::TimesOf(const Snapshot& snapshot) const {
-  const CostEstimator::Shape shape = ShapeOf(snapshot, 1);
+std::vector<CostEstimator::PassTime> Executor::ListPassTimes(const Snapshot& snapshot) const {
+  const CostEstimator::Shape shape = MakeShape(snapshot, 1);
   const std::lock_guard lock(mutex_);
-  return schedule_.estimator().TimesOf(shape);
+  return schedule_.estimator().ListPassTimes(shape);
 }
 
 double Executor::EstimateMs(const Snapshot& snapshot, std::uint32_t k,
                             std::uint32_t searches) const {
-  const CostEstimator::Shape shape = ShapeOf(snapshot, k);
+  const CostEstimator::Shape shape = MakeShape(snapshot, k);
   const std::lock_guard lock(mutex_);
   return schedule_.estimator().PassMs(shape, searches);
 }
@@ -305,14 +305,14 @@ absl::Status Executor::Admit(QueuedTask& queued, Clock::TimePoint now) {
     return Refuse(queued, "too many large replies wait to be sent", LaneMs(queued));
   }
   const std::string obstacle = ObstacleTo(queued);
-  // Small calls take whatever space a full queue gets, so a large one would be kept out for ever.
-  // It waits beside the queue: one in each lane, and none while the bytes are passed already, so
-  // that memory stays bounded.
+  // Small calls take all space that a full queue gets, so a large call would never get in. It waits
+  // beside the queue instead: one in each lane. None waits there while queue_bytes_max is exceeded,
+  // so that memory stays bounded.
   queued.large = TakesLargeShare(queued) && CountsOf(queued).large_waiting == 0 &&
                  counts_.queue_bytes <= options_.queue_bytes_max;
   if (!obstacle.empty() && !queued.large) return Refuse(queued, obstacle, LaneMs(queued));
-  // An estimate may be wrong, and the pass corrects it: any call is taken while nothing waits and
-  // no pass has more than a slice left.
+  // Any call is accepted while nothing waits and no pass has more than a slice left. A wrong
+  // estimate would otherwise refuse it for ever; running it corrects the estimate.
   if (queued.task->deadline == Clock::TimePoint::max() || schedule_.IsNearlyEmpty()) {
     return absl::OkStatus();
   }
@@ -320,8 +320,8 @@ absl::Status Executor::Admit(QueuedTask& queued, Clock::TimePoint now) {
   const double answer_ms = kEstimateMargin * schedule_.AnswerMs(queued.request);
   if (answer_ms <= left_ms) return absl::OkStatus();
   return Refuse(queued,
-                fmt::format("the answer would take about {} ms, with what waits before it, and the "
-                            "deadline is in {} ms",
+                fmt::format("the answer would take about {} ms, including the calls before it, and "
+                            "the deadline is in {} ms",
                             Whole(answer_ms), Whole(left_ms)),
                 answer_ms - left_ms);
 }
@@ -339,7 +339,7 @@ std::string Executor::ObstacleTo(const QueuedTask& queued) const {
                        base::Grouped(queued.request.searches));
   }
   if (counts_.queue_bytes + queued.bytes > options_.queue_bytes_max) {
-    return fmt::format("the calls that wait take {} bytes and may take {}: no space for {} more",
+    return fmt::format("the waiting calls take {} of at most {} bytes: no space for {} more",
                        base::Grouped(counts_.queue_bytes), base::Grouped(options_.queue_bytes_max),
                        base::Grouped(queued.bytes));
   }
@@ -515,7 +515,7 @@ void Executor::GiveUpBegun() {
       continue;
     }
     runner_.Drop(queued.progress);
-    Fail(queued.id, std::move(status));  // out of begun_, too
+    Fail(queued.id, std::move(status));  // also removes it from begun_
   }
   runner_.DropEmptyGroups();
   counts_.paused_bytes = runner_.paused_bytes();
@@ -567,7 +567,7 @@ void Executor::RunSlice(bool has_next) {
   try {
     observer_(report_);
   } catch (const std::bad_alloc&) {
-    // This slice is missing in the histograms.
+    // Without memory the histograms miss this slice.
   }
 }
 

@@ -12,31 +12,32 @@
 namespace simile::engine {
 namespace {
 
-// A row that a cold start visits.
+// The estimated time of a row that a cold start visits.
 constexpr double kOrderedRowMs = 1e-5;
 
-// A cold start reads rows in order until it has k; with a filter or groups it may read all.
+// The most rows that a cold start visits. It reads rows in order until it has k; with a filter or
+// groups it may read all rows.
 std::size_t VisitsMax(const ResolvedQuery& query, const Snapshot& snapshot) {
   const std::size_t all = snapshot.row_count();
   if (query.mask != nullptr || query.grouping) return all;
   return std::min(all, query.k + query.excluded().size());
 }
 
-// What one holder of a shared thing counts of its bytes.
+// The share of an object's bytes that one of its holders counts.
 template <class Shared>
-std::uint64_t ShareOf(std::uint64_t bytes, const std::shared_ptr<Shared>& shared) {
+std::uint64_t DivideBytes(std::uint64_t bytes, const std::shared_ptr<Shared>& shared) {
   return bytes / static_cast<std::uint64_t>(std::max(1L, shared.use_count()));
 }
 
 std::uint64_t BytesOfShare(const std::shared_ptr<const RowMask>& mask) {
-  return mask == nullptr ? 0 : ShareOf(mask->bytes(), mask);
+  return mask == nullptr ? 0 : DivideBytes(mask->bytes(), mask);
 }
 
 std::uint64_t BytesOfShare(const std::shared_ptr<const std::vector<Row>>& rows) {
-  return rows == nullptr ? 0 : ShareOf(rows->capacity() * sizeof(Row), rows);
+  return rows == nullptr ? 0 : DivideBytes(rows->capacity() * sizeof(Row), rows);
 }
 
-// The least sufficient batch of the segments; no limit where none was measured.
+// The least sufficient batch of the segments; no limit when none was measured.
 std::uint32_t SufficientBatch(const Snapshot& snapshot) {
   std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   for (const auto& segment : snapshot.segments) {
@@ -52,16 +53,16 @@ bool IsHard(const SearchTask& task) {
   return !std::ranges::all_of(task.queries, &ResolvedQuery::IsPlain);
 }
 
-Lane LaneOf(const SearchTask& task) {
+Lane ChooseLane(const SearchTask& task) {
   if (task.priority == Priority::kBulk) return Lane::kBulk;
   return IsHard(task) ? Lane::kHard : Lane::kPlain;
 }
 
-std::uint32_t SearchesOf(const SearchTask& task) {
+std::uint32_t CountSearches(const SearchTask& task) {
   return static_cast<std::uint32_t>(std::max(task.queries.size(), task.vectors.row_count()));
 }
 
-std::uint32_t ListLengthOf(const SearchTask& task) {
+std::uint32_t FindListLength(const SearchTask& task) {
   std::uint32_t longest = 0;
   for (const ResolvedQuery& query : task.queries) {
     std::uint32_t rows = query.k;
@@ -86,7 +87,7 @@ double WorkMs(const SearchTask& task, const CostEstimator& estimator) {
   return estimator.ScoresMs(products) + ordered_rows * kOrderedRowMs;
 }
 
-std::uint64_t BytesOf(const SearchTask& task) {
+std::uint64_t SumBytes(const SearchTask& task) {
   std::uint64_t bytes = sizeof(SearchTask) + task.vectors.bytes() + task.request_bytes;
   for (const ResolvedQuery& query : task.queries) {
     bytes += sizeof(ResolvedQuery) + query.excluded_rows.capacity() * sizeof(Row) +
@@ -98,21 +99,21 @@ std::uint64_t BytesOf(const SearchTask& task) {
   return bytes;
 }
 
-CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k) {
+CostEstimator::Shape MakeShape(const Snapshot& snapshot, std::uint32_t k) {
   return {.snapshot = &snapshot,
           .values = std::uint64_t{snapshot.row_count()} * snapshot.dim(),
-          .k_class = CostEstimator::KClassOf(k, snapshot.row_count()),
+          .k_class = CostEstimator::ToKClass(k, snapshot.row_count()),
           .can_pause = std::ranges::all_of(snapshot.segments,
                                            [](const auto& segment) { return segment->CanPause(); }),
           .pass_searches_max = SufficientBatch(snapshot)};
 }
 
-Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator) {
+Schedule::Request MakeRequest(const SearchTask& task, const CostEstimator& estimator) {
   const bool hard = IsHard(task);
-  return {.lane = LaneOf(task),
+  return {.lane = ChooseLane(task),
           .hard = hard,
-          .shape = ShapeOf(*task.snapshot, ListLengthOf(task)),
-          .searches = SearchesOf(task),
+          .shape = MakeShape(*task.snapshot, FindListLength(task)),
+          .searches = CountSearches(task),
           .work_ms = hard ? WorkMs(task, estimator) : 0};
 }
 

@@ -18,42 +18,46 @@
 
 namespace simile::engine {
 
-// A task in the executor, from Submit until its answer is handed out. Has space for all that it
-// will need on its way: from Submit on nothing that happens to it may lack memory. Destroyed
-// without the executor's mutex, since its stop callback may just wait for that.
+// A task in the executor, from Submit until its answer is handed out. Holds all memory that
+// queueing and answering it needs, so nothing after Submit fails for lack of memory. Destroyed
+// without the executor's mutex, because its stop callback may be waiting for that mutex.
 struct QueuedTask {
   std::shared_ptr<SearchTask> task;  // shared with the pass that answers it
   std::uint64_t id = 0;              // in order of arrival
   Schedule::Request request;
-  std::uint64_t bytes = 0;  // that it holds
-  bool large = false;       // takes much of the queue, so it waits beside it (Admit)
+  std::uint64_t bytes = 0;  // SumBytes of the task
+  bool large = false;       // takes much of the queue, so the task waits beside the queue (Admit)
   bool large_reply = false;
   bool begun = false;  // a slice of it runs or has run
   unsigned slices_under_way = 0;
-  bool wait_reported = false;       // to the observer
-  Clock::TimePoint began_at;        // its first slice
-  Clock::Duration compute{};        // all its slices
-  Clock::TimePoint computed_until;  // its last slice, which another one may overlap
-  DeviceTime device_time;           // in them, where it asks for it
+  bool wait_reported = false;       // its wait was reported to the observer
+  Clock::TimePoint began_at;        // begin of its first slice
+  Clock::Duration compute{};        // in all its slices
+  Clock::TimePoint computed_until;  // end of its last slice; slices may overlap
+  DeviceTime device_time;           // in its slices, when the task asks for it
   TaskProgress progress;
-  absl::StatusOr<SearchAnswer> answer;  // once it is finished
-  std::unique_ptr<QueuedTask> next;     // of its TaskList
-  // Last: it calls the executor as soon as the task's caller is gone.
+  absl::StatusOr<SearchAnswer> answer;  // once the task is finished
+  std::unique_ptr<QueuedTask> next;     // in its TaskList
+  // Calls the executor as soon as the task's caller is gone. The last member, so that it is
+  // destroyed first.
   std::optional<std::stop_callback<std::function<void()>>> on_cancel;
 };
 
-// Tasks in their order, linked through themselves: to add one takes no memory. Not thread-safe.
+// An ordered list of tasks, linked through the tasks, so that adding one takes no memory. Not
+// thread-safe.
 class TaskList {
  public:
   TaskList() = default;
   ~TaskList() {
-    while (!empty()) TakeFirst();  // each alone: a long list would end in as deep a recursion
+    while (!empty())
+      TakeFirst();  // one by one: the destructor of a long list would recurse as deep as the list
+                    // is long
   }
   TaskList(const TaskList&) = delete;
   TaskList& operator=(const TaskList&) = delete;
 
   bool empty() const { return first_ == nullptr; }
-  std::uint64_t bytes() const { return bytes_; }  // of the tasks, as the queue counts them
+  std::uint64_t bytes() const { return bytes_; }  // of the tasks (QueuedTask::bytes)
   void Add(std::unique_ptr<QueuedTask> task) {
     QueuedTask* const added = task.get();
     (first_ == nullptr ? first_ : last_->next) = std::move(task);
@@ -70,33 +74,33 @@ class TaskList {
 
  private:
   std::unique_ptr<QueuedTask> first_;
-  QueuedTask* last_ = nullptr;  // unless it is empty
+  QueuedTask* last_ = nullptr;  // null when the list is empty
   std::uint64_t bytes_ = 0;
 };
 
-// Whether one search for each query does not answer a task.
+// Whether a task needs more than one search for each query.
 bool IsHard(const SearchTask& task);
-Lane LaneOf(const SearchTask& task);
+Lane ChooseLane(const SearchTask& task);
 
-// What a task counts as in the queue and in a pass: its searches. A query with several vectors
-// needs one search for each.
-std::uint32_t SearchesOf(const SearchTask& task);
+// The searches of a task, by which the queue and a pass count it. A query with several vectors
+// needs one search for each vector.
+std::uint32_t CountSearches(const SearchTask& task);
 
-// How many rows the longest list of its searches holds.
-std::uint32_t ListLengthOf(const SearchTask& task);
+// The length in rows of the longest list that a search of the task needs.
+std::uint32_t FindListLength(const SearchTask& task);
 
-// The work beside searches, in milliseconds, as far as it is known beforehand: rows compared for
-// diversity, rows visited for a cold start, rows scored for explanations. Scoring every row for
-// want of a list is not known beforehand.
+// Estimates the work of a task besides searches, in milliseconds: rows compared for diversity, rows
+// visited for a cold start, rows scored for explanations. Does not include scoring every row when
+// lists are not long enough, which is not known beforehand.
 double WorkMs(const SearchTask& task, const CostEstimator& estimator);
 
-// The memory that a task holds. What it shares with others, such as a cached mask, counts by its
-// share.
-std::uint64_t BytesOf(const SearchTask& task);
+// The bytes that a task holds. The bytes of a shared object, such as a cached mask, are divided
+// among its holders.
+std::uint64_t SumBytes(const SearchTask& task);
 
-// What the cost of a search of this snapshot depends on.
-CostEstimator::Shape ShapeOf(const Snapshot& snapshot, std::uint32_t k);
-// What a task asks of the device.
-Schedule::Request RequestOf(const SearchTask& task, const CostEstimator& estimator);
+// The shape of a search for k in this snapshot.
+CostEstimator::Shape MakeShape(const Snapshot& snapshot, std::uint32_t k);
+// The work that a task asks of the device.
+Schedule::Request MakeRequest(const SearchTask& task, const CostEstimator& estimator);
 
 }  // namespace simile::engine

@@ -8,11 +8,11 @@
 namespace simile::engine {
 namespace {
 
-// Shares of the device while all lanes have work. Bulk gets its part even then, and all that the
-// others leave.
+// Shares of the device while all lanes have work. Bulk also gets all time that the other lanes
+// leave.
 constexpr std::array<double, kLaneCount> kWeights = {70, 24, 6};
 
-// A plain task with more searches than a slice over this is large.
+// A plain task is large when it has more searches than a quarter of a slice.
 constexpr std::uint32_t kLargeTaskDivisor = 4;
 
 // Shares of a group while small and large tasks wait in it.
@@ -21,7 +21,7 @@ constexpr std::array<double, 2> kPassWeights = {3, 1};
 // A slice ends early for a task of its own lane that takes no longer than this.
 constexpr double kShortMs = kSliceMs / 4;
 
-std::size_t IndexOf(Lane lane) { return static_cast<std::size_t>(lane); }
+std::size_t ToIndex(Lane lane) { return static_cast<std::size_t>(lane); }
 
 }  // namespace
 
@@ -34,13 +34,13 @@ bool Schedule::Group::IsLarge(std::uint32_t of_searches) const {
 }
 
 void Schedule::Add(std::uint64_t id, const Request& request) {
-  Group& group = GroupOf(request);
+  Group& group = FindOrAddGroup(request);
   assert(group.tasks.empty() || group.tasks.back().id < id);
   if (!group.hard) {
     for (Passes& passes : group.passes) ReserveFor(group.tasks.size() + 1, passes.parts);
     const std::size_t own = group.IsLarge(request.searches) ? 1 : 0;
     if (!group.passes[own].IsUnderWay() && WaitingSearches(group, own) == 0) {
-      // What has been idle begins where the others are.
+      // Passes that were idle begin at the others' virtual time.
       group.passes[own].virtual_ms =
           std::max(group.passes[own].virtual_ms, group.passes[1 - own].virtual_ms);
     }
@@ -62,7 +62,7 @@ bool Schedule::Remove(std::uint64_t id) {
       group.searches -= found->searches;
       group.work_ms -= found->work_ms;
       group.tasks.erase(found);
-      if (group.tasks.empty()) group.work_ms = 0;  // sums of fractions leave a rest
+      if (group.tasks.empty()) group.work_ms = 0;  // sums of fractions leave a remainder
       was_there = true;
     }
     for (std::size_t which = 0; which < group.passes.size(); ++which) {
@@ -87,9 +87,9 @@ Schedule::Group* Schedule::Find(Lane lane, bool hard, const CostEstimator::Shape
   return const_cast<Group*>(std::as_const(*this).Find(lane, hard, shape));
 }
 
-// What has been idle begins where the others are: it has saved nothing up.
-Schedule::Group& Schedule::GroupOf(const Request& request) {
-  const std::size_t lane = IndexOf(request.lane);
+// A group that was idle begins at the others' virtual time, so idle time gives it no credit.
+Schedule::Group& Schedule::FindOrAddGroup(const Request& request) {
+  const std::size_t lane = ToIndex(request.lane);
   const bool lane_idle = std::ranges::none_of(
       groups_, [&](const Group& group) { return group.lane == request.lane && !group.IsIdle(); });
   if (lane_idle) lane_virtual_ms_[lane] = std::max(lane_virtual_ms_[lane], lanes_virtual_ms_);
@@ -97,11 +97,11 @@ Schedule::Group& Schedule::GroupOf(const Request& request) {
   if (group == nullptr) {
     group = &groups_.emplace_back(NewGroup(request));
   }
-  Collection& collection = CollectionOf(*group);
+  Collection& collection = FindOrAddCollection(*group);
   if (IsIdle(collection)) {
     collection.virtual_ms = std::max(collection.virtual_ms, collections_virtual_ms_[lane]);
   }
-  group->shape = request.shape;  // a device may have been lost
+  group->shape = request.shape;  // it changes when a device is lost
   if (group->IsIdle()) {
     group->virtual_ms = std::max(group->virtual_ms, collection.groups_virtual_ms);
   }
@@ -117,7 +117,7 @@ Schedule::Group Schedule::NewGroup(const Request& request) const {
   return group;
 }
 
-Schedule::Collection& Schedule::CollectionOf(const Group& group) {
+Schedule::Collection& Schedule::FindOrAddCollection(const Group& group) {
   const auto found = std::ranges::find_if(
       collections_, [&](const Collection& collection) { return collection.Has(group); });
   if (found != collections_.end()) return *found;
@@ -130,10 +130,10 @@ bool Schedule::IsIdle(const Collection& collection) const {
       groups_, [&](const Group& group) { return collection.Has(group) && !group.IsIdle(); });
 }
 
-// What has had no more than the others needs no memory of it.
+// Forgets idle groups that are not ahead of the others: forgetting them changes nothing.
 void Schedule::ForgetIdle() {
   std::erase_if(collections_, [this](const Collection& collection) {
-    const bool all = collection.virtual_ms <= collections_virtual_ms_[IndexOf(collection.lane)] &&
+    const bool all = collection.virtual_ms <= collections_virtual_ms_[ToIndex(collection.lane)] &&
                      IsIdle(collection);
     std::erase_if(groups_, [&](const Group& group) {
       return collection.Has(group) && group.IsIdle() &&
@@ -143,10 +143,10 @@ void Schedule::ForgetIdle() {
   });
 }
 
-// A lane may be a slice ahead of its share before it waits for the lane below it.
-double Schedule::TurnOf(Lane lane) const {
-  double turn = lane_virtual_ms_[IndexOf(lane)];
-  for (std::size_t i = IndexOf(lane); i < IndexOf(Lane::kBulk); ++i) {
+// A lane may be a slice ahead of its share before it waits for the next lower lane.
+double Schedule::ComputeTurn(Lane lane) const {
+  double turn = lane_virtual_ms_[ToIndex(lane)];
+  for (std::size_t i = ToIndex(lane); i < ToIndex(Lane::kBulk); ++i) {
     turn -= kSliceMs / kWeights[i];
   }
   return turn;
@@ -154,9 +154,9 @@ double Schedule::TurnOf(Lane lane) const {
 
 Schedule::Group& Schedule::NextGroup() {
   const auto comes_before = [this](const Group& group, const Group& other) {
-    if (group.lane != other.lane) return TurnOf(group.lane) < TurnOf(other.lane);
+    if (group.lane != other.lane) return ComputeTurn(group.lane) < ComputeTurn(other.lane);
     if (group.shape.snapshot == other.shape.snapshot) return group.virtual_ms < other.virtual_ms;
-    return CollectionOf(group).virtual_ms < CollectionOf(other).virtual_ms;
+    return FindOrAddCollection(group).virtual_ms < FindOrAddCollection(other).virtual_ms;
   };
   Group* next = nullptr;
   for (Group& group : groups_) {
@@ -177,7 +177,7 @@ bool Schedule::CanRun(const Group& group, std::size_t which) const {
   const auto oldest = std::ranges::find_if(
       group.tasks, [which](const Task& task) { return task.large == (which == 1); });
   if (oldest == group.tasks.end()) return false;
-  if (which == 0 || large_passes_[IndexOf(group.lane)] < kPassesMax) return true;
+  if (which == 0 || large_passes_[ToIndex(group.lane)] < kPassesMax) return true;
   const auto searches = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(oldest->searches, SearchesOfPass(group, which)));
   return estimator_.PassMs(group.shape, searches) <= kSliceMs;
@@ -185,7 +185,7 @@ bool Schedule::CanRun(const Group& group, std::size_t which) const {
 
 std::uint32_t Schedule::SearchesOfPass(const Group& group, std::size_t which) const {
   const std::uint32_t most = group.passes[which].searches_max;
-  const bool is_free = which == 0 || large_passes_[IndexOf(group.lane)] < kPassesMax;
+  const bool is_free = which == 0 || large_passes_[ToIndex(group.lane)] < kPassesMax;
   return is_free ? most : std::min(most, group.slice_searches);
 }
 
@@ -225,12 +225,12 @@ bool Schedule::HasFullPass(const Group& group, std::size_t which) const {
 bool Schedule::NextFullPass(Slice& running, Slice& next) {
   if (!HasFullPass()) return false;
   ForgetIdle();
-  // The turns as they are when the running slice has ended.
+  // Computes the turns as of the end of the running slice.
   Group* const own = Find(running.lane, false, running.shape);
   Passes* const passes = own != nullptr ? &own->passes[running.large ? 1 : 0] : nullptr;
   const bool was_under_way = passes != nullptr && std::exchange(passes->under_way, false);
   const std::size_t large_ended = was_under_way && running.large ? 1 : 0;
-  large_passes_[IndexOf(running.lane)] -= large_ended;
+  large_passes_[ToIndex(running.lane)] -= large_ended;
   ChargeTurns(running, running.estimated_ms);
 
   Group& group = NextGroup();
@@ -240,7 +240,7 @@ bool Schedule::NextFullPass(Slice& running, Slice& next) {
       running.estimated_ms + estimator_.PassMs(group.shape, SearchesOfPass(group, which)) >
           kSliceMs) {
     ChargeTurns(running, -running.estimated_ms);
-    large_passes_[IndexOf(running.lane)] += large_ended;
+    large_passes_[ToIndex(running.lane)] += large_ended;
     if (passes != nullptr) passes->under_way = was_under_way;
     return false;
   }
@@ -255,8 +255,8 @@ bool Schedule::NextFullPass(Slice& running, Slice& next) {
 }
 
 void Schedule::Choose(Group& group, Slice& slice) {
-  const std::size_t lane = IndexOf(group.lane);
-  Collection& collection = CollectionOf(group);
+  const std::size_t lane = ToIndex(group.lane);
+  Collection& collection = FindOrAddCollection(group);
   lanes_virtual_ms_ = std::max(lanes_virtual_ms_, lane_virtual_ms_[lane]);
   collections_virtual_ms_[lane] = collection.virtual_ms;
   collection.groups_virtual_ms = group.virtual_ms;
@@ -272,8 +272,8 @@ void Schedule::Choose(Group& group, Slice& slice) {
   group.hard ? TakeHard(group, slice) : TakePlain(group, slice);
 }
 
-// Those that have begun, and as many more as fill a search with them. What is younger waits, where
-// it is counted and can be refused.
+// Takes the tasks that have begun, and as many more as fill a search. Younger tasks wait in the
+// queue, where they are counted and can be refused.
 void Schedule::TakeHard(Group& group, Slice& slice) {
   std::uint64_t searches = 0;
   for (Task& task : group.tasks) {
@@ -307,7 +307,7 @@ std::size_t Schedule::NextPasses(const Group& group) const {
   return group.passes[0].virtual_ms <= group.passes[1].virtual_ms ? 0 : 1;
 }
 
-// For all that wait, oldest first, as many as a pass may have.
+// Begins a pass for the waiting tasks, oldest first, up to the most searches of a pass.
 void Schedule::BeginPass(Group& group, std::size_t which) {
   Passes& passes = group.passes[which];
   const std::uint32_t most = SearchesOfPass(group, which);
@@ -327,7 +327,7 @@ void Schedule::BeginPass(Group& group, std::size_t which) {
   passes.under_way = true;
   passes.estimated_ms = estimator_.PassMs(group.shape, passes.searches);
   passes.took_ms = 0;
-  if (which == 1) ++large_passes_[IndexOf(group.lane)];
+  if (which == 1) ++large_passes_[ToIndex(group.lane)];
   group.searches -= passes.searches;
   std::erase_if(group.tasks, [](const Task& task) { return task.searches == 0; });
 }
@@ -335,7 +335,7 @@ void Schedule::BeginPass(Group& group, std::size_t which) {
 void Schedule::EndPass(Group& group, std::size_t which) {
   group.passes[which].under_way = false;
   group.passes[which].parts.clear();
-  if (which == 1) --large_passes_[IndexOf(group.lane)];
+  if (which == 1) --large_passes_[ToIndex(group.lane)];
 }
 
 bool Schedule::EndsEarly(const Slice& slice, const Request& request) const {
@@ -361,17 +361,18 @@ void Schedule::Charge(const Slice& slice, double ms) {
 }
 
 void Schedule::ChargeTurns(const Slice& slice, double ms) {
-  lane_virtual_ms_[IndexOf(slice.lane)] += ms / kWeights[IndexOf(slice.lane)];
+  lane_virtual_ms_[ToIndex(slice.lane)] += ms / kWeights[ToIndex(slice.lane)];
   Group* const group = Find(slice.lane, slice.hard, slice.shape);
   if (group == nullptr) return;
-  CollectionOf(*group).virtual_ms += ms;
+  FindOrAddCollection(*group).virtual_ms += ms;
   group->virtual_ms += ms;
   if (slice.hard) return;
   const std::size_t which = slice.large ? 1 : 0;
   group->passes[which].virtual_ms += ms / kPassWeights[which];
 }
 
-// What a task took beyond its estimate is taken off no other's.
+// Subtracts the work that a slice did. Work beyond a task's estimate is not subtracted from other
+// tasks.
 void Schedule::TakeOff(Group& group, const Slice& slice) {
   auto task = group.tasks.begin();
   for (const Part& part : slice.parts) {
@@ -429,7 +430,7 @@ double Schedule::OwnMs(const Group& group, std::uint32_t searches) const {
   const std::size_t own = group.IsLarge(searches) ? 1 : 0;
   const std::size_t other = 1 - own;
   const double own_ms = BacklogMs(group, own, searches);
-  // While it gets that, the others get their share, and the slice of theirs that is under way.
+  // Meanwhile the other passes get their share, plus their slice that is under way.
   const double slice_ms = group.passes[other].IsUnderWay() ? kSliceMs : 0;
   return own_ms + std::min(BacklogMs(group, other),
                            slice_ms + own_ms * kPassWeights[other] / kPassWeights[own]);
@@ -438,11 +439,11 @@ double Schedule::OwnMs(const Group& group, std::uint32_t searches) const {
 double Schedule::WithOtherLanes(Lane lane, double ms) const {
   std::array<double, kLaneCount> backlog{};
   for (const Group& group : groups_) {
-    if (group.lane != lane) backlog[IndexOf(group.lane)] += BacklogMs(group);
+    if (group.lane != lane) backlog[ToIndex(group.lane)] += BacklogMs(group);
   }
   double total = ms;
   for (std::size_t other = 0; other < kLaneCount; ++other) {
-    total += std::min(backlog[other], ms * kWeights[other] / kWeights[IndexOf(lane)]);
+    total += std::min(backlog[other], ms * kWeights[other] / kWeights[ToIndex(lane)]);
   }
   return total;
 }
@@ -455,8 +456,9 @@ double Schedule::AnswerMs(const Request& request) const {
       request.hard ? BacklogMs(own) + SearchesMs(own.shape, own.slice_searches, request.searches) +
                          request.work_ms
                    : OwnMs(own, request.searches);
-  // While the group gets that, so does each other of its collection; and while the collection gets
-  // what they come to together, so does each other of the lane.
+  // Meanwhile each other group of the collection gets as much time as this group, up to its
+  // backlog. And each other collection of the lane gets as much as this collection, up to its
+  // backlog.
   double collection_ms = own_ms;
   for (const Group& group : groups_) {
     if (&group != found && group.lane == request.lane &&

@@ -16,16 +16,17 @@
 namespace simile::engine {
 namespace {
 
-// The estimator allows passes of four times the largest one that was measured: after these 1,024.
+// The sizes of the measured passes. The estimator allows four times the largest measured pass:
+// 1,024.
 constexpr std::array<std::uint32_t, 4> kSizes = {1, 8, 64, 256};
 constexpr std::uint32_t kMeasuredHits = 10;
-// Passes of each size: fewer when together they take longer than kRepeatsMs.
+// Passes of each size; fewer when they take longer than kRepeatsMs together.
 constexpr int kRepeats = 3;
 constexpr double kRepeatsMs = 60;
 // A pass that would take longer is not run: it would keep other bulk work waiting.
 constexpr double kPassMsMax = 500;
 
-// Rows of the snapshot that can be found, spread over all: neighbours are often alike.
+// Searchable rows, spread over the snapshot because neighbours are often alike.
 std::vector<Row> RowsToAsk(const Snapshot& snapshot) {
   std::vector<Row> rows;
   const RowMask* const searchable = snapshot.searchable.get();
@@ -40,10 +41,11 @@ std::vector<Row> RowsToAsk(const Snapshot& snapshot) {
   return rows;
 }
 
-// A search for these rows, from the first one again where there are fewer. Without `done`.
-absl::StatusOr<std::unique_ptr<SearchTask>> TaskOf(const SnapshotPtr& snapshot,
-                                                   const std::vector<Row>& rows,
-                                                   std::uint32_t query_count) {
+// A task that searches for these rows, without `done`. Repeats the rows when there are fewer than
+// query_count.
+absl::StatusOr<std::unique_ptr<SearchTask>> MakeTask(const SnapshotPtr& snapshot,
+                                                     const std::vector<Row>& rows,
+                                                     std::uint32_t query_count) {
   absl::StatusOr<data::Matrix> vectors = data::Matrix::Create(query_count, snapshot->dim());
   if (!vectors.ok()) return vectors.status();
   for (std::uint32_t query = 0; query < query_count; ++query) {
@@ -73,14 +75,14 @@ class SearchTimes::Measurements : public std::enable_shared_from_this<Measuremen
   void Look(const std::vector<SnapshotPtr>& served);
 
  private:
-  // What is measured of a snapshot.
+  // The measurement of one snapshot.
   struct Measured {
     std::weak_ptr<const Snapshot> snapshot;
-    std::vector<Row> rows;  // that are asked; none: there is nothing to measure
-    bool built = false;     // its index, when the measurement began
+    std::vector<Row> rows;  // to search for; empty: nothing to measure
+    bool built = false;     // whether its index was built at the start
     std::size_t size = 0;   // index in kSizes of the next pass
-    int repeats = 0;        // of this size
-    double took_ms = 0;     // together
+    int repeats = 0;        // done with this size
+    double took_ms = 0;     // by these repeats
 
     bool is_done() const { return size == kSizes.size() || rows.empty(); }
   };
@@ -102,7 +104,7 @@ class SearchTimes::Measurements : public std::enable_shared_from_this<Measuremen
   Executor& executor_;
   const Clock& clock_;
   std::mutex mutex_;                // guards what follows
-  std::vector<Measured> measured_;  // those that are served
+  std::vector<Measured> measured_;  // the served snapshots
   bool running_ = false;            // a pass is queued or under way
 };
 
@@ -113,7 +115,7 @@ void SearchTimes::Measurements::Look(const std::vector<SnapshotPtr>& served) {
       return std::ranges::find(served, measured.snapshot.lock()) == served.end();
     });
     for (const SnapshotPtr& snapshot : served) {
-      const bool built = IndexStateOf(*snapshot).built >= 1;
+      const bool built = FindIndexState(*snapshot).built >= 1;
       Measured* const known = Find(snapshot);
       if (known != nullptr && known->built == built) continue;
       Measured measured{.snapshot = snapshot, .rows = RowsToAsk(*snapshot), .built = built};
@@ -122,7 +124,7 @@ void SearchTimes::Measurements::Look(const std::vector<SnapshotPtr>& served) {
       } else {
         measured_.push_back(std::move(measured));
       }
-      // What the slower strategy took, or a freed snapshot at the same address.
+      // Times of the slower strategy, or of a freed snapshot at the same address.
       executor_.ForgetTimes(*snapshot);
     }
   }
@@ -162,7 +164,7 @@ SearchTimes::Measurements::Pass SearchTimes::Measurements::TakeNext() {
 
 bool SearchTimes::Measurements::Submit(const Pass& pass) {
   try {
-    auto task = TaskOf(pass.snapshot, pass.rows, pass.queries);
+    auto task = MakeTask(pass.snapshot, pass.rows, pass.queries);
     if (!task.ok()) return false;
     (*task)->arrived_at = clock_.Now();
     (*task)->done = [self = shared_from_this(), snapshot = std::weak_ptr(pass.snapshot)](

@@ -14,7 +14,7 @@
 namespace simile::engine {
 namespace {
 
-// Of a task that asked for it.
+// The device's time of a task that asked for it.
 std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
   if (!queued.task->time_device || !queued.device_time.measured) return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(queued.device_time.microseconds));
@@ -23,9 +23,9 @@ std::optional<std::uint64_t> DeviceMicroseconds(const QueuedTask& queued) {
 constexpr auto kSlice = std::chrono::duration_cast<Clock::Duration>(Milliseconds(kSliceMs));
 // A slice runs at least this long: waking the threads of a device takes 20 to 60 us.
 constexpr std::chrono::microseconds kSliceMin{1'000};
-// The same for a slice that leaves a thread idle.
+// The shortest slice that leaves a thread idle.
 constexpr std::chrono::microseconds kSliceMinWithIdleThread{500};
-// Passes whose buffers are kept.
+// The number of ended passes whose buffers are kept.
 constexpr std::size_t kIdlePasses = 2;
 // Bulk passes leave one thread idle for this long after each slice of another lane. Otherwise a
 // single query waits for a processor three times: to be read, to be searched and to be sent
@@ -89,7 +89,7 @@ SliceRunner::StartedSlice SliceRunner::Start(const Schedule::Slice& slice,
   started.pass = slice.begins ? BeginPass(slice, tasks) : FindPass(slice);
   if (!slice.begins || started.pass == nullptr) return started;
   started.on_device = started.pass->pass.Start();
-  if (!started.pass->pass.under_way()) started.pass = nullptr;  // there is no memory for it
+  if (!started.pass->pass.under_way()) started.pass = nullptr;  // no memory to begin it
   return started;
 }
 
@@ -110,7 +110,7 @@ const SliceRunner::Outcome& SliceRunner::Run(const StartedSlice& started,
   const bool is_first = started.pass != nullptr && started.pass->took == Clock::Duration::zero();
   if (started.done_before && is_first) outcome_.duration += *started.done_before;
   if (next != nullptr && next->on_device && !next->done_before && next->pass->pass.HasEnded()) {
-    // This slice waited for both: for what its pass left over, or for the thread.
+    // This slice waited for both passes, so a part of its duration belongs to the next pass.
     next->done_before =
         std::min(outcome_.duration,
                  std::chrono::duration_cast<Clock::Duration>(Milliseconds(next->estimated_ms)));
@@ -222,7 +222,7 @@ void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* co
     if (queued->progress.status.ok()) hard_tasks_.push_back(&queued->progress);
   }
   try {
-    HardQueriesOf(slice, tasks.front()->task->snapshot)
+    UseHardQueries(slice, tasks.front()->task->snapshot)
         .RunSlice(hard_tasks_,
                   {.end = clock_.Now() + kSlice,
                    .length = kSlice,
@@ -230,7 +230,8 @@ void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* co
                    .yield = yield},
                   hard_report_);
   } catch (const std::bad_alloc&) {
-    // For what they share; each query's own lack of memory ends only its task.
+    // The memory that the tasks share failed. A query that lacks memory of its own ends only its
+    // task.
     for (TaskProgress* const task : hard_tasks_) {
       task->status = base::OutOfMemory();
       Drop(*task);
@@ -240,7 +241,8 @@ void SliceRunner::RunHard(const Schedule::Slice& slice, std::span<QueuedTask* co
   outcome_.fallback = hard_report_.fallback;
 }
 
-HardQueries& SliceRunner::HardQueriesOf(const Schedule::Slice& slice, const SnapshotPtr& snapshot) {
+HardQueries& SliceRunner::UseHardQueries(const Schedule::Slice& slice,
+                                         const SnapshotPtr& snapshot) {
   for (HardGroup& group : hard_groups_) {
     if (group.lane == slice.lane && group.shape.IsLike(slice.shape)) return group.queries;
   }
@@ -260,9 +262,9 @@ void SliceRunner::RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slic
     return;
   }
   for (const HardQueries::SearchTime& search : hard_report_.searches) {
-    CostEstimator::Shape shape = slice.shape;  // the lists of later rounds are longer
+    CostEstimator::Shape shape = slice.shape;  // lists of later rounds are longer
     shape.k_class =
-        CostEstimator::KClassOf(search.list_max, tasks.front()->task->snapshot->row_count());
+        CostEstimator::ToKClass(search.list_max, tasks.front()->task->snapshot->row_count());
     estimator.AddPass(shape, search.searches, Milliseconds(search.duration).count());
   }
   estimator.AddScores(static_cast<double>(hard_report_.products),
@@ -306,7 +308,7 @@ void SliceRunner::ReadDeviceBytes() {
   try {
     read = read_device_memory_();
   } catch (const std::bad_alloc&) {
-    return;  // what the slice before read stays
+    return;  // the values of the previous read stay
   }
   device_bytes_ = 0;
   device_bytes_peak_ = 0;
@@ -323,9 +325,10 @@ absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const 
   Execution execution;
   for (const QueryResult& result : progress.results) execution.Add(result.execution);
   const bool searched = !execution.engines.names().empty();
-  if (!searched) execution.AddFallback(FallbackOf(snapshot));
+  if (!searched) execution.AddFallback(FindFallback(snapshot));
   const auto& served_by = execution.fallback != nullptr ? execution.fallback : served_by_;
-  if (!searched) execution.engines.Add(EngineOf(snapshot, *served_by));  // the one that would have
+  if (!searched)
+    execution.engines.Add(FindEngine(snapshot, *served_by));  // the engine that would have answered
   return SearchAnswer{
       .results = std::move(progress.results),
       .receipt = {.served_by = served_by,
@@ -341,9 +344,9 @@ absl::StatusOr<SearchAnswer> SliceRunner::BuildAnswer(QueuedTask& queued) const 
 
 observe::Receipt SliceRunner::ReceiptWithoutSearch(const Snapshot& snapshot) const {
   observe::Receipt receipt;
-  receipt.served_by = FallbackOf(snapshot);
+  receipt.served_by = FindFallback(snapshot);
   if (receipt.served_by == nullptr) receipt.served_by = served_by_;
-  receipt.engines.push_back(EngineOf(snapshot, *receipt.served_by));
+  receipt.engines.push_back(FindEngine(snapshot, *receipt.served_by));
   return receipt;
 }
 

@@ -25,10 +25,10 @@
 
 namespace simile::engine {
 
-// Runs slices on the device, one after the other, and knows what each came to. While a device works
-// on one without a thread, the next may be started. Used by the thread that leads the executor.
-// What is kept from slice to slice is reserved by Reserve, so that only the answers themselves may
-// lack memory.
+// Runs slices on the device, one after the other, and reports each outcome. While a device works on
+// a slice without a thread, the next slice may be started. Used by the thread that leads the
+// executor. Reserve reserves everything that is kept from slice to slice, so only the answers
+// themselves may lack memory.
 class SliceRunner {
   struct RunningPass;
 
@@ -37,65 +37,66 @@ class SliceRunner {
   using ReadDeviceMemory = std::function<std::vector<DeviceMemory>()>;
   struct StartedSlice {
     Clock::TimePoint at;
-    RunningPass* pass = nullptr;  // of a plain slice; null where none could begin
-    bool on_device = false;       // a device works on it without a thread
+    RunningPass* pass = nullptr;  // of a plain slice; null when none could begin
+    bool on_device = false;       // a device works on the pass without a thread
     double estimated_ms = 0;
-    // The time for which the device worked on this slice while the slice before ran. Where it is
-    // set, the time of this slice's pass is not known.
+    // How long the device worked on this slice while the slice before ran. When set, the time of
+    // this slice's pass is not known.
     std::optional<Clock::Duration> done_before;
   };
-  // What a slice came to.
+  // The outcome of a slice.
   struct Outcome {
-    Clock::Duration duration{};  // without the time in which the device worked on the one before
-    bool ended = true;           // a plain slice: its pass is not paused
+    Clock::Duration duration{};  // without the time that the device worked on the previous slice
+    bool ended = true;           // of a plain slice: its pass is not paused
     // Of a hard slice, or of the pass that ended:
-    std::uint32_t batch_size = 0;  // queries; 0: nothing was searched or worked on, or no end
+    std::uint32_t batch_size = 0;  // queries; 0: nothing was done, or the pass has not ended
     Clock::Duration compute{};     // in all its slices
-    FallbackBackend fallback;      // that answered the first search
+    FallbackBackend fallback;      // answered the first search, if any
   };
 
-  //   served_by  for the receipt of every answer without a fallback backend
+  //   served_by  the backend in the receipt of every answer that no fallback backend gave
   //   clock      borrowed
   //   read       may be empty: there is no device
   SliceRunner(std::shared_ptr<const ServedBy> served_by, const Clock& clock, ReadDeviceMemory read);
 
-  // Makes space for slices of so many tasks. Throws bad_alloc.
+  // Makes space for slices of up to task_count tasks. Throws bad_alloc.
   void Reserve(std::size_t task_count);
-  // Starts a slice. While a device works on it, one more may be started.
+  // Starts a slice. While a device works on it, one more slice may be started.
   //   tasks  of its parts, in their order
   StartedSlice Start(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
   // Runs a started slice until its turn is over. Slices run in the order in which they were
   // started. A task that fails has the reason in its progress.
-  //   yield  whether the slice is to end soon
-  //   next   that was started after it; null: none
+  //   yield  set when the slice should end soon
+  //   next   the slice that was started after it; null for none
   const Outcome& Run(const StartedSlice& started, const Schedule::Slice& slice,
                      std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield,
                      StartedSlice* next = nullptr);
-  // What the slice just run came to: for the estimates, and for Schedule::Charge.
+  // Records the times of the slice that just ran, for the estimates and for Schedule::Charge.
   void RecordTimes(std::span<QueuedTask* const> tasks, Schedule::Slice& slice,
                    CostEstimator& estimator) const;
-  // The answer to a task that has ended, its receipt included: nothing else fills a receipt.
+  // Builds the answer to a task that has ended, with its receipt. Nothing else fills a receipt.
   absl::StatusOr<SearchAnswer> BuildAnswer(QueuedTask& queued) const;
-  // Of an answer for which nothing was searched: what would have searched. From any thread.
+  // The receipt of an answer without a search: names the engine that would have searched. From any
+  // thread.
   observe::Receipt ReceiptWithoutSearch(const Snapshot& snapshot) const;
 
-  // Forgets a task that is given up, or all of them.
+  // Forgets a task that is given up, or all tasks.
   void Drop(const TaskProgress& task);
-  // The same in the pass of this slice alone.
+  // Forgets a task in the pass of this slice only.
   void Drop(const StartedSlice& started, const TaskProgress& task);
   void DropAll();
-  // Ends what is kept for hard tasks that are all answered or given up.
+  // Drops the hard groups whose tasks are all answered or given up.
   void DropEmptyGroups();
   // Frees large buffers, while nothing is searched.
   void FreeBuffers();
 
   const Outcome& outcome() const { return outcome_; }
-  // What passes hold on the host that are paused.
+  // The host bytes of paused passes.
   std::uint64_t paused_bytes() const;
   const ServedBy& served_by() const { return *served_by_; }
 
  private:
-  // The hard queries under way of the tasks of one lane and shape.
+  // The hard queries under way, of tasks of one lane and shape.
   struct HardGroup {
     HardGroup(Lane of_lane, const CostEstimator::Shape& of_shape, SnapshotPtr snapshot,
               SearchWorkspace& workspace, const Clock& clock)
@@ -119,32 +120,32 @@ class SliceRunner {
   void RunPlain(const StartedSlice& started, const Schedule::Slice& slice,
                 std::span<QueuedTask* const> tasks, const std::atomic<bool>& yield);
   RunningPass* FindPass(const Schedule::Slice& slice);
-  // Null, and the tasks have the error, when there is no memory to begin.
+  // Begins a pass. Returns null when there is no memory; then the tasks have the error.
   RunningPass* BeginPass(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks);
-  // Keeps passes that are no longer under way for later ones.
+  // Moves ended passes to idle_passes_.
   void KeepEndedPasses();
   void RunHard(const Schedule::Slice& slice, std::span<QueuedTask* const> tasks,
                const std::atomic<bool>& yield);
-  HardQueries& HardQueriesOf(const Schedule::Slice& slice, const SnapshotPtr& snapshot);
+  HardQueries& UseHardQueries(const Schedule::Slice& slice, const SnapshotPtr& snapshot);
   void ReadDeviceBytes();
 
   const std::shared_ptr<const ServedBy> served_by_;
   const bool searches_on_host_;
   const Clock& clock_;
   const ReadDeviceMemory read_device_memory_;
-  SearchWorkspace workspace_;           // of hard queries
-  std::list<RunningPass> passes_;       // paused, or of the slice
-  std::list<RunningPass> idle_passes_;  // their buffers, for later ones
+  SearchWorkspace workspace_;           // for hard queries
+  std::list<RunningPass> passes_;       // paused, or of the current slice
+  std::list<RunningPass> idle_passes_;  // ended; their buffers are used again
   std::vector<PlainPass::Part> parts_;
   bool pass_succeeded_ = false;
-  bool pass_is_typical_ = true;           // its time says something of other passes
+  bool pass_is_typical_ = true;           // its time is typical of other passes
   Clock::TimePoint idle_thread_until_{};  // until then bulk passes leave one thread idle
   std::list<HardGroup> hard_groups_;
-  std::vector<TaskProgress*> hard_tasks_;  // of the slice
+  std::vector<TaskProgress*> hard_tasks_;  // of the current slice
   HardQueries::Report hard_report_;
   Outcome outcome_;
   Clock::TimePoint ended_at_;  // when the slice before ended
-  DeviceTime device_time_;     // of the slice, where one of its tasks asks for it
+  DeviceTime device_time_;     // of the slice, when one of its tasks asks for it
   std::uint64_t device_bytes_ = 0;
   std::uint64_t device_bytes_peak_ = 0;
 };

@@ -13,8 +13,8 @@
 
 namespace simile::engine {
 
-// Whether a caller still waits for the answer: checked between two pieces of long work. Borrows the
-// clock.
+// Tells whether a caller still waits for the answer. Checked between two pieces of long work.
+// Borrows the clock.
 class CallContext {
  public:
   //   deadline  TimePoint::max() for none
@@ -23,7 +23,7 @@ class CallContext {
   CallContext(const SearchTask& task, const Clock& clock)
       : CallContext(task.cancelled, task.deadline, clock) {}
 
-  //   step  what the call has not reached yet, for the message
+  //   step  the step that the call has not reached yet, for the message
   // Errors: CANCELLED when the caller is gone, DEADLINE_EXCEEDED when its deadline has passed.
   absl::Status Check(std::string_view step = "the answer was found") const {
     if (cancelled_.stop_requested()) {

@@ -9,7 +9,7 @@
 
 namespace simile::engine {
 
-// The names of the engines that answered, each once, in the order met.
+// The names of the engines that answered: each once, in the order of their first answer.
 class EngineNames {
  public:
   // REQUIRES: the name lives as long as the backend. "" adds nothing.
@@ -20,19 +20,19 @@ class EngineNames {
   void Add(const EngineNames& others) {
     for (const std::string_view name : others.names_) Add(name);
   }
-  // None when nothing was searched.
+  // Empty when nothing was searched.
   const observe::Receipt::Names& names() const { return names_; }
 
  private:
   observe::Receipt::Names names_;
 };
 
-// How an answer was computed: what it cost, by which engines, and by which fallback backend. Every
-// step of a query adds its own; the receipt is built from the sum.
+// How an answer was computed: its cost, the engines, and the fallback backend. Every step of a
+// query adds its part; the receipt is built from the sum.
 struct Execution {
   QueryCost cost;
   EngineNames engines;
-  FallbackBackend fallback;  // the first that answered any part; null when none did
+  FallbackBackend fallback;  // the first fallback that answered any part; null for none
 
   void AddFallback(const FallbackBackend& other) {
     if (fallback == nullptr) fallback = other;

@@ -8,12 +8,13 @@
 namespace simile::engine {
 namespace {
 
-// A first ranking this many times longer than the rows of the answer mostly holds all groups.
+// The first ranking is this many times longer than the rows of the answer. It then usually holds
+// all groups.
 constexpr std::size_t kRowsPerHit = 3;
 constexpr std::uint32_t kRowsMin = 64;
 
-// A piece of work ends after so much of it, estimated: 2 ms. A mask over 5,000,000 rows of 100,000
-// groups took 18 ms, so 4 ns a row; the others are guesses.
+// A piece of work ends after an estimated 2 ms. A mask over 5,000,000 rows of 100,000 groups took
+// 18 ms, so 4 ns a row; the other constants are guesses.
 constexpr std::uint64_t kPieceNs = 2'000'000;
 constexpr std::uint64_t kRowOfMaskNs = 4;
 constexpr std::uint64_t kGroupNs = 20;
@@ -57,7 +58,7 @@ GroupHits::Next GroupHits::Work(std::span<const Hit> hits) {
     case Stage::kMaskingOthers: {
       const auto add = [&](std::size_t i) {
         const auto number = static_cast<std::uint32_t>(i);
-        return index_of_.contains(number) ? kGroupNs : AddRowsOf(number);
+        return index_of_.contains(number) ? kGroupNs : AddRows(number);
       };
       if (!DoSome(field_.number_end(), add)) return Next::kWork;
       EndMask();
@@ -85,22 +86,23 @@ GroupHits::Next GroupHits::Work(std::span<const Hit> hits) {
 }
 
 void GroupHits::Read(const Hit& hit) {
-  field_.GroupsOf(hit.row, numbers_);
+  field_.ReadGroups(hit.row, numbers_);
   for (const std::uint32_t number : numbers_) {
     const auto [found, is_new] = index_of_.try_emplace(number, groups_.size());
     if (is_new) groups_.emplace_back().number = number;
-    // A group seen before gets no rows from this ranking: it does not hold all of its best.
+    // A group from an earlier ranking gets no rows from this one, which may miss some of the
+    // group's best rows.
     if (found->second >= first_new_) Add(hit, groups_[found->second]);
   }
 }
 
-// Decides what follows the ranking.
+// Decides the step after the ranking.
 void GroupHits::EndReading(std::size_t hit_count) {
   own_mask_.reset();
   const bool exhausted = hit_count < rows_wanted_;
   for (; first_new_ < groups_.size(); ++first_new_) {
     Group& group = groups_[first_new_];
-    const std::size_t rows = field_.RowsOf(group.number);
+    const std::size_t rows = field_.CountRows(group.number);
     group.complete = exhausted || group.hits.size() == std::min(group_size_, rows);
   }
   rows_wanted_ = std::min(2 * rows_wanted_, kHitsMax);
@@ -114,8 +116,8 @@ void GroupHits::EndReading(std::size_t hit_count) {
   if (stage_ != Stage::kNaming) own_mask_.emplace(snapshot_.row_count());
 }
 
-std::uint64_t GroupHits::AddRowsOf(std::uint32_t group) {
-  field_.AddRowsOf(group, *own_mask_);
+std::uint64_t GroupHits::AddRows(std::uint32_t group) {
+  field_.AddRows(group, *own_mask_);
   return kGroupNs + field_.LooksFor(group) * kRowOfMaskNs;
 }
 
@@ -131,11 +133,11 @@ std::uint64_t GroupHits::BeginCompleting(Group& group) {
     group.best_buffer.resize(certificate::TopK::CapacityFor(group_size_, snapshot_.row_count()));
     group.best = certificate::TopK(group.best_buffer, group_size_, query_.score_threshold);
   }
-  return AddRowsOf(group.number);
+  return AddRows(group.number);
 }
 
 void GroupHits::Offer(RankKey key) {
-  field_.GroupsOf(key.row(), numbers_);
+  field_.ReadGroups(key.row(), numbers_);
   for (const std::uint32_t number : numbers_) {
     const auto found = index_of_.find(number);
     if (found == index_of_.end() || found->second >= groups_.size()) continue;
@@ -144,7 +146,7 @@ void GroupHits::Offer(RankKey key) {
   }
 }
 
-// By the rows offered, or by all rows in the query's order.
+// Completes groups from the offered rows, or from all rows in the query's order.
 bool GroupHits::CompleteSome(std::span<const Hit> hits) {
   if (!query_.order) {
     return DoSome(groups_.size(), [&](std::size_t i) -> std::uint64_t {
@@ -155,7 +157,7 @@ bool GroupHits::CompleteSome(std::span<const Hit> hits) {
     });
   }
   return DoSome(incomplete_ == 0 ? 0 : hits.size(), [&](std::size_t i) {
-    field_.GroupsOf(hits[i].row, numbers_);
+    field_.ReadGroups(hits[i].row, numbers_);
     for (const std::uint32_t number : numbers_) {
       const auto found = index_of_.find(number);
       if (found == index_of_.end() || found->second >= groups_.size()) continue;

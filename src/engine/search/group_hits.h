@@ -15,10 +15,10 @@
 namespace simile::engine {
 
 // Finds the best k groups of a query from exact rankings of rows. The first ranking is over all
-// rows that pass, the next over those of them that belong to a group not seen yet, and so on until
-// there are k groups or no rows: the first row of a group in a ranking is the group's best, and no
-// group missing from a ranking is better than one in it. Then the groups of which the rankings held
-// too few rows get all of theirs.
+// rows that pass. Each further ranking is over the rows that belong to a group not seen yet, until
+// there are k groups or no more rows. The first row of a group in a ranking is the group's best
+// row, and no group missing from a ranking is better than a group in it. Finally, groups with too
+// few rows in the rankings get their remaining rows.
 class GroupHits {
  public:
   //   snapshot  borrowed
@@ -26,23 +26,23 @@ class GroupHits {
 
   // The length of the first ranking.
   static std::uint32_t FirstRowsWanted(const ResolvedQuery& query);
-  // What the next ranking must be: how many rows, and which may be among them (null: all).
+  // The length of the next ranking, and the rows that may be in it (null: all).
   std::uint32_t rows_wanted() const { return rows_wanted_; }
   const RowMask* mask() const { return own_mask_ ? &*own_mask_ : query_.mask.get(); }
 
   enum class Next : std::uint8_t {
     kWork,     // another piece
     kRanking,  // the next ranking
-    // All rows that mask() lets pass: each offered, or all of them ranked in the query's order.
+    // All rows that mask() lets pass: each row offered, or all rows ranked in the query's order.
     kRows,
     kDone,
   };
-  // Does one piece of the work after a ranking, some milliseconds, and says what comes next.
-  //   hits  the ranking; fewer than rows_wanted() when no more rows pass. Not read after kRows
-  //         where rows were offered.
+  // Does one piece of the work after a ranking, some milliseconds. Returns the next step.
+  //   hits  the ranking; fewer than rows_wanted() when no more rows pass. Not read after kRows when
+  //         rows were offered.
   // Throws std::bad_alloc.
   Next Work(std::span<const Hit> hits);
-  // One row of those for kRows, in any order, with its score.
+  // Takes one of the rows for kRows, with its score. Rows may come in any order.
   void Offer(RankKey key);
   // The best k groups, best first. REQUIRES: Work returned kDone; once.
   std::vector<HitGroup> TakeGroups() { return std::move(answer_); }
@@ -52,20 +52,20 @@ class GroupHits {
   struct Group {
     std::uint32_t number = 0;  // in the field
     std::vector<Hit> hits;
-    bool complete = false;  // it has group_size_ rows, or no others pass
-    // Of those offered.
+    bool complete = false;  // it has group_size_ rows, or no further rows pass
+    // The best of the offered rows.
     std::vector<RankKey> best_buffer;
     certificate::TopK best;
   };
 
-  // Calls do_one(i), which returns its nanoseconds, for some more i of [0, count). Returns whether
-  // those were the last.
+  // Calls do_one(i), which returns its nanoseconds, for the next i of [0, count), for one piece of
+  // work. Returns whether the last i was done.
   template <class DoOne>
   bool DoSome(std::size_t count, DoOne do_one);
   void Read(const Hit& hit);
   void EndReading(std::size_t hit_count);
-  // The nanoseconds that it takes.
-  std::uint64_t AddRowsOf(std::uint32_t group);
+  // Adds the rows of a group to own_mask_. Returns the estimated nanoseconds.
+  std::uint64_t AddRows(std::uint32_t group);
   void EndMask();
   std::uint64_t BeginCompleting(Group& group);
   bool CompleteSome(std::span<const Hit> hits);
@@ -78,14 +78,14 @@ class GroupHits {
   const std::size_t k_;
   const std::size_t group_size_;
   Stage stage_ = Stage::kReading;
-  std::size_t position_ = 0;                                 // of what DoSome has not done
+  std::size_t position_ = 0;                                 // the next index of DoSome
   std::vector<Group> groups_;                                // in the order of their best rows
   std::unordered_map<std::uint32_t, std::size_t> index_of_;  // in groups_, by number
-  std::size_t first_new_ = 0;           // in groups_, of those that the ranking at hand brings
+  std::size_t first_new_ = 0;           // in groups_, of the groups from the current ranking
   std::size_t incomplete_ = 0;          // groups that are being completed by a ranking
-  std::uint32_t rows_wanted_ = 0;       // of the ranking at hand
-  std::vector<std::uint32_t> numbers_;  // of the groups of the row at hand
-  std::optional<RowMask> own_mask_;     // the rows that a ranking needs which is under way
+  std::uint32_t rows_wanted_ = 0;       // of the current ranking
+  std::vector<std::uint32_t> numbers_;  // of the groups of the current row
+  std::optional<RowMask> own_mask_;     // the mask of the ranking under way
   std::vector<HitGroup> answer_;
 };
 

@@ -14,14 +14,14 @@
 namespace simile::engine {
 namespace {
 
-// Queries under way.
+// The most queries under way.
 constexpr std::size_t kOpenMax = 1'024;
 
-// In smaller pieces other things than scores take most of the time.
+// In smaller pieces most of the time is not spent on scores.
 constexpr std::uint64_t kProductsMeasuredMin = kProductsOfPiece / 4;
 
-// A search is as much smaller as the slice is nearer its end. One for less than this part of the
-// queries is left to the next slice: small searches cost nearly as much as large ones.
+// The nearer the end of the slice, the smaller the search. A search for less than this part of the
+// queries is left to the next slice, because small searches cost nearly as much as large ones.
 constexpr double kLeastPart = 0.25;
 
 double PartLeft(const HardQueries::Budget& budget, Clock::TimePoint now) {
@@ -65,7 +65,7 @@ double Diversifier::Relevance(const Candidate& candidate) const {
   return lambda_ * candidate.hit.score - (1.0 - lambda_) * candidate.nearest_chosen;
 }
 
-// Until a row is chosen all are as far from those chosen, and the best one is taken.
+// Before the first choice there is no diversity term, so the row with the best score is chosen.
 void Diversifier::Choose() {
   Candidate* best = nullptr;
   for (Candidate& candidate : candidates_) {
@@ -178,7 +178,7 @@ void Refinement::FinishAnswer() {
   stage_ = Stage::kPlacing;
 }
 
-// One piece of it.
+// Does one piece of the work.
 void Refinement::WorkOnGroups() {
   switch (groups_->Work(ranking_.hits())) {
     case GroupHits::Next::kWork:
@@ -213,7 +213,7 @@ void HardQueries::RunSlice(std::span<TaskProgress* const> tasks, const Budget& b
     task->work_in_slice = {};
   }
   OpenQueries(tasks);
-  bool first = true;  // each slice gets something done, however soon it must end
+  bool first = true;  // each slice does at least one piece, however soon it must end
   while (!open_.empty()) {
     const double left = PartLeft(budget, clock_.Now());
     if (!first && (left <= 0 || budget.yield)) return;
@@ -256,7 +256,7 @@ void HardQueries::OpenNext(TaskProgress& progress) {
   progress.next_vector += query.vector_count;
 }
 
-// One search for all queries that need one next, as far as it may be large.
+// Runs one search for all queries that need one next, up to the size that the budget allows.
 void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
   SearchBatchBuilder& builder = workspace_.builder;
   builder.Clear(snapshot_->dim());
@@ -281,7 +281,7 @@ void HardQueries::RunSearch(std::uint32_t searches_max, Report& report) {
     } catch (const std::bad_alloc&) {
       status = NoMemoryForBatch();
     }
-    if (status.ok()) {  // what failed says nothing of what searches take
+    if (status.ok()) {  // the time of a failed search is not typical
       if (report.searches.empty()) report.fallback = workspace_.result.fallback();
       report.searches.push_back({static_cast<std::uint32_t>(builder.size()), builder.longest_list(),
                                  clock_.Now() - began});
@@ -343,7 +343,7 @@ bool HardQueries::Check(Open& open) const {
   return status.ok();
 }
 
-// Those that have their answer, and those whose task failed at another.
+// Erases queries that have their answer, and queries whose task failed.
 void HardQueries::EraseEnded() {
   open_.remove_if(
       [](const Open& open) { return open.refinement == nullptr || !open.task->status.ok(); });

@@ -26,7 +26,7 @@
 
 namespace simile::engine {
 
-// Chooses k of a query's candidates by Diversity's rule, some at a time. Borrows the snapshot.
+// Chooses k of a query's candidates by Diversity's rule, a few at a time. Borrows the snapshot.
 class Diversifier {
  public:
   //   candidates  best first
@@ -35,18 +35,18 @@ class Diversifier {
               const Snapshot& snapshot);
 
   bool done() const { return chosen_.size() == wanted_; }
-  // Chooses the next ones: some milliseconds of work.
+  // Chooses the next rows: some milliseconds of work.
   //   execution  what comparing costs is added to it: each comparison counts as a row rescored
-  // Errors: the backend's. REQUIRES: not done. Cost: a canonical score for each candidate and each
-  // row chosen.
+  // Errors: the backend's. REQUIRES: not done. Cost: a canonical score for each pair of a candidate
+  // and a chosen row.
   absl::Status ChooseSome(SegmentSearch& search, Execution& execution);
-  // Those chosen, in the order chosen; all candidates when there are no more than k.
+  // The chosen rows, in the order of the choice; all candidates when there are at most k.
   std::vector<Hit> TakeHits() { return std::move(chosen_); }
 
  private:
   struct Candidate {
     Hit hit;
-    float nearest_chosen;  // its greatest similarity to a row that is chosen
+    float nearest_chosen;  // its greatest similarity to a chosen row
     bool chosen = false;
   };
   double Relevance(const Candidate& candidate) const;
@@ -57,15 +57,15 @@ class Diversifier {
   const double lambda_;
   std::size_t wanted_ = 0;
   std::vector<Candidate> candidates_;  // best first
-  // Score takes rows in ascending order.
+  // Score requires rows in ascending order.
   std::vector<std::size_t> by_row_;  // [candidates] indexes
   std::vector<Row> rows_;            // [candidates] ascending
-  std::vector<float> similarities_;  // [candidates] to the newest, in the order of rows_
+  std::vector<float> similarities_;  // [candidates] to the row chosen last, in the order of rows_
   std::vector<Hit> chosen_;
 };
 
-// Answers one query that a single search does not, in as many searches and pieces of work as it
-// takes. Borrows what it is made from.
+// Answers one query that needs more than a single search, in several searches and pieces of work.
+// Borrows its arguments.
 class Refinement {
  public:
   //   vectors  [query.vector_count, dim]  the query's own
@@ -73,10 +73,10 @@ class Refinement {
   Refinement(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
              SegmentSearch& search);
 
-  // What comes next: AddSearches and then ReadResults, Work, or reading result().
+  // The next step: AddSearches and then ReadResults; or Work; or reading result().
   Step next() const;
   void AddSearches(SearchBatchBuilder& builder) { ranking_.AddSearches(builder); }
-  // Reads the results of those searches.
+  // Reads the results of the searches that AddSearches added.
   void ReadResults(const SearchResult& result);
   // One piece, some milliseconds. Errors: the backend's.
   absl::Status Work();
@@ -90,7 +90,7 @@ class Refinement {
   void BeginRanking();
   void FinishRanking();
   void WorkOnGroups();
-  // The answer is found; rows may be left to explain.
+  // Called when the answer is found. Rows may be left to explain.
   void FinishAnswer();
 
   const ResolvedQuery& query_;
@@ -105,42 +105,43 @@ class Refinement {
   Stage stage_ = Stage::kRanking;
 };
 
-// The queries under way of hard tasks of one snapshot. The oldest decides what comes next: a piece
-// of its own work, or a search, which all others that need one share. If they took turns, each that
-// came would delay all before it, and under overload none would be answered by its deadline. And
-// only the oldest has masks of its own, which take a bit a row.
+// The queries under way, of hard tasks of one snapshot. The oldest query decides the next step: a
+// piece of its own work, or a search that is shared by all queries that need one. If queries took
+// turns, each new query would delay all earlier ones, and under overload none would meet its
+// deadline. Also, only the oldest query has masks of its own, which take a bit a row.
 // Used by the thread that leads; borrows its workspace.
 class HardQueries {
  public:
   HardQueries(SnapshotPtr snapshot, SearchWorkspace& workspace, const Clock& clock);
 
-  // How much a slice may do.
+  // The bounds of the work of a slice.
   struct Budget {
-    Clock::TimePoint end;      // nothing is begun after it
+    Clock::TimePoint end;      // no piece begins after this time
     Clock::Duration length{};  // of the whole slice
-    // That a search of this length makes; never less than a query's.
+    // The searches that take about this length together; at least the searches of one query.
     std::uint32_t searches_max = 1;
-    const std::atomic<bool>& yield;  // whether to end after the piece under way
+    const std::atomic<bool>& yield;  // when set, the slice ends after the piece under way
   };
   struct SearchTime {
     std::uint32_t searches = 0;
-    std::uint32_t list_max = 0;  // the longest of their lists
+    std::uint32_t list_max = 0;  // the length of their longest list
     Clock::Duration duration{};
   };
-  // What a slice took. What each of its tasks got is in their progress.
+  // What a slice did and how long it took. Results are in the progress of each task.
   struct Report {
-    std::vector<SearchTime> searches;  // that succeeded
-    // Of those pieces of work that mostly formed scores: how many products, and how long.
+    std::vector<SearchTime> searches;  // searches that succeeded
+    // Of the pieces of work that mostly formed scores: the products, and the time.
     std::uint64_t products = 0;
     Clock::Duration scoring{};
-    std::uint32_t query_count = 0;  // that one search answered, or 1 that was worked on
-    FallbackBackend fallback;       // that answered the first search
+    std::uint32_t query_count = 0;  // queries in one search, or 1 that was worked on
+    FallbackBackend fallback;       // answered the first search, if any
   };
 
-  // Runs the tasks' queries for a while, the oldest first, so that each comes to its end whatever
-  // else comes. A query that fails fails its task. A task that has ended must not come again.
-  //   tasks   oldest first; all of the snapshot, have begun and have not ended; those of earlier
-  //           slices that are not among them must have been dropped
+  // Runs the tasks' queries for a slice, the oldest first, so that new queries never delay an old
+  // query without end. When a query fails, its task fails. A task that has ended must not be passed
+  // again.
+  //   tasks   oldest first; all of one snapshot, begun and not ended. Tasks of earlier slices that
+  //           are missing here must have been dropped
   //   report  overwritten
   void RunSlice(std::span<TaskProgress* const> tasks, const Budget& budget, Report& report);
   // Forgets the queries of a task that is given up.
@@ -159,10 +160,10 @@ class HardQueries {
   void OpenNext(TaskProgress& task);
   void RunSearch(std::uint32_t searches_max, Report& report);
   void RunPiece(Open& open, Report& report);
-  // Calls work() and notes its error in the task, or its result when the query has its answer.
+  // Calls work(). Writes its error to the task, or the query's result when the query is answered.
   template <class Work>
   void Advance(Open& open, Work work);
-  bool Check(Open& open) const;  // whether its task goes on
+  bool Check(Open& open) const;  // whether its task continues
   void EraseEnded();
 
   const SnapshotPtr snapshot_;

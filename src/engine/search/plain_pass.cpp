@@ -17,7 +17,7 @@ void PlainPass::Begin(std::span<const Part> parts, DeviceTime* device_time) {
     const std::size_t count = parts.front().query_count;
     specs_.clear();
     for (std::size_t i = 0; i < count; ++i) {
-      specs_.push_back(SpecOf(progress.task->queries[first + i]));
+      specs_.push_back(ToSpec(progress.task->queries[first + i]));
     }
     batch = {progress.task->vectors.view().Slice(first, count), specs_};
   } else {
@@ -26,7 +26,7 @@ void PlainPass::Begin(std::span<const Part> parts, DeviceTime* device_time) {
       const SearchTask& task = *part.task->task;
       for (std::size_t i = 0; i < part.query_count; ++i) {
         const std::size_t query = part.task->next_query + i;
-        workspace_.builder.Add(task.vectors.view().PaddedRow(query), SpecOf(task.queries[query]));
+        workspace_.builder.Add(task.vectors.view().PaddedRow(query), ToSpec(task.queries[query]));
       }
     }
     batch = workspace_.builder.batch();

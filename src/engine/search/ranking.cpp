@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint32_t kSpare = 16;
 // How many times longer the lists of the next round are.
 constexpr std::uint32_t kGrowth = 8;
-// Lists that together propose more than 1 / kShareOfRows of the rows cost more than scoring all.
+// Lists that together propose more than 1 / kShareOfRows of the rows cost more than scoring all
+// rows.
 constexpr std::size_t kShareOfRows = 8;
 
 // The engine in a receipt when a column gave the order.
@@ -44,7 +45,7 @@ void Ranking::MakeProbes(MatrixView vectors, const Snapshot& snapshot) {
         probes_.assign(first, first + query_.positive_count * padded_dim_);
         return;
       }
-      // The rows least like an example are those most like its opposite.
+      // The rows least like an example are the rows most like its negated vector.
       probes_.resize(vectors.row_count() * padded_dim_);
       std::transform(first, first + probes_.size(), probes_.begin(), std::negate<>());
       return;
@@ -158,12 +159,13 @@ std::vector<Row> Ranking::CollectCandidates(const SearchResult& result) const {
 
 bool Ranking::IsProven() const {
   if (!ceiling_of_others_) return true;
-  // Strictly above: row numbers break ties, and the bound says nothing about those.
+  // The k-th score must be strictly above the bound, because row numbers break ties.
   if (*ceiling_of_others_ < query_.score_threshold) return true;
   return hits_.size() == k_ && hits_.back().score > *ceiling_of_others_;
 }
 
-// No row outside the lists scores better with a probe than the last of that probe's list.
+// Bounds the score of rows outside the lists: such a row scores at most as well with a probe as the
+// last row of the probe's list.
 float Ranking::CeilingOfOthers(const SearchResult& result) const {
   std::vector<float> last;
   for (std::size_t probe = 0; probe < probe_count(); ++probe) {

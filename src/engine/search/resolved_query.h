@@ -30,45 +30,49 @@ enum class Scoring : std::uint8_t {
 //
 //   lambda * score - (1 - lambda) * its greatest similarity to a row already chosen
 //
-// in double, ties to the better score. Hits keep their scores and come in the order chosen.
+// in double; ties go to the better score. Hits keep their scores and are in the order of the
+// choice.
 struct Diversity {
   float lambda = 0.5F;  // 0..1; 1 ranks by score alone
   std::uint32_t candidates = 100;
 };
 
-// Answers with the best k groups of rows that share a value of the field. A row with several values
-// belongs to the group of each; a row with none belongs to no group. A group ranks by its best row.
+// Answers with the best k groups of rows that share a value of the field. A row belongs to the
+// group of each of its values; a row without a value belongs to no group. A group ranks by its best
+// row.
 struct Grouping {
   filter::GroupField field;
   std::uint32_t group_size = 1;  // best rows of each group
 };
 
-// One query as the executor holds it. It owns its mask and lists until it is answered.
+// One query in the executor. Owns its mask and lists until it is answered.
 struct ResolvedQuery {
   std::uint32_t k = 10;       // rows, or groups of rows
   float score_threshold = 0;  // -inf for none
-  // Rows never returned, ascending and distinct: the list that queries of one call share, unless it
-  // is null; a query that excludes others too has a list of its own.
+  // Rows never returned, ascending and distinct. Queries of one call share a list
+  // (shared_excluded_rows); a query that excludes further rows has its own complete list.
   std::vector<Row> excluded_rows;
   std::shared_ptr<const std::vector<Row>> shared_excluded_rows;
-  // The rows that it may return; null for all. Snapshot::searchable itself without any filter.
+  // The rows that the query may return; null for all. Without any filter this is
+  // Snapshot::searchable itself.
   std::shared_ptr<const RowMask> mask;
-  // The rows that exist for the call, null for all: those that pass its required filter. The mask
-  // lets no others pass.
+  // The rows that exist for the call: they pass its required filter; null for all. `mask` is a
+  // subset.
   std::shared_ptr<const RowMask> existing;
 
-  // How many rows of the task's matrix of vectors are its own, in the order of the queries.
+  // The number of the query's vectors in the task's matrix, which has the vectors of all queries in
+  // order.
   std::uint32_t vector_count = 1;
   Scoring scoring = Scoring::kSimilarity;
-  std::vector<float> weights;        // [vector_count] unless scored by similarity; positive
-  std::uint32_t positive_count = 0;  // of its vectors, which come first; the others are negative
-  // Ranks rows instead of vectors (a cold start). Scores are then 0; the threshold does not apply.
+  std::vector<float> weights;        // [vector_count], positive; empty for kSimilarity
+  std::uint32_t positive_count = 0;  // positive examples, first among the vectors
+  // Ranks rows without vectors (a cold start). Scores are then 0; the threshold does not apply.
   std::optional<RowOrder> order;
 
   std::optional<Diversity> diversity;  // one of these at most
   std::optional<Grouping> grouping;
 
-  // Rows to explain (RowPlaces), ascending and distinct. The query may return these rows, or not.
+  // Rows to explain (RowPlaces), ascending and distinct; also rows that the query may not return.
   std::vector<Row> explained;
 
   std::span<const Row> excluded() const {
@@ -90,14 +94,14 @@ struct HitGroup {
   friend bool operator==(const HitGroup&, const HitGroup&) = default;
 };
 
-// The step of Diversity that chose a row. For a candidate that was not chosen: the last step.
+// The step of Diversity that chose a row. For a candidate that was not chosen, the last step.
 struct DiversityStep {
   bool chosen = false;
   std::uint32_t step = 1;
-  double marginal_relevance = 0;         // what Diversity maximizes, of the row
-  double chosen_marginal_relevance = 0;  // of the row that this step chose
-  std::optional<Row> nearest;  // the most similar row of those chosen before; none in step 1
-  float similarity = 0;        // to the nearest
+  double marginal_relevance = 0;         // the value that Diversity maximizes, of the row
+  double chosen_marginal_relevance = 0;  // the same value of the row that this step chose
+  std::optional<Row> nearest;            // the most similar row chosen before; none in step 1
+  float similarity = 0;                  // to the nearest
 };
 
 // The rank of a row among all rows that the query may return. For a row that the query may not
@@ -105,8 +109,8 @@ struct DiversityStep {
 struct RowPlace {
   struct GroupPlace {
     std::uint32_t number = 0;         // in the field
-    std::uint64_t groups_before = 0;  // groups whose best row ranks before the best of this one
-    std::uint64_t rows_before = 0;    // rows of the group
+    std::uint64_t groups_before = 0;  // groups that rank before this group
+    std::uint64_t rows_before = 0;    // rows of the group that rank before the row
   };
 
   Row row = 0;
@@ -118,8 +122,8 @@ struct RowPlace {
 
 struct RowPlaces {
   std::vector<RowPlace> rows;  // [explained]
-  // The score of the last row that the answer reaches: of the k-th, with diversity of the last
-  // candidate, with groups of the best row of the k-th group. Nothing when there are fewer.
+  // The score of the last row that the answer reaches: the k-th row; with diversity the last
+  // candidate; with groups the best row of the k-th group. Nothing when there are fewer.
   std::optional<float> score_needed;
 };
 
@@ -136,7 +140,7 @@ class QueryHits {
   QueryHits(std::shared_ptr<const Hit[]> block, std::size_t first, std::size_t count)
       : hits_(block, block.get() + first), count_(count) {}
 
-  // Valid while this or a copy of it lives.
+  // Valid while this object or a copy lives.
   std::span<const Hit> span() const { return {hits_.get(), count_}; }
   std::size_t size() const { return count_; }
 
@@ -150,10 +154,10 @@ class QueryHits {
 
 // The answer to one query, and how it was computed.
 struct QueryResult {
-  QueryHits hits;                // in the order of the answer; none when it asked for groups
-  std::vector<HitGroup> groups;  // by their best rows
-  // Of a query with an order and without groups: the hits that it lists. The others have no value
-  // in it, and come last by row.
+  QueryHits hits;                // in the order of the answer; empty for groups
+  std::vector<HitGroup> groups;  // ordered by their best rows
+  // For a query with an order and without groups: the number of hits that the order lists. The
+  // other hits have no value and come last, by row.
   std::size_t listed_count = 0;
   RowPlaces places;  // of the explained rows
   Execution execution;

@@ -27,7 +27,7 @@ class RowOrder {
   RowOrder(std::string_view field, Column column, std::size_t row_count)
       : field_(field), column_(column), row_count_(row_count) {}
 
-  // Of a list of rows that it keeps.
+  // The order of a list of rows, which the order owns.
   RowOrder(std::shared_ptr<const std::vector<Row>> rows, std::size_t row_count)
       : column_(rows.get()), rows_(std::move(rows)), row_count_(row_count) {}
 
@@ -38,12 +38,13 @@ class RowOrder {
  private:
   std::string field_;
   Column column_;
-  std::shared_ptr<const std::vector<Row>> rows_;  // that column_ is; null where it is borrowed
+  std::shared_ptr<const std::vector<Row>>
+      rows_;  // the list behind column_; null when column_ is borrowed
   std::size_t row_count_;
 };
 
-// Reads the first rows of an order that may be returned, a piece at a time. Borrows all it is made
-// from; used by one thread.
+// Reads the first rows of an order that may be returned, a piece at a time. Borrows its arguments;
+// used by one thread.
 class OrderedRows {
  public:
   //   mask      rows that may be returned; null for all
@@ -53,14 +54,14 @@ class OrderedRows {
               std::span<const Row> excluded);
 
   bool done() const { return rows_.size() == wanted_ || next_row_ == order_.row_count(); }
-  // Visits the next rows, kVisitsOfPiece of them at most.
+  // Visits the next rows, at most kVisitsOfPiece.
   void ReadPiece();
-  // Those found so far.
+  // The rows found so far.
   std::span<const Row> rows() const { return rows_; }
-  // How many of these the order lists: the others have no value in it, and come last by row.
+  // How many of rows() the order lists. The other rows have no value and come last, by row.
   std::size_t listed_count() const { return all_listed_ ? listed_count_ : rows_.size(); }
 
-  // At about 10 ns each, estimated.
+  // An estimated 10 ns for each visit.
   static constexpr std::size_t kVisitsOfPiece = 1U << 18;
 
  private:
@@ -71,12 +72,12 @@ class OrderedRows {
   const RowMask* const mask_;
   const std::span<const Row> excluded_;
   filter::VisitedPlace place_;
-  bool all_listed_ = false;       // the rows that the order lists have been visited
+  bool all_listed_ = false;       // whether all rows that the order lists were visited
   std::size_t listed_count_ = 0;  // of rows_, once all_listed_
-  // Made by the first piece: those that wait for their turn take no memory. First the rows that
-  // have been; once all_listed_, those that are left.
+  // First the rows that were visited; once all_listed_, the rows that are left. Made by the first
+  // piece, so that a waiting query takes no memory.
   RowMask others_{0};
-  std::size_t next_row_ = 0;  // of others_, to be visited
+  std::size_t next_row_ = 0;  // the next row of others_ to visit
   std::vector<Row> rows_;
 };
 

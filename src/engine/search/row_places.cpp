@@ -8,13 +8,13 @@
 namespace simile::engine {
 namespace {
 
-// Of rows in a given order, read together: a look at masks alone, or at payloads.
+// Rows in a given order that are read in one piece: with a look at masks alone, or at payloads.
 constexpr std::size_t kOrderedOfPiece = 1U << 18;
 constexpr std::size_t kGroupedOfPiece = 2'048;
-// Groups that are ranked together: about 10 ns each, estimated.
+// Groups that are ranked in one piece: an estimated 10 ns each.
 constexpr std::size_t kGroupsOfPiece = 1U << 17;
 
-// How many rows the answer is chosen from.
+// The number of rows that the answer is chosen from.
 std::size_t ReachOf(const ResolvedQuery& query) {
   return query.diversity ? query.diversity->candidates : query.k;
 }
@@ -34,7 +34,7 @@ PlaceFinder::PlaceFinder(const ResolvedQuery& query, MatrixView vectors, const S
   if (query.grouping) {
     best_of_group_.resize(query.grouping->field.number_end());
     for (std::size_t i = 0; i < places_.rows.size(); ++i) {
-      query.grouping->field.GroupsOf(places_.rows[i].row, numbers_);
+      query.grouping->field.ReadGroups(places_.rows[i].row, numbers_);
       for (const std::uint32_t number : numbers_) {
         groups_[number].push_back({i, places_.rows[i].groups.size()});
         places_.rows[i].groups.push_back({number, 0, 0});
@@ -93,7 +93,7 @@ void PlaceFinder::BeginCounting() {
   for (const auto& [key, i] : ascending_) places_.rows[i].score = key.score();
   std::ranges::sort(ascending_);
   between_.assign(ascending_.size() + 1, 0);
-  // A field that no row has a value in has no groups, and then nothing is reached.
+  // A field without values has no groups, and then the answer reaches nothing.
   const std::size_t reach = std::max<std::size_t>(1, ReachOf(query_));
   best_buffer_.resize(certificate::TopK::CapacityFor(
       reach, query_.grouping ? best_of_group_.size() : snapshot_.row_count()));
@@ -116,7 +116,7 @@ void PlaceFinder::Count(RankKey key) {
 }
 
 void PlaceFinder::CountInGroups(RankKey key) {
-  query_.grouping->field.GroupsOf(key.row(), numbers_);
+  query_.grouping->field.ReadGroups(key.row(), numbers_);
   for (const std::uint32_t number : numbers_) {
     best_of_group_[number] = std::max(best_of_group_[number], key);
     const auto explained = groups_.find(number);
@@ -182,7 +182,7 @@ void PlaceFinder::RankSomeGroups() {
   EndRanking();
 }
 
-// If the row could be returned, each of its groups would have it.
+// Counts the row in each of its groups, as if the row could be returned.
 void PlaceFinder::CountOwnGroups(RowPlace& place) const {
   const RankKey key(place.score, place.row);
   std::vector<RankedGroup> with_row;
@@ -227,7 +227,7 @@ void PlaceFinder::ReadSome() {
 }
 
 void PlaceFinder::ReadOrdered(Row row) {
-  if (query_.grouping) query_.grouping->field.GroupsOf(row, numbers_);
+  if (query_.grouping) query_.grouping->field.ReadGroups(row, numbers_);
   const auto explained = std::ranges::lower_bound(query_.explained, row);
   if (explained != query_.explained.end() && *explained == row) {
     RowPlace& place = places_.rows[static_cast<std::size_t>(explained - query_.explained.begin())];
@@ -262,12 +262,12 @@ absl::Status PlaceFinder::CompareNext() {
   const auto chosen = std::ranges::find(answer_, place.row, &Hit::row);
   const auto before =
       static_cast<std::size_t>(std::min(chosen, answer_.end() - 1) - answer_.begin());
-  auto step = StepOf({place.row, place.score}, before);
+  auto step = MeasureStep({place.row, place.score}, before);
   if (!step.ok()) return step.status();
   step->chosen = chosen != answer_.end();
   step->chosen_marginal_relevance = step->marginal_relevance;
   if (!step->chosen) {
-    const auto other = StepOf(answer_.back(), before);
+    const auto other = MeasureStep(answer_.back(), before);
     if (!other.ok()) return other.status();
     step->chosen_marginal_relevance = other->marginal_relevance;
   }
@@ -275,7 +275,7 @@ absl::Status PlaceFinder::CompareNext() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DiversityStep> PlaceFinder::StepOf(const Hit& hit, std::size_t before) {
+absl::StatusOr<DiversityStep> PlaceFinder::MeasureStep(const Hit& hit, std::size_t before) {
   const double lambda = query_.diversity->lambda;
   DiversityStep step;
   step.step = static_cast<std::uint32_t>(before + 1);

@@ -22,27 +22,27 @@
 namespace simile::engine {
 
 // Finds the ranks of a query's explained rows among all rows that the query may return. Scores
-// every row, so a row that the search missed still counts. Does one piece a call. Borrows its
-// arguments; used by one thread.
+// every row, so a row that the search missed still counts. Each call of Work does one piece.
+// Borrows its arguments; used by one thread.
 class PlaceFinder {
  public:
   //   vectors    [query.vector_count, dim]  the query's own
-  //   answer     of the query; with diversity the hits in the order chosen
-  //   execution  what scoring costs is added to it
+  //   answer     of the query; with diversity in the order of the choice
+  //   execution  the cost of scoring is added to it
   // REQUIRES: query.explained is not empty.
   // Throws std::bad_alloc, as do all methods.
   PlaceFinder(const ResolvedQuery& query, MatrixView vectors, const Snapshot& snapshot,
               std::span<const Hit> answer, SegmentSearch& search, Execution& execution);
 
   bool done() const { return stage_ == Stage::kDone; }
-  // One piece, some milliseconds. Errors: the backend's. REQUIRES: not done.
-  // Cost of all: a canonical score for each row and vector, a look-up in the payload of each row
-  // with groups, and with diversity a score for each explained row and each row chosen.
+  // Does one piece, some milliseconds. Errors: the backend's. REQUIRES: not done.
+  // Cost of all pieces: a canonical score for each row and vector; with groups a look-up in the
+  // payload of each row; with diversity a score for each pair of an explained and a chosen row.
   absl::Status Work();
   // REQUIRES: done; once.
   RowPlaces TakePlaces() { return std::move(places_); }
 
-  // The most that it holds for a query with groups.
+  // The most bytes that the finder holds for the groups of a query.
   static std::uint64_t GroupBytes(const ResolvedQuery& query);
 
  private:
@@ -68,7 +68,7 @@ class PlaceFinder {
       return best != other.best ? best > other.best : number < other.number;
     }
   };
-  // A group of an explained row, with that row in it as if it could be returned.
+  // A group of an explained row, with the row in it as if the row could be returned.
   struct OwnGroup {
     RankedGroup ranked;
     GroupRef place;
@@ -89,7 +89,7 @@ class PlaceFinder {
   bool IsCandidate(const RowPlace& place) const;
   absl::Status CompareNext();
   // The step of Diversity for a row when the first `before` rows of the answer are chosen.
-  absl::StatusOr<DiversityStep> StepOf(const Hit& hit, std::size_t before);
+  absl::StatusOr<DiversityStep> MeasureStep(const Hit& hit, std::size_t before);
   void EndRanking() { stage_ = query_.diversity ? Stage::kComparing : Stage::kDone; }
 
   const ResolvedQuery& query_;
@@ -99,7 +99,7 @@ class PlaceFinder {
   Execution& execution_;
   RowScorer scorer_;
   Stage stage_ = Stage::kScoringExplained;
-  std::size_t position_ = 0;  // of the groups that are ranked, or of the rows that are read
+  std::size_t position_ = 0;  // in the groups to rank, or in the rows to read
   RowPlaces places_;
 
   // The explained rows, worst first: the key, and the index in places_.rows.
@@ -108,22 +108,22 @@ class PlaceFinder {
   std::vector<std::uint64_t> between_;
   std::vector<RankKey> best_buffer_;
   certificate::TopK
-      best_;  // of all rows, or of the best rows of all groups: those that are reached
+      best_;  // the rows that the answer reaches, or the best rows of the groups that it reaches
 
-  // With groups: those of the explained rows, and the best row of every group.
+  // With groups: the groups of the explained rows, and the best row of every group.
   std::unordered_map<std::uint32_t, std::vector<GroupRef>> groups_;
   std::vector<RankKey> best_of_group_;  // [numbers of the field]
   std::vector<OwnGroup> own_groups_;    // of the explained rows, best first
   // [own_groups_ + 1] The groups that rank between one of own_groups_ and the one before.
   std::vector<std::uint64_t> groups_between_;
-  std::vector<std::uint32_t> numbers_;  // of the groups of the row at hand
+  std::vector<std::uint32_t> numbers_;  // of the groups of the current row
 
-  // Of a cold start: all rows in its order, and what was read of them.
+  // For a cold start: all rows in its order, and counts of the rows that were read.
   std::optional<OrderedRows> ordered_;
-  std::uint64_t rows_before_ = 0;             // that may be returned
-  std::uint64_t groups_before_ = 0;           // that have a row among these
-  std::vector<std::uint64_t> rank_of_group_;  // [numbers] from 1; 0: none of its rows was read
-  std::vector<std::uint64_t> rows_of_group_;  // [numbers] that may be returned, of those read
+  std::uint64_t rows_before_ = 0;             // rows read that may be returned
+  std::uint64_t groups_before_ = 0;           // groups with a row among these rows
+  std::vector<std::uint64_t> rank_of_group_;  // [numbers] from 1; 0: no row of the group was read
+  std::vector<std::uint64_t> rows_of_group_;  // [numbers] rows read that may be returned
 
   std::size_t compared_ = 0;  // places that diversity has compared
 };

@@ -10,7 +10,7 @@
 namespace simile::engine {
 namespace {
 
-// A row that is offered costs more than its score: its keywords are read (group_hits.h).
+// An offered row costs more than its score, because its keywords are read (group_hits.h).
 constexpr std::size_t kOfferedOfPiece = 2'048;
 
 }  // namespace
@@ -84,7 +84,7 @@ void RowScorer::ReadPassingRows(std::size_t count) {
     if (excluded_.empty() || excluded_.front() != row) piece_.push_back(row);
   };
   while (next_row_ < end_row_ && piece_.size() < count) {
-    // Never more rows than still fit.
+    // Reads no more rows than still fit into the piece.
     const std::size_t end = std::min(end_row_, next_row_ + (count - piece_.size()));
     if (mask_ != nullptr) {
       mask_->ForEachAllowed(static_cast<Row>(next_row_), static_cast<Row>(end), add);

@@ -26,10 +26,11 @@ class SearchBatchBuilder {
     longest_list_ = 0;
   }
 
-  // Copies the vector, [padded_dim]; what the spec points at must outlive the search. Returns the
-  // search's index in the batch and its result. Throws std::bad_alloc.
+  // Adds a search and copies its vector, [padded_dim]. Everything that the spec points to must
+  // outlive the search. Returns the search's index in the batch and its result. Throws
+  // std::bad_alloc.
   std::size_t Add(const float* vector, const QuerySpec& spec) {
-    // Whatever throws, the vectors of the searches before stay where they belong.
+    // When anything throws, the vectors of earlier searches stay at their places.
     const std::size_t padded_dim = PaddedDim(dim_);
     vectors_.resize((specs_.size() + 1) * padded_dim);
     std::copy_n(vector, padded_dim, vectors_.end() - static_cast<std::ptrdiff_t>(padded_dim));
@@ -50,21 +51,21 @@ class SearchBatchBuilder {
   std::uint32_t longest_list_ = 0;
 };
 
-// What the thread that leads makes searches with, kept from one to the next, so that a warm pass of
-// plain queries allocates only the answers.
+// The buffers that the leading thread searches with. Kept from search to search, so that a warm
+// pass of plain queries allocates only the answers.
 struct SearchWorkspace {
   SegmentSearch search;
   SearchBatchBuilder builder;
   SearchResult result;  // of the latest search
 
-  // While nothing is searched.
+  // Call while nothing is searched.
   void FreeBuffers() {
     constexpr std::size_t kResultBytesKept = 1U << 20;
     if (result.buffer_bytes() > kResultBytesKept) result = SearchResult();
   }
 };
 
-inline QuerySpec SpecOf(const ResolvedQuery& query) {
+inline QuerySpec ToSpec(const ResolvedQuery& query) {
   return {query.k, query.mask.get(), query.excluded(), query.score_threshold};
 }
 

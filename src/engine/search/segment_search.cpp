@@ -45,7 +45,8 @@ bool SegmentSearch::Start() {
   return pass_->Start();
 }
 
-// One segment after the other: those of one device would share it anyway.
+// Searches one segment after the other, because segments of one device would share the device
+// anyway.
 absl::StatusOr<bool> SegmentSearch::Advance(const Turn& turn) {
   for (; segment_ < segments_.size(); ++segment_) {
     if (pass_ == nullptr) {
@@ -125,7 +126,8 @@ void SegmentSearch::Merge(std::size_t segment_count, std::size_t row_count,
       cost += partial_[segment].Cost(query);
     }
     result.SetCost(query, cost);
-    // One backend made all segments, so mostly one engine answers for all: the first's is reported.
+    // One backend made all segments, so usually one engine answers for all. The first segment's
+    // engine is reported.
     if (segment_count > 0) result.SetEngine(query, partial_.front().Engine(query));
   }
   for (std::size_t segment = 0; segment < segment_count && result.fallback() == nullptr;

@@ -14,26 +14,26 @@
 
 namespace simile::engine {
 
-// Searches a snapshot's segments as if they were one: each is searched for its best k, and the hits
-// are merged by rank key, so the result is the same however the rows are cut. One segment, the
-// usual case, writes straight into the caller's result. Used by one thread at a time.
+// Searches a snapshot's segments as if they were one. Each segment is searched for its best k, and
+// the hits are merged by rank key, so the result does not depend on how rows are divided. A single
+// segment, the usual case, writes straight into the caller's result. Used by one thread at a time.
 class SegmentSearch {
  public:
   // segments, batch and result as for SegmentIndex::Search, masks covering every row of all
-  // segments; no segment gives no hits. Costs are summed over the segments; the first segment that
-  // has a fallback backend gives the result's.
-  // Errors: the first segment's that fails; result is then not to be read.
+  // segments; no segment gives no hits. Costs are summed over the segments. The result's fallback
+  // backend is that of the first segment that has one.
+  // Errors: of the first segment that fails; then the result must not be read.
   absl::Status Run(std::span<const std::shared_ptr<const SegmentIndex>> segments,
                    const SearchBatch& batch, SearchResult& result);
 
-  // Begins the same search, to be paused between its pieces, and ends the one before. Borrows
-  // all of it.
+  // Ends the previous search and begins the same as Run, which may be paused between its pieces.
+  // Borrows all arguments.
   void Begin(std::span<const std::shared_ptr<const SegmentIndex>> segments,
              const SearchBatch& batch, SearchResult& result);
-  // As SearchPass::Start, where there is one segment. May throw bad_alloc.
+  // As SearchPass::Start; starts only when there is one segment. May throw bad_alloc.
   bool Start();
   bool HasEnded() const { return pass_ != nullptr && pass_->HasEnded(); }
-  // Searches on until the turn is over. Returns whether the search is done.
+  // Continues until the turn is over. Returns whether the search is done.
   // Errors: as Run; the search has then ended.
   absl::StatusOr<bool> Advance(const Turn& turn);
   // Ends the search that was begun, if it is not done.
@@ -41,23 +41,22 @@ class SegmentSearch {
     pass_.reset();
     ReleasePartial();
   }
-  // What the search that was begun holds on the host.
+  // The host bytes of the search that was begun.
   std::uint64_t bytes() const { return pass_ == nullptr ? 0 : pass_->bytes(); }
 
   // As SegmentIndex::Score; the rows may be of any segment.
   absl::StatusOr<FallbackBackend> Score(
       std::span<const std::shared_ptr<const SegmentIndex>> segments, MatrixView queries,
       std::span<const Row> rows, std::span<float> scores);
-  // Searches and scores add the device's time to it until the next call; null: not measured.
-  // Borrowed.
+  // From now on searches and scores add the device's time here; null: not measured. Borrowed.
   void set_device_time(DeviceTime* device_time) { device_time_ = device_time; }
-  // The products that all scores so far took: rows * queries * dim.
+  // The products of all scores so far: rows * queries * dim.
   std::uint64_t products() const { return products_; }
 
  private:
   void Merge(std::size_t segment_count, std::size_t row_count, const SearchBatch& batch,
              SearchResult& result);
-  // Gives back what segments have lent.
+  // Gives back the hits that segments have lent.
   void ReleasePartial();
 
   std::vector<SearchResult> partial_;  // one a segment
@@ -69,8 +68,8 @@ class SegmentSearch {
   std::span<const std::shared_ptr<const SegmentIndex>> segments_;
   SearchBatch batch_;
   SearchResult* result_ = nullptr;
-  std::size_t segment_ = 0;           // that is searched
-  std::unique_ptr<SearchPass> pass_;  // null before it begins there
+  std::size_t segment_ = 0;           // the segment under way
+  std::unique_ptr<SearchPass> pass_;  // null before the segment's search begins
 };
 
 }  // namespace simile::engine

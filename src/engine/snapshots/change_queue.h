@@ -12,14 +12,15 @@
 namespace simile::engine {
 
 // The thread on which collections are loaded and reloaded, so that no I/O thread waits for a disk.
-// It, and what it starts, gives way to the threads that answer (base/threads.h).
+// The thread and the threads it starts have a lower priority than threads that answer
+// (base/threads.h).
 // Changes run one after another in order of arrival: two loads at once would only share the same
 // disk and memory. Owned by wiring; all methods may be called from any thread.
 class ChangeQueue {
  public:
   using Change = std::function<void()>;
 
-  // waiting_max: changes that may wait behind the one that runs; >= 1.
+  //   waiting_max  the most changes that wait behind the running one; >= 1
   explicit ChangeQueue(std::size_t waiting_max = 16);
   ~ChangeQueue();  // stops as Stop()
   ChangeQueue(const ChangeQueue&) = delete;
@@ -30,8 +31,8 @@ class ChangeQueue {
   // Errors: kResourceExhausted when waiting_max changes wait; kUnavailable after Stop.
   absl::Status Submit(Change change, Change abandoned = {});
 
-  // Finishes the change that runs, abandons those that wait, joins. Idempotent. A load cannot be
-  // interrupted, so this waits for it.
+  // Finishes the running change, abandons the waiting changes, joins. Idempotent. A load cannot be
+  // interrupted, so Stop waits for it.
   // REQUIRES: not called from a change.
   void Stop();
 

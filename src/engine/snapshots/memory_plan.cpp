@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::size_t kFileBytesMax = std::size_t{256} << 10;
 
-// The file names of one version of control groups.
+// The file names that one version of control groups uses.
 struct GroupFiles {
   const char* limit;
   const char* used;
-  // Keys in memory.stat: of page cache, and of what of it is still to be written.
+  // Keys in memory.stat: of the page cache, and of the part of it that is still to be written.
   std::array<const char*, 2> cache;
   std::array<const char*, 2> unwritten;
 };
@@ -35,23 +35,23 @@ constexpr GroupFiles kVersion2{"memory.max",
                                {"active_file", "inactive_file"},
                                {"file_dirty", "file_writeback"}};
 
-// Adds paths as texts: the library's operator/ ends the process where memory runs out.
+// Joins paths as texts, because the library's operator/ ends the process when memory runs out.
 std::string Below(std::string_view folder, std::string_view name) {
   std::string path(folder);
   if (!name.empty() && !name.starts_with('/')) path += '/';
   return path += name;
 }
 
-// The file's text, empty when there is none or it may not be read. A limit that cannot be read for
-// another reason is not taken for none.
+// The file's text; empty when there is no file or it may not be read. Any other failure to read is
+// an error, so that a limit is never overlooked.
 absl::StatusOr<std::string> ReadText(const std::string& file) {
   absl::StatusOr<std::string> text = base::ReadWholeFile(file, kFileBytesMax);
   if (absl::IsPermissionDenied(text.status())) return std::string();
   return text;
 }
 
-// The number at the front of the text; nothing when it has none, as in "max".
-std::optional<std::uint64_t> NumberOf(std::string_view text) {
+// The number at the front of the text; nothing when there is none, as in "max".
+std::optional<std::uint64_t> ParseNumber(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -71,7 +71,7 @@ std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view
   while (!text.empty()) {
     const std::string_view line = TakeLine(text);
     if (line.starts_with(key) && line.substr(key.size()).starts_with(' ')) {
-      return NumberOf(line.substr(key.size()));
+      return ParseNumber(line.substr(key.size()));
     }
   }
   return std::nullopt;
@@ -86,15 +86,15 @@ std::uint64_t CleanCache(std::string_view stat, const GroupFiles& files) {
   return cache - std::min(cache, unwritten);
 }
 
-// What the limit of one control group leaves; nothing when it has none.
+// The bytes that the limit of one control group leaves; nothing when it has no limit.
 absl::StatusOr<std::optional<std::uint64_t>> LeftInGroup(const std::string& group,
                                                          const GroupFiles& files) {
   const absl::StatusOr<std::string> limit = ReadText(Below(group, files.limit));
   if (!limit.ok()) return limit.status();
   const absl::StatusOr<std::string> used = ReadText(Below(group, files.used));
   if (!used.ok()) return used.status();
-  const auto most = NumberOf(*limit);
-  const auto taken = NumberOf(*used);
+  const auto most = ParseNumber(*limit);
+  const auto taken = ParseNumber(*used);
   if (!most || !taken) return std::optional<std::uint64_t>();
   const absl::StatusOr<std::string> stat = ReadText(Below(group, "memory.stat"));
   if (!stat.ok()) return stat.status();
@@ -102,7 +102,7 @@ absl::StatusOr<std::optional<std::uint64_t>> LeftInGroup(const std::string& grou
   return std::optional(*most - std::min(*most, kept));
 }
 
-// Lowers `memory` to what the group at mount/name and its parents leave.
+// Lowers `memory` to the bytes that the group at mount/name and its parents leave.
 absl::Status ApplyGroupLimits(const std::string& mount, std::string_view name,
                               const GroupFiles& files, HostMemory& memory) {
   for (;;) {
@@ -117,7 +117,7 @@ absl::Status ApplyGroupLimits(const std::string& mount, std::string_view name,
   }
 }
 
-// Adds the indexes over the payload, from the same over its sample.
+// Adds the estimated indexes over the payload, extrapolated from the indexes over its sample.
 void AddPayloadIndexes(const data::DatasetPlan& plan, const data::DatasetSample& sample,
                        DataBytes& data) {
   const filter::SampledRows rows{sample.payload.row_count(), plan.row_count};
@@ -126,7 +126,7 @@ void AddPayloadIndexes(const data::DatasetPlan& plan, const data::DatasetSample&
   const filter::IndexEstimate fields =
       filter::EstimatePayloadIndex(filter::PayloadIndex::Build(sample.payload), rows);
   data.payload += text.bytes + fields.bytes;
-  // The text index comes first.
+  // The text index is built first.
   data.build =
       std::max(fields.build_bytes, text.build_bytes - std::min(text.build_bytes, fields.bytes));
 }

@@ -26,10 +26,11 @@
 namespace simile::engine {
 namespace {
 
-constexpr int kDrawsMax = 16;  // of one row
+constexpr int kDrawsMax = 16;  // tries to find one row that is not zeros
 
-// Draws rows to search for, as indexes into the matrix; one may come twice. Avoids rows of zeros
-// where others are easily found: they score 0 with all rows, which tells little.
+// Draws rows to search for, as indexes into the matrix; a row may be drawn twice. Avoids rows of
+// zeros when other rows are easily found: a row of zeros scores 0 with all rows, which proves
+// little.
 // REQUIRES: rows are not empty.
 std::vector<std::size_t> DrawRows(MatrixView rows, std::size_t count, std::mt19937_64& random) {
   std::vector<std::size_t> drawn(count);
@@ -44,7 +45,7 @@ std::vector<std::size_t> DrawRows(MatrixView rows, std::size_t count, std::mt199
 }
 
 // The chosen rows as a batch of queries. Errors: those of Matrix::Create.
-absl::StatusOr<data::Matrix> QueriesOf(MatrixView rows, std::span<const std::size_t> chosen) {
+absl::StatusOr<data::Matrix> CopyQueries(MatrixView rows, std::span<const std::size_t> chosen) {
   absl::StatusOr<data::Matrix> queries = data::Matrix::Create(chosen.size(), rows.dim());
   if (!queries.ok()) return queries;
   for (std::size_t query = 0; query < chosen.size(); ++query) {
@@ -55,7 +56,8 @@ absl::StatusOr<data::Matrix> QueriesOf(MatrixView rows, std::span<const std::siz
 
 constexpr std::size_t kQueryCount = 4;
 constexpr std::uint32_t kHitsAsked = 10;
-// Multiply-adds for one query: when scoring every row needs more, a sample of this many is scored.
+// The most multiply-adds for one query. When scoring every row needs more, a sample of the rows is
+// scored.
 constexpr std::size_t kProductsPerQuery = 10'000'000;
 constexpr std::uint64_t kIndexSeed = 0x51'31'1e'00;
 
@@ -81,8 +83,8 @@ class Checker {
  public:
   Checker(MatrixView rows, Row first_row) : rows_(rows), first_row_(first_row) {}
 
-  // Every hit is a row of the segment, scored as the reference does, in rank order, none twice; and
-  // there are as many as there should be.
+  // Checks the hits: each is a row of the segment with the reference's score; they are in rank
+  // order and distinct; their number is right.
   absl::Status CheckHits(const Answered& answered) const {
     const std::size_t expected = std::min<std::size_t>(kHitsAsked, rows_.row_count());
     if (answered.hits.size() != expected) {
@@ -109,8 +111,8 @@ class Checker {
     return absl::OkStatus();
   }
 
-  // No row of the sample outranks the last hit without being among the hits. With all rows in the
-  // sample and CheckHits passed, the answer is the reference's answer, bit for bit.
+  // Checks that no row of the sample outranks the last hit without being a hit. If the sample has
+  // all rows and CheckHits passed, the answer equals the reference's, bit for bit.
   absl::Status CheckOmitted(const Answered& answered, std::span<const std::size_t> sample) const {
     const RankKey last = ToRankKey(answered.hits.back());
     for (const std::size_t index : sample) {
@@ -151,12 +153,12 @@ constexpr std::size_t kItemsCompared = 64;
 constexpr std::size_t kItemsDrawn = 16 * kItemsCompared;
 constexpr std::uint32_t kNearest = 10;
 
-// The hits for each of some rows, of all segments, best first.
+// Searches all segments for each of some rows. Returns the hits, best first.
 //   specs  [rows]
-absl::StatusOr<std::vector<std::vector<Hit>>> HitsOf(const Snapshot& snapshot,
-                                                     std::span<const std::size_t> rows,
-                                                     const std::vector<QuerySpec>& specs) {
-  const auto queries = QueriesOf(snapshot.dataset->vectors.view(), rows);
+absl::StatusOr<std::vector<std::vector<Hit>>> SearchHits(const Snapshot& snapshot,
+                                                         std::span<const std::size_t> rows,
+                                                         const std::vector<QuerySpec>& specs) {
+  const auto queries = CopyQueries(snapshot.dataset->vectors.view(), rows);
   if (!queries.ok()) return queries.status();
   std::vector<std::vector<Hit>> hits(rows.size());
   for (const auto& segment : snapshot.segments) {
@@ -176,8 +178,8 @@ absl::StatusOr<std::vector<std::vector<Hit>>> HitsOf(const Snapshot& snapshot,
   return hits;
 }
 
-// The score of each row of a sample with each other, when all are equal.
-absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
+// The only score among all pairs of a sample's rows; nothing when scores differ.
+absl::StatusOr<std::optional<float>> FindOnlyScore(const Snapshot& snapshot) {
   const MatrixView rows = snapshot.dataset->vectors.view();
   if (rows.row_count() < kScoredRowsMin) return std::optional<float>();
   std::mt19937_64 random(kAnswersSeed);
@@ -186,12 +188,13 @@ absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
   for (const std::size_t row : DrawRows(rows, kScoredRows, random)) {
     scored.Allow(static_cast<Row>(row));
   }
-  // With themselves, too: rows that have nothing in common all score 0 with each other.
+  // Each row is also scored with itself, because rows that have nothing in common all score 0 with
+  // each other.
   for (const std::size_t row : scoring) scored.Allow(static_cast<Row>(row));
   QuerySpec spec;
   spec.k = kScoredRows + kScoringRows;
   spec.mask = &scored;
-  const auto hits = HitsOf(snapshot, scoring, std::vector<QuerySpec>(scoring.size(), spec));
+  const auto hits = SearchHits(snapshot, scoring, std::vector<QuerySpec>(scoring.size(), spec));
   if (!hits.ok()) return hits.status();
   const float first = hits->front().front().score;
   for (const std::vector<Hit>& of_row : *hits) {
@@ -202,7 +205,7 @@ absl::StatusOr<std::optional<float>> OnlyScoreOf(const Snapshot& snapshot) {
   return std::optional(first);
 }
 
-// Items that two generations have, as rows of each.
+// Items that both generations have, as rows of each.
 struct CommonItems {
   std::vector<std::size_t> served;
   std::vector<std::size_t> next;
@@ -212,7 +215,7 @@ bool IsSearchable(const Snapshot& snapshot, std::size_t row) {
   return snapshot.searchable == nullptr || snapshot.searchable->Allows(static_cast<Row>(row));
 }
 
-// Up to kItemsCompared.
+// Draws up to kItemsCompared items.
 CommonItems DrawCommonItems(const Snapshot& served, const Snapshot& next) {
   std::mt19937_64 random(kAnswersSeed);
   std::set<std::size_t> drawn;
@@ -229,9 +232,9 @@ CommonItems DrawCommonItems(const Snapshot& served, const Snapshot& next) {
   return items;
 }
 
-// The nearest rows for each of some rows, without itself, best first.
-absl::StatusOr<std::vector<std::vector<Hit>>> NearestOfAll(const Snapshot& snapshot,
-                                                           std::span<const std::size_t> rows) {
+// The nearest rows of each of some rows, without the row itself, best first.
+absl::StatusOr<std::vector<std::vector<Hit>>> FindNearestInAll(const Snapshot& snapshot,
+                                                               std::span<const std::size_t> rows) {
   const std::vector<Row> own(rows.begin(), rows.end());
   std::vector<QuerySpec> specs(rows.size());
   for (std::size_t query = 0; query < rows.size(); ++query) {
@@ -239,14 +242,14 @@ absl::StatusOr<std::vector<std::vector<Hit>>> NearestOfAll(const Snapshot& snaps
     specs[query].mask = snapshot.searchable.get();
     specs[query].excluded_rows = std::span(own).subspan(query, 1);
   }
-  return HitsOf(snapshot, rows, specs);
+  return SearchHits(snapshot, rows, specs);
 }
 
-// The same among one in `step` of the ids, in no order. Without the index, which would look at the
-// rows between those of the sample too.
-std::vector<std::vector<Hit>> NearestOfSample(const Snapshot& snapshot,
-                                              std::span<const std::size_t> rows,
-                                              std::uint64_t step) {
+// As FindNearestInAll, among one in `step` of the ids, in no order. Does not use the index, which
+// would also look at rows outside the sample.
+std::vector<std::vector<Hit>> FindNearestInSample(const Snapshot& snapshot,
+                                                  std::span<const std::size_t> rows,
+                                                  std::uint64_t step) {
   const certificate::CanonicalKernel& kernel = *certificate::SupportedCanonicalKernels().front();
   const MatrixView vectors = snapshot.dataset->vectors.view();
   std::vector<const float*> queries;
@@ -276,12 +279,12 @@ std::vector<std::vector<Hit>> NearestOfSample(const Snapshot& snapshot,
   return nearest;
 }
 
-// The ids of each row's nearest among one in `step` of the ids, without its own.
-absl::StatusOr<std::vector<std::set<std::string>>> NearestOf(const Snapshot& snapshot,
-                                                             std::span<const std::size_t> rows,
-                                                             std::uint64_t step) {
+// The ids of each row's nearest rows, among one in `step` of the ids, without the row itself.
+absl::StatusOr<std::vector<std::set<std::string>>> FindNearest(const Snapshot& snapshot,
+                                                               std::span<const std::size_t> rows,
+                                                               std::uint64_t step) {
   const auto hits =
-      step == 1 ? NearestOfAll(snapshot, rows) : NearestOfSample(snapshot, rows, step);
+      step == 1 ? FindNearestInAll(snapshot, rows) : FindNearestInSample(snapshot, rows, step);
   if (!hits.ok()) return hits.status();
   std::vector<std::set<std::string>> ids(rows.size());
   for (std::size_t query = 0; query < rows.size(); ++query) {
@@ -293,7 +296,7 @@ absl::StatusOr<std::vector<std::set<std::string>>> NearestOf(const Snapshot& sna
   return ids;
 }
 
-// The share of the former nearest that still are.
+// The share of the former nearest ids that are still nearest.
 double ShareKept(const std::set<std::string>& former, const std::set<std::string>& now) {
   if (former.empty()) return 1;
   const auto kept =
@@ -304,11 +307,10 @@ double ShareKept(const std::set<std::string>& former, const std::set<std::string
 absl::Status OverlapTooLow(const std::string& found, double minimum) {
   return base::Error(
       base::ErrorReason::kOverlapTooLow,
-      fmt::format(
-          "min_overlap: {}; at least {:.1f} % must. The former snapshot is still served. If "
-          "that much change is meant, reload with a smaller min_overlap: 0 takes any, also "
-          "where the setting collections.min_overlap asks for more",
-          found, 100 * minimum),
+      fmt::format("min_overlap: {}; at least {:.1f} % must stay. The former snapshot is still "
+                  "served. If that much change is intended, reload with a smaller min_overlap; 0 "
+                  "accepts any change, even if the setting collections.min_overlap is higher",
+                  found, 100 * minimum),
       "min_overlap");
 }
 
@@ -326,7 +328,7 @@ absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_r
 
   std::mt19937_64 random(kIndexSeed);
   const std::vector<std::size_t> query_rows = DrawRows(rows, kQueryCount, random);
-  const absl::StatusOr<data::Matrix> queries = QueriesOf(rows, query_rows);
+  const absl::StatusOr<data::Matrix> queries = CopyQueries(rows, query_rows);
   if (!queries.ok()) return queries.status();
 
   QuerySpec spec;
@@ -347,35 +349,34 @@ absl::Status VerifyIndex(const SegmentIndex& index, MatrixView rows, Row first_r
 }
 
 absl::Status CheckScoresDiffer(const Snapshot& served, const Snapshot& next) {
-  const auto only = OnlyScoreOf(next);
+  const auto only = FindOnlyScore(next);
   if (!only.ok()) return only.status();
   if (!*only) return absl::OkStatus();
-  const auto former = OnlyScoreOf(served);
+  const auto former = FindOnlyScore(served);
   if (!former.ok()) return former.status();
   if (*former) return absl::OkStatus();
-  return base::Error(
-      base::ErrorReason::kAllScoresEqual,
-      fmt::format("of {} rows a sample scores {} with each other, every pair: answers would be in "
-                  "the order of the rows. The former snapshot is still served. If such vectors are "
-                  "meant, unload the collection and load it",
-                  base::Grouped(next.row_count()), **only),
-      "collection");
+  return base::Error(base::ErrorReason::kAllScoresEqual,
+                     fmt::format("of {} rows, every pair in a sample scores {}: answers would be "
+                                 "in the order of the rows. The former snapshot is still served. "
+                                 "If such vectors are intended, unload the collection and load it",
+                                 base::Grouped(next.row_count()), **only),
+                     "collection");
 }
 
-absl::StatusOr<Overlap> OverlapOf(const Snapshot& served, const Snapshot& next,
-                                  std::uint64_t rows_max) {
+absl::StatusOr<Overlap> MeasureOverlap(const Snapshot& served, const Snapshot& next,
+                                       std::uint64_t rows_max) {
   const CommonItems items = DrawCommonItems(served, next);
   const std::size_t count = items.served.size();
   if (count == 0) return Overlap();
   const std::uint64_t row_count = std::max(served.row_count(), next.row_count());
   const std::uint64_t step = std::max<std::uint64_t>(1, (row_count + rows_max - 1) / rows_max);
-  const auto former = NearestOf(served, items.served, step);
+  const auto former = FindNearest(served, items.served, step);
   if (!former.ok()) return former.status();
-  const auto now = NearestOf(next, items.next, step);
+  const auto now = FindNearest(next, items.next, step);
   if (!now.ok()) return now.status();
   Overlap overlap;
   for (std::size_t item = 0; item < count; ++item) {
-    // The sample of a small snapshot beside a large one may have no row.
+    // When one snapshot is large, the sample of the small one may have no row.
     if (step > 1 && (*former)[item].empty()) continue;
     ++overlap.items;
     overlap.share += ShareKept((*former)[item], (*now)[item]);

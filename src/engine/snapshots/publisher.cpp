@@ -18,8 +18,8 @@
 namespace simile::engine {
 namespace {
 
-// The share of a change that is done when its dataset is read, and when its index is made; reading
-// takes the longest.
+// The progress of a change when its dataset is read, and when its index is made. Reading takes the
+// longest.
 constexpr double kDatasetRead = 0.8;
 constexpr double kIndexBuilt = 0.95;
 
@@ -28,10 +28,11 @@ std::string ShapeText(std::uint64_t dim, Metric metric) {
 }
 
 absl::Status OtherContent(const std::string& collection) {
-  return base::Error(base::ErrorReason::kNothingToRollBack,
-                     fmt::format("{}: the folder of the generation before holds other content by "
-                                 "now; nothing was changed",
-                                 collection));
+  return base::Error(
+      base::ErrorReason::kNothingToRollBack,
+      fmt::format(
+          "{}: the folder of the earlier generation now holds other content; nothing was changed",
+          collection));
 }
 
 // A backend's error, with its reason.
@@ -41,19 +42,19 @@ absl::Status IndexError(const absl::Status& error) {
                                      : base::ErrorReason::kInternal);
 }
 
-// On the host; an index that is not built yet counts as planned.
+// The host bytes of a snapshot; an index that is not built yet counts as planned.
 std::uint64_t PlannedBytes(const Snapshot& snapshot) {
-  const ResidentBytes bytes = BytesOf(snapshot);
+  const ResidentBytes bytes = SumBytes(snapshot);
   return bytes.host() - bytes.index + std::max(bytes.index, snapshot.index_plan.host_bytes);
 }
 
-// Notes what the content before has and the new one lacks altogether: a folder without the files of
-// users, or without payload, loads.
+// Notes which kinds of data the former content has and the new content lacks: a folder without the
+// files of users, or without payload, still loads.
 void NoteLosses(const data::Dataset& before, data::Dataset& after) {
   const auto lost = [&](const char* what, std::uint64_t had, std::uint64_t has) {
     if (had == 0 || has > 0) return;
     after.notes.push_back(
-        fmt::format("no {}s; the content before had {}", what, base::Counted(had, what)));
+        fmt::format("no {}s; the former content had {}", what, base::Counted(had, what)));
   };
   lost("user", before.profiles.ids.size(), after.profiles.ids.size());
   lost("seen item", before.profiles.most_seen.size(), after.profiles.most_seen.size());
@@ -113,7 +114,7 @@ class Publisher::Report {
   ChangeProgress progress_;
 };
 
-// A claimed collection. Its end gives the claim up, unless something was published.
+// A claimed collection. The destructor gives the claim up, unless a snapshot was published.
 class Publisher::Claim {
  public:
   Claim(SnapshotStore& store, const std::string& collection)
@@ -206,10 +207,10 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
     if (served != nullptr) NoteLosses(*served->dataset, *dataset);
     absl::StatusOr<Snapshot> snapshot = Build(change.collection, *std::move(dataset), report);
     if (!snapshot.ok()) return snapshot.status();
-    if (served != nullptr && change.required_id.empty()) {  // what is returned to has served before
+    if (served != nullptr && change.required_id.empty()) {  // a required content has served before
       const absl::Status differ = CheckScoresDiffer(*served, *snapshot);
       if (!differ.ok()) return differ;
-      const absl::StatusOr<Overlap> overlap = OverlapOf(*served, *snapshot);
+      const absl::StatusOr<Overlap> overlap = MeasureOverlap(*served, *snapshot);
       if (overlap.ok()) {
         const absl::Status enough = CheckOverlap(*overlap, change.min_overlap);
         if (!enough.ok()) return enough;
@@ -219,7 +220,7 @@ absl::StatusOr<Publisher::Loaded> Publisher::LoadAndPublish(const Change& change
       }
     }
     report.Enter(ChangeStage::kVerifying, 1);
-    // Last: nothing may fail once it serves.
+    // The last step, because nothing may fail once the snapshot serves.
     loaded.snapshot = claim.Publish(*std::move(snapshot));
     return loaded;
   } catch (const std::bad_alloc&) {
@@ -265,7 +266,8 @@ absl::StatusOr<std::uint64_t> Publisher::Reserve(const std::string& collection,
   store_.EndLeases();
   store_.AwaitReclaimed();
 
-  // Read under the lock: else a load that ends meanwhile counts as neither reserved nor resident.
+  // Memory is read under the lock. Otherwise a load that ends meanwhile would count neither as
+  // reserved nor as resident.
   const std::lock_guard lock(mutex_);
   absl::StatusOr<Budget> budget = ReadBudget();
   if (!budget.ok()) return budget.status();
@@ -309,7 +311,7 @@ absl::StatusOr<Publisher::Budget> Publisher::ReadBudget() const {
   std::uint64_t resident = *held_bytes_;
   for (const CollectionStatus& status : store_.List()) {
     if (status.snapshot == nullptr || status.snapshot->memory == nullptr) continue;
-    // What it has taken since it was published, for filters.
+    // The bytes that the snapshot has taken for filters since it was published.
     const std::uint64_t counted = status.snapshot->memory->bytes();
     resident += std::max(PlannedBytes(*status.snapshot), counted) - counted;
   }

@@ -20,21 +20,22 @@
 
 namespace simile::engine {
 
-// Refuses a dimension or metric other than those of what is served.
+// Refuses a dimension or metric that differs from the served snapshot's.
 // Errors: SHAPE_CHANGE, with both shapes.
 absl::Status CheckShape(const Snapshot& served, std::uint64_t dim, Metric metric);
 
 // Turns a folder into a serving snapshot: plan (will it fit?) -> load -> make resident -> verify ->
-// publish. Any failure leaves what was served before in place, with an error that names the file,
-// the row and the reason. Blocking; called from a thread that may wait (start-up, the change
-// queue), never from an I/O thread. One change of a collection at a time; different collections may
-// overlap.
+// publish. After any failure the former snapshot still serves, and the error names the file, the
+// row and the reason. Blocking: called from a thread that may wait (start-up, the change queue),
+// never from an I/O thread. A collection has one change at a time; changes of different collections
+// may overlap.
 class Publisher {
  public:
   struct Options {
     Limits limits;
-    // Host bytes all collections together may take, with every generation that a call still holds.
-    // 0: what the machine or its control group has available at the load, less a tenth.
+    // The host bytes that all collections together may take, including every generation that a call
+    // still holds. 0: nine tenths of what the machine or its control group has available at the
+    // load.
     std::uint64_t memory_bytes_max = 0;
     // Called before each load when memory_bytes_max is 0.
     std::function<absl::StatusOr<HostMemory>()> read_memory = [] { return ReadHostMemory(); };
@@ -47,9 +48,9 @@ class Publisher {
     std::string collection;
     std::filesystem::path folder;
     std::filesystem::path links_within = {};  // data::Folder::Open's
-    // Replace: may the dimension, the metric or the type of a payload field be another?
+    // Replace: whether the dimension, the metric or the type of a payload field may change.
     bool allow_shape_change = false;
-    double min_overlap = 0;        // Replace: of the answers that must stay (CheckOverlap)
+    double min_overlap = 0;        // Replace: share of the answers that must stay (CheckOverlap)
     std::string required_id = {};  // Replace: the only content to publish; empty: any
     // Replace: the types that payload fields keep when required_id is set. When it is empty,
     // fields keep the types of the served snapshot.
@@ -59,23 +60,23 @@ class Publisher {
   };
   struct Loaded {
     SnapshotPtr snapshot;
-    // Of the files that were read; empty when none was. Ready to be moved from: once something is
-    // published, nothing may take memory.
+    // The fingerprint of the files that were read; empty when none was. Callers move it out,
+    // because nothing may take memory after a publication.
     data::FolderFingerprint fingerprint;
     std::string content_id;
-    std::vector<data::KeptType> field_types;  // of its payload, likewise
-    bool published = true;  // false: that content was served already, and still is
+    std::vector<data::KeptType> field_types;  // of its payload; callers move them out, too
+    bool published = true;                    // false: the content was served already and still is
   };
   // Loads the folder as a new collection. Errors: those of BeginCreate, PlanDataset, LoadDataset;
   // DOES_NOT_FIT when the plan does not fit, with bytes needed and free; kInternal when the index
-  // fails its verification (then nothing was published).
+  // fails its verification. After an error nothing is published.
   absl::StatusOr<Loaded> Create(const Change& change);
-  // Loads the folder in place of what is served. Content that is served already is not published
-  // again. Errors: those of BeginReplace, of CheckScoresDiffer and CheckOverlap, and the others of
-  // Create; SHAPE_CHANGE, for vectors before anything but headers is read; NOTHING_TO_ROLL_BACK
-  // when the folder does not have the required content.
+  // Loads the folder in place of the served snapshot. Content that is served already is not
+  // published again. Errors: those of BeginReplace, CheckScoresDiffer, CheckOverlap and Create;
+  // SHAPE_CHANGE, for vectors before more than headers is read; NOTHING_TO_ROLL_BACK when the
+  // folder does not have the required content.
   absl::StatusOr<Loaded> Replace(const Change& change);
-  // Publishes a generation that is still in memory again, in place of what is served.
+  // Publishes an earlier generation that is still in memory, in place of the served one.
   // Errors: those of BeginReplace.
   absl::StatusOr<Loaded> Restore(const std::string& collection, const Snapshot& earlier);
 
@@ -83,18 +84,19 @@ class Publisher {
   class Claim;
   class Report;
 
-  //   served  what the change replaces; null for none
+  //   served  the snapshot that the change replaces; null for none
   absl::StatusOr<Loaded> LoadAndPublish(const Change& change, const SnapshotPtr& served,
                                         Claim& claim);
   // Indexes and verifies; publishes nothing.
   absl::StatusOr<Snapshot> Build(const std::string& collection, data::Dataset loaded,
                                  Report& report);
-  // Returns the bytes that a load is promised from its plan to its end, so that two loads at once
-  // are never promised the same memory. What the other load has already allocated is counted twice,
-  // so a load may be refused that would fit; never the reverse.
+  // Reserves the bytes of a load from its plan to its end, and returns them. So two loads at once
+  // never get the same memory. Memory that the other load has already allocated counts twice. So a
+  // load that fits may be refused, but a load that does not fit is never accepted.
   absl::StatusOr<std::uint64_t> Reserve(const std::string& collection,
                                         const data::DatasetPlan& plan);
-  // What may be allocated now, before reservations, and a clause for the message that says why.
+  // The bytes that may be allocated now, before reservations, and a clause for the message that
+  // says why.
   struct Budget {
     std::uint64_t bytes = 0;
     std::string reason;
@@ -106,7 +108,8 @@ class Publisher {
   SnapshotStore& store_;
   const Clock& clock_;
 
-  // Of generations that are not freed; snapshots share it, since they may outlive the publisher.
+  // The bytes of generations that are not freed. Snapshots share the counter, because they may
+  // outlive the publisher.
   const std::shared_ptr<HeldMemory::Sum> held_bytes_ = std::make_shared<HeldMemory::Sum>(0);
   std::mutex mutex_;  // guards reserved_bytes_
   std::uint64_t reserved_bytes_ = 0;

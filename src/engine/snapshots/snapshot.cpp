@@ -7,7 +7,7 @@ namespace simile::engine {
 
 namespace {
 
-// What the indexes take now: less than planned when a fallback backend made a segment.
+// The bytes that the indexes take now: less than planned when a fallback backend made a segment.
 ResidentPlan IndexBytes(const Snapshot& snapshot) {
   ResidentPlan sum;
   for (const auto& segment : snapshot.segments) {
@@ -29,7 +29,7 @@ std::shared_ptr<const RowMask> SearchableRows(const data::Dataset& dataset) {
   return rows;
 }
 
-ResidentBytes BytesOf(const Snapshot& snapshot) {
+ResidentBytes SumBytes(const Snapshot& snapshot) {
   const data::Dataset& dataset = *snapshot.dataset;
   const ResidentPlan index = IndexBytes(snapshot);
   const std::uint64_t skipped_bytes =
@@ -48,7 +48,7 @@ ResidentBytes BytesOf(const Snapshot& snapshot) {
   };
 }
 
-IndexState IndexStateOf(const Snapshot& snapshot) {
+IndexState FindIndexState(const Snapshot& snapshot) {
   IndexState state;
   for (const auto& segment : snapshot.segments) {
     const absl::StatusOr<double> built = segment->Built();
@@ -58,14 +58,14 @@ IndexState IndexStateOf(const Snapshot& snapshot) {
   return state;
 }
 
-std::string_view EngineOf(const Snapshot& snapshot, const ServedBy& served_by) {
+std::string_view FindEngine(const Snapshot& snapshot, const ServedBy& served_by) {
   for (const auto& segment : snapshot.segments) {
     if (const std::string_view engine = segment->engine(); !engine.empty()) return engine;
   }
   return served_by.info.engine;
 }
 
-FallbackBackend FallbackOf(const Snapshot& snapshot) {
+FallbackBackend FindFallback(const Snapshot& snapshot) {
   for (const auto& segment : snapshot.segments) {
     if (FallbackBackend fallback = segment->fallback(); fallback != nullptr) return fallback;
   }

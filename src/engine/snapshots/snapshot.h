@@ -19,8 +19,9 @@
 
 namespace simile::engine {
 
-// Counts the host memory of a generation among that of all, while any snapshot of it lives: also
-// when it is replaced and only calls under way hold it. Snapshots that share its parts share this.
+// Counts the host memory of a generation in a sum over all generations, while any snapshot of it
+// lives: also when it is replaced and only calls under way hold it. Snapshots that share the
+// generation's parts share this object.
 class HeldMemory {
  public:
   using Sum = std::atomic<std::uint64_t>;
@@ -39,28 +40,29 @@ class HeldMemory {
   const std::uint64_t bytes_;
 };
 
-// One generation of a collection: its data and the segments that are searched. Immutable; a query
+// One generation of a collection: its data and the segments that are searched. Immutable. A query
 // holds it from validation to answer, so that a swap never falls between check and use. Dropping
-// the last reference only hands it to the store's reclaimer: no request ever waits for an unmap.
-// Its parts are shared, so that the generation before a change can be published again.
+// the last reference only passes it to the store's reclaimer, so no request waits for an unmap. Its
+// parts are shared pointers, so that an earlier generation can be published again.
 struct Snapshot {
-  // Null unless the publisher made it. Declared first, so that it is destroyed last: counted until
-  // all else is freed.
+  // Null unless the publisher made the snapshot. Declared first, so that it is destroyed last: the
+  // memory counts until everything else is freed.
   std::shared_ptr<const HeldMemory> memory;
   std::string collection;
   std::string id;             // Dataset::content_id
   std::uint64_t version = 0;  // from 1, grows with every publish of the collection
   std::chrono::system_clock::time_point loaded_at;
-  // How much of the answers of the snapshot that it replaced stayed (OverlapOf). Nothing for a
-  // collection's first snapshot, after a rollback, and where no sampled item is in both.
+  // The share of the replaced snapshot's answers that stayed (MeasureOverlap). Nothing for a
+  // collection's first snapshot, after a rollback, and when no sampled item is in both.
   std::optional<double> overlap;
   std::shared_ptr<const data::Dataset> dataset;
-  // The rows that a search may return: all but Dataset::skipped_rows. Null where none is skipped.
+  // The rows that a search may return: all except Dataset::skipped_rows. Null when no row is
+  // skipped.
   std::shared_ptr<const RowMask> searchable;
   // Never null.
   std::shared_ptr<const filter::TextIndex> text_index = std::make_shared<const filter::TextIndex>();
   std::shared_ptr<const filter::Filters> filters;  // never null once published
-  // Never null. A cache, which fills while the snapshot is served.
+  // Never null. A cache that fills while the snapshot is served.
   std::shared_ptr<data::UserSubsets> user_subsets = std::make_shared<data::UserSubsets>();
   std::vector<std::shared_ptr<const SegmentIndex>> segments;  // in order of their rows
   ResidentPlan index_plan;                                    // the most that the indexes take
@@ -74,31 +76,31 @@ using SnapshotPtr = std::shared_ptr<const Snapshot>;
 // Snapshot::searchable of a dataset.
 std::shared_ptr<const RowMask> SearchableRows(const data::Dataset& dataset);
 
-// Resident bytes of a snapshot by what they hold.
+// The resident bytes of a snapshot, by kind of content.
 struct ResidentBytes {
   std::uint64_t vectors = 0;
-  std::uint64_t payload = 0;  // payload, ids, look-up index, what filters need
+  std::uint64_t payload = 0;  // payload, ids, look-up index, filter index and cached masks
   std::uint64_t users = 0;    // profile vectors, ids, seen sets
   std::uint64_t index = 0;    // the segments' indexes on the host
   std::uint64_t device = 0;   // device memory
 
   std::uint64_t host() const { return vectors + payload + users + index; }
 };
-ResidentBytes BytesOf(const Snapshot& snapshot);
+ResidentBytes SumBytes(const Snapshot& snapshot);
 
 // How far the indexes of a snapshot's segments are built (SegmentIndex::Built).
 struct IndexState {
-  double built = 1;     // 0 .. 1, of the segment that has come least far
-  std::string problem;  // of the first segment that has one
+  double built = 1;     // 0 .. 1, the least of all segments
+  std::string problem;  // the problem of the first segment that has one; else empty
 };
-IndexState IndexStateOf(const Snapshot& snapshot);
+IndexState FindIndexState(const Snapshot& snapshot);
 
 // The engine that answers one query without a filter, as receipts name it. Lives as long as the
 // backend and served_by.
-//   served_by  what answers for the collection
-std::string_view EngineOf(const Snapshot& snapshot, const ServedBy& served_by);
+//   served_by  the backend that answers for the collection
+std::string_view FindEngine(const Snapshot& snapshot, const ServedBy& served_by);
 
-// The backend that answers instead of the chosen one for any segment, and why; null for none.
-FallbackBackend FallbackOf(const Snapshot& snapshot);
+// The fallback backend that answers for any segment, and why; null for none.
+FallbackBackend FindFallback(const Snapshot& snapshot);
 
 }  // namespace simile::engine

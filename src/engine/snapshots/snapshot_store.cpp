@@ -23,7 +23,8 @@ namespace {
 
 using base::ErrorReason;
 
-// When to ask again for a collection that loads: most loads end within seconds.
+// The time after which to ask again for a collection that is loading: most loads end within
+// seconds.
 constexpr std::chrono::milliseconds kRetryLoading{1'000};
 
 absl::Status DidNotLoad(std::string_view collection) {
@@ -42,7 +43,7 @@ absl::Status IsLoading(std::string_view collection, const ChangeProgress& progre
 }
 
 // "books, films": names in a message, the first ones of many.
-std::string FirstOf(std::span<const std::string> names) {
+std::string FormatFirstNames(std::span<const std::string> names) {
   constexpr std::size_t kNamesMax = 10;
   const auto listed = names.first(std::min(kNamesMax, names.size()));
   std::string text = fmt::format("{}", fmt::join(listed, ", "));
@@ -59,7 +60,7 @@ absl::Status ChangeInProgress(const std::string& collection) {
 
 }  // namespace
 
-// Outlives the reclaimer while snapshots are held: every deleter has a reference.
+// Outlives the reclaimer while snapshots are held, because every deleter has a reference.
 class Reclaimer::State {
  public:
   // REQUIRES: called once, before the state is shared.
@@ -76,7 +77,8 @@ class Reclaimer::State {
     worker_.join();
   }
 
-  // Makes space for one more, so that Release never allocates: a deleter cannot report a failure.
+  // Makes space for one more snapshot, so that Release never allocates, because a deleter cannot
+  // report a failure.
   void ReserveOne() {
     const std::lock_guard lock(mutex_);
     released_.reserve(alive_ + 1);
@@ -87,7 +89,7 @@ class Reclaimer::State {
     std::unique_ptr<const Snapshot> owned(snapshot);
     {
       const std::lock_guard lock(mutex_);
-      if (stopped_) return;  // freed here: the worker has ended
+      if (stopped_) return;  // the caller frees it, because the worker has ended
       released_.push_back(std::move(owned));
     }
     wake_.notify_one();
@@ -194,7 +196,7 @@ std::vector<CollectionStatus> SnapshotStore::List() const {
   DropExpiredLeases();
   list.reserve(slots_.size());
   for (const auto& [name, slot] : slots_) {
-    list.push_back(StatusOf(name, slot));
+    list.push_back(ReadStatus(name, slot));
   }
   return list;
 }
@@ -203,7 +205,7 @@ absl::StatusOr<CollectionStatus> SnapshotStore::Get(std::string_view collection)
   const std::lock_guard lock(mutex_);
   const auto slot = slots_.find(collection);
   if (slot == slots_.end()) return UnknownCollection(collection);
-  return StatusOf(slot->first, slot->second);
+  return ReadStatus(slot->first, slot->second);
 }
 
 absl::Status SnapshotStore::BeginCreate(const std::string& collection) {
@@ -252,9 +254,9 @@ SnapshotStore::Published SnapshotStore::Publish(const std::string& collection, S
     snapshot.version = slot.last_version + 1;
     published.version = snapshot.version;
     published.current =
-        reclaimer_.Adopt(std::move(snapshot));  // may throw: nothing has changed yet
+        reclaimer_.Adopt(std::move(snapshot));  // may throw; nothing has changed yet
     slot.last_version = published.version;
-    const Clock::TimePoint leased_until = LeaseOf(slot, published.current->id);
+    const Clock::TimePoint leased_until = FindLease(slot, published.current->id);
     published.previous = std::exchange(slot.current, published.current);
     slot.replaced_until = std::exchange(slot.leased_until, leased_until);
     slot.replaced = clock_.Now() < slot.replaced_until ? published.previous : nullptr;
@@ -317,12 +319,12 @@ absl::Status SnapshotStore::UnknownCollection(std::string_view collection) const
   const std::string offer = base::DidYouMean(base::NearestName(collection, names));
   return base::Error(ErrorReason::kCollectionNotFound,
                      offer.empty() ? fmt::format("no collection \"{}\"; this server has {}",
-                                                 collection, FirstOf(names))
+                                                 collection, FormatFirstNames(names))
                                    : fmt::format("no collection \"{}\".{}", collection, offer),
                      "collection");
 }
 
-Clock::TimePoint SnapshotStore::LeaseOf(const Slot& slot, std::string_view id) {
+Clock::TimePoint SnapshotStore::FindLease(const Slot& slot, std::string_view id) {
   Clock::TimePoint until = Clock::TimePoint::min();
   if (slot.current != nullptr && slot.current->id == id) until = slot.leased_until;
   if (slot.replaced != nullptr && slot.replaced->id == id) {
@@ -331,7 +333,7 @@ Clock::TimePoint SnapshotStore::LeaseOf(const Slot& slot, std::string_view id) {
   return until;
 }
 
-CollectionStatus SnapshotStore::StatusOf(const std::string& collection, const Slot& slot) {
+CollectionStatus SnapshotStore::ReadStatus(const std::string& collection, const Slot& slot) {
   CollectionStatus status{collection, slot.state, std::nullopt, slot.current, {}};
   const bool is_claimed =
       slot.state == CollectionState::kLoading || slot.state == CollectionState::kReloading;
@@ -351,8 +353,8 @@ SnapshotStore::Slot& SnapshotStore::ClaimedSlot(const std::string& collection) {
   return slot->second;
 }
 
-// Reads the state under listener_mutex_: the last call then has the state after the last change,
-// in whatever order two changing threads arrive here.
+// Reads the state under listener_mutex_. So the last call has the state after the last change, in
+// whatever order two threads arrive here.
 void SnapshotStore::NotifyListener(const std::string& collection) {
   if (!listener_) return;
   const std::lock_guard notifying(listener_mutex_);

@@ -18,9 +18,9 @@
 
 namespace simile::engine {
 
-// Frees snapshots on a thread of its own. Unmapping a large generation takes long enough to be seen
-// in a latency histogram, and any thread may drop the last reference: the publisher's, a
-// completer, the I/O thread. Dropping it only passes the snapshot to this thread. Owned by
+// Frees snapshots on its own thread. Unmapping a large generation takes long enough to show in a
+// latency histogram, and any thread may drop the last reference: the publisher's, a completer, an
+// I/O thread. Dropping the reference only passes the snapshot to the reclaimer's thread. Owned by
 // the snapshot store; safe to call from any thread.
 class Reclaimer {
  public:
@@ -44,7 +44,7 @@ class Reclaimer {
 };
 
 enum class ChangeStage : std::uint8_t {
-  kWaiting,    // for changes that came earlier
+  kWaiting,    // for earlier changes
   kReading,    // the files
   kIndexing,   // in the backend, for filters and for look-ups
   kVerifying,  // the new index against the reference, before it serves
@@ -53,28 +53,28 @@ enum class ChangeStage : std::uint8_t {
 // How far a change of a collection has come.
 struct ChangeProgress {
   ChangeStage stage = ChangeStage::kWaiting;
-  std::string file;  // being read
-  double share = 0;  // of the whole change, 0..1
+  std::string file;  // the file being read
+  double share = 0;  // done of the whole change, 0..1
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_total = 0;  // of all files; 0 until they are known
 };
 
-// kFailed: its first load failed, nothing is served, and another load may begin.
+// kFailed: the first load failed, nothing is served, and another load may begin.
 enum class CollectionState : std::uint8_t { kLoading, kServing, kReloading, kFailed };
 
 // A collection as seen from outside: its state and, when there is one, its current snapshot.
 struct CollectionStatus {
   std::string name;
   CollectionState state = CollectionState::kLoading;
-  std::optional<ChangeProgress> progress;  // of the load under way; nothing without one
+  std::optional<ChangeProgress> progress;  // of the load under way; nothing without a load
   SnapshotPtr snapshot;                    // null before the first publish
   absl::Status problem = {};               // kFailed: the error of the last load
 };
 
-// The collections being served: for each a slot with the current snapshot. Owned by wiring; all
-// methods may be called from any thread and hold a short mutex, never across work. (A std::mutex:
-// ThreadSanitizer cannot see through libstdc++ 12's atomic<shared_ptr>, nor through an absl::Mutex
-// whose library was built without it, as the distribution's is.)
+// The served collections: for each a slot with the current snapshot. Owned by wiring. All methods
+// may be called from any thread; they hold a mutex briefly, never across work. (A std::mutex,
+// because ThreadSanitizer understands neither libstdc++ 12's atomic<shared_ptr> nor the absl::Mutex
+// of the distribution, which is built without it.)
 //
 // A change to a collection is a claim: BeginCreate or BeginReplace marks the slot, so that two
 // changes of one collection never overlap; Publish or AbandonChange ends it.
@@ -90,7 +90,7 @@ class SnapshotStore {
   explicit SnapshotStore(const Clock& clock) : clock_(clock) {}
 
   // Called when a collection starts or stops serving, outside the mutex, on the thread that made
-  // the change. Calls never overlap, and the last one for a name has its current state. Drives the
+  // the change. Calls never overlap, and the last call for a name has its current state. Drives the
   // health service. It may read the store but not change it, and must not throw.
   using Listener = std::function<void(const std::string& name, bool serving)>;
   void SetListener(Listener listener);  // REQUIRES: called before any other thread uses the store
@@ -103,24 +103,25 @@ class SnapshotStore {
   // kept.
   // Errors: PAGE_SNAPSHOT_GONE when there is none; those of Pin.
   absl::StatusOr<SnapshotPtr> PinContent(std::string_view collection, std::string_view id) const;
-  // Keeps the snapshot for `duration` from now, even when it is replaced. Does nothing when it is
-  // neither the current one nor kept by a lease.
+  // Keeps the snapshot for `duration` from now, even when it is replaced. Does nothing when the
+  // snapshot is neither current nor kept by a lease.
   void Lease(const Snapshot& snapshot, Clock::Duration duration);
-  // Drops all snapshots that only leases keep.
+  // Drops all snapshots that are kept only by leases.
   void EndLeases();
   std::vector<CollectionStatus> List() const;  // by name
   // Errors: COLLECTION_NOT_FOUND.
   absl::StatusOr<CollectionStatus> Get(std::string_view collection) const;
 
-  // Claims a new name (must not exist, or have failed) or an existing one (must exist and be idle).
+  // Claim a collection. BeginCreate: a name that does not exist or has failed. BeginReplace: a
+  // collection that exists and is idle.
   // Errors: COLLECTION_EXISTS / COLLECTION_NOT_FOUND; CHANGE_IN_PROGRESS when it is claimed.
   absl::Status BeginCreate(const std::string& collection);
   absl::Status BeginReplace(const std::string& collection);
   // REQUIRES: the collection is claimed.
   void SetProgress(const std::string& collection, const ChangeProgress& progress);
-  // Ends the claim: the snapshot becomes current under the next version. It may be a copy of one
-  // that was published before, which is how a change is taken back; leases of its content then hold
-  // for it.
+  // Ends the claim: the snapshot becomes current under the next version. It may be a copy of a
+  // snapshot that was published before, to take a change back; then leases of its content hold for
+  // it.
   // REQUIRES: the collection is claimed; the snapshot holds a dataset.
   struct Published {
     std::uint64_t version = 0;
@@ -128,14 +129,14 @@ class SnapshotStore {
     SnapshotPtr previous;  // null after a first publish
   };
   Published Publish(const std::string& collection, Snapshot snapshot);
-  // Ends the claim without a change; a name that never served disappears, unless it had failed.
+  // Ends the claim without a change. A name that never served disappears, unless it had failed.
   // REQUIRES: the collection is claimed.
   void AbandonChange(const std::string& collection);
-  // Keeps a name whose first load failed, with the error, so that callers learn that it is expected
-  // here. Does nothing when another load has begun or published meanwhile.
+  // Keeps a name whose first load failed, with the error, so that callers learn that the collection
+  // is expected here. Does nothing when another load has begun or published meanwhile.
   void KeepFailed(const std::string& collection, const absl::Status& problem);
-  // Removes a collection and returns its last snapshot; null for one that failed. Calls under way
-  // keep theirs. A collection created under the same name later starts again from version 1.
+  // Removes a collection and returns its last snapshot; null if its load had failed. Calls under
+  // way keep their snapshot. A later collection of the same name starts again from version 1.
   // Errors: COLLECTION_NOT_FOUND; CHANGE_IN_PROGRESS when it is claimed.
   absl::StatusOr<SnapshotPtr> Remove(const std::string& collection);
 
@@ -154,16 +155,16 @@ class SnapshotStore {
     Clock::TimePoint replaced_until = Clock::TimePoint::min();
   };
   using Slots = std::map<std::string, Slot, std::less<>>;
-  // REQUIRES of these: mutex_ is held.
+  // The following REQUIRE: mutex_ is held.
   absl::Status UnknownCollection(std::string_view collection) const;
   static absl::Status NotServing(std::string_view collection, const Slot& slot);
-  // Until when content is leased by those who page through it.
-  static Clock::TimePoint LeaseOf(const Slot& slot, std::string_view id);
-  static CollectionStatus StatusOf(const std::string& collection, const Slot& slot);
+  // The time until which content is leased by callers who page through it.
+  static Clock::TimePoint FindLease(const Slot& slot, std::string_view id);
+  static CollectionStatus ReadStatus(const std::string& collection, const Slot& slot);
   Slot& ClaimedSlot(const std::string& collection);
   void DropExpiredLeases() const;
 
-  // Calls the listener with whether the collection serves now.
+  // Tells the listener whether the collection serves now.
   void NotifyListener(const std::string& collection);
 
   Reclaimer reclaimer_;  // first, so that the slots below release snapshots while it still works

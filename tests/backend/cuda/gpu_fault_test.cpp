@@ -58,8 +58,8 @@ class Scenario {
     rows_ = tests::UnitRows(kRows, kDim, random);
     few_rows_ = tests::UnitRows(kFewRows, kDim, random);
     queries_ = tests::UnitRows(kQueries, kDim, random);
-    mask_ = std::make_unique<RowMask>(tests::MaskOf(kRows, 3, random));
-    few_ = std::make_unique<RowMask>(tests::MaskOf(kRows, 100, random));
+    mask_ = std::make_unique<RowMask>(tests::DrawRowMask(kRows, 3, random));
+    few_ = std::make_unique<RowMask>(tests::DrawRowMask(kRows, 100, random));
     excluded_ = {3, 5, 800};
     specs_ = tests::Specs(kQueries, 4);
     specs_[1].mask = mask_.get();
@@ -86,8 +86,8 @@ class Scenario {
 
   std::vector<SearchResult> Answers(Backend& backend) const {
     std::vector<SearchResult> answers;
-    const auto large = backend.MakeResident(tests::SegmentOf(rows_));
-    const auto small = backend.MakeResident(tests::SegmentOf(few_rows_));
+    const auto large = backend.MakeResident(tests::MakeSegment(rows_));
+    const auto small = backend.MakeResident(tests::MakeSegment(few_rows_));
     EXPECT_TRUE(large.ok() && small.ok());
     if (!large.ok() || !small.ok()) return answers;
     const std::vector<QuerySpec> plain = tests::Specs(3, 5);
@@ -288,7 +288,7 @@ class GpuLongAnswerTest : public ::testing::Test {
     memory_bytes_ = memory_bytes;
     query_ = std::make_shared<PaddedRows>(1, rows->view().dim());
     (*query_)[0][0] = 1;
-    ASSERT_TRUE((*Scan()->MakeResident(tests::SegmentOf(rows)))->Search(Batch(), expected_).ok());
+    ASSERT_TRUE((*Scan()->MakeResident(tests::MakeSegment(rows)))->Search(Batch(), expected_).ok());
     RunWithFault(0, false);
     const std::vector<std::string> calls = emulated_cuda::CallLog();
     for (const auto& [kernel, launches] : kernels) {
@@ -327,7 +327,7 @@ class GpuLongAnswerTest : public ::testing::Test {
       emulated_cuda::InjectFault({.nth = nth, .error = cudaErrorLaunchFailure, .sticky = sticky});
     }
     const auto backend = MakeFailoverBackend(*std::move(gpu), Scan(), WhenFull::kCpu, {});
-    const auto index = backend->MakeResident(tests::SegmentOf(rows_));
+    const auto index = backend->MakeResident(tests::MakeSegment(rows_));
     ASSERT_TRUE(index.ok());
     SearchResult result;
     ASSERT_TRUE((*index)->Search(Batch(), result).ok());
@@ -358,7 +358,7 @@ TEST_F(GpuLongAnswerTest, IsRightWhicheverCallFailsWithFp32RowsOnTheHost) {
 // The second scan, whose gate is reached, captures its graph.
 TEST_F(GpuLongAnswerTest, IsRightWhicheverCallOfTwoInt8ScansFails) {
   const tests::TooHighGate gate{14'000, kLongAnswer, 150, 1e-2F};
-  FailEachCall(tests::RowsOf(gate, options_), std::uint64_t{64} << 20,
+  FailEachCall(tests::MakeRows(gate, options_), std::uint64_t{64} << 20,
                {{"Int8ScanKernel", 2},
                 {"PruneKernel", 2},
                 {"RescoreKernel", 4},
@@ -385,7 +385,7 @@ TEST(GpuLostTest, MakesNoCallAfterTheDeviceIsLost) {
   ASSERT_TRUE(gpu.ok());
   SeededRandom random(2);
   const auto rows = tests::UnitRows(5'000, 32, random);
-  auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
+  auto index = (*gpu)->MakeResident(tests::MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   const std::vector<QuerySpec> specs = tests::Specs(1, 5);
   const SearchBatch batch{rows->view().Slice(0, 1), specs};
@@ -402,7 +402,7 @@ TEST(GpuLostTest, MakesNoCallAfterTheDeviceIsLost) {
   std::vector<float> scores(1);
   EXPECT_EQ((*index)->Score(batch.queries, std::vector<Row>{7}, scores, nullptr).status().code(),
             absl::StatusCode::kUnavailable);
-  EXPECT_EQ((*gpu)->MakeResident(tests::SegmentOf(rows)).status().code(),
+  EXPECT_EQ((*gpu)->MakeResident(tests::MakeSegment(rows)).status().code(),
             absl::StatusCode::kUnavailable);
   index->reset();
   gpu->reset();
@@ -420,8 +420,8 @@ class GpuLateTest : public ::testing::Test {
     SeededRandom random(2);
     rows_ = tests::UnitRows(900, 32, random);
     queries_ = tests::UnitRows(3, 32, random);
-    index_ = *gpu_->MakeResident(tests::SegmentOf(rows_));
-    on_cpu_ = *scan_->MakeResident(tests::SegmentOf(rows_));
+    index_ = *gpu_->MakeResident(tests::MakeSegment(rows_));
+    on_cpu_ = *scan_->MakeResident(tests::MakeSegment(rows_));
   }
 
   // Searches for one query, whose answer is compared with the scan's when there is one.
@@ -487,7 +487,7 @@ TEST_F(GpuLateTest, LosesTheDeviceWhenTheBatchAfterALateOneIsLateByItself) {
 }
 
 TEST_F(GpuLateTest, FreesASegmentOnlyAfterItsLateBatch) {
-  const auto other = *gpu_->MakeResident(tests::SegmentOf(rows_));
+  const auto other = *gpu_->MakeResident(tests::MakeSegment(rows_));
   emulated_cuda::InjectFault({.nth = 1, .hang = true});
   EXPECT_EQ(Search(0).code(), absl::StatusCode::kDeadlineExceeded);
   index_.reset();
@@ -511,7 +511,7 @@ TEST_F(GpuLateTest, FreesEverythingWhenTheLateBatchHasEnded) {
 
 TEST_F(GpuLateTest, LosesTheDeviceWhenALoadIsLate) {
   emulated_cuda::InjectFault({.nth = 1, .hang = true});
-  EXPECT_EQ(gpu_->MakeResident(tests::SegmentOf(rows_)).status(),
+  EXPECT_EQ(gpu_->MakeResident(tests::MakeSegment(rows_)).status(),
             absl::UnavailableError("the GPU hangs: work was not finished after 4000 ms"));
 }
 

@@ -64,7 +64,7 @@ TEST(GpuMemoryTest, PlansWhatItAllocatesForFiftyShapes) {
     const std::size_t row_count = random.Between(1, 3'000), dim = random.Between(1, 200);
     const auto rows = tests::UnitRows(row_count, dim, random);
     const ResidentPlan plan = backend->Plan({row_count, dim, Metric::kCosine});
-    const auto index = backend->MakeResident(tests::SegmentOf(rows));
+    const auto index = backend->MakeResident(tests::MakeSegment(rows));
     ASSERT_TRUE(index.ok());
     ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), workspace + plan.device_bytes)
         << row_count << " x " << dim;
@@ -96,7 +96,7 @@ TEST(GpuMemoryTest, ReadsTheFp32RowsFromTheHostWhereTheyDoNotFit) {
   const auto backend = Open(options);
   SeededRandom random(3);
   const auto rows = tests::UnitRows(kRows, kDim, random);
-  const auto index = backend->MakeResident(tests::SegmentOf(rows));
+  const auto index = backend->MakeResident(tests::MakeSegment(rows));
   ASSERT_TRUE(index.ok()) << index.status().ToString();
   EXPECT_EQ(HeldBy(*backend, "rows-fp32"), 0U);
   EXPECT_EQ((*index)->Resident()->device_bytes, HeldBy(*backend) - HeldBy(*backend, "workspace"));
@@ -120,15 +120,15 @@ TEST(GpuMemoryTest, RefusesASecondGenerationThatDoesNotFitBesideTheFirst) {
   const auto backend = Open(options);
   SeededRandom random(3);
   const auto rows = tests::UnitRows(kRows, kDim, random);
-  auto first = backend->MakeResident(tests::SegmentOf(rows));
+  auto first = backend->MakeResident(tests::MakeSegment(rows));
   ASSERT_TRUE(first.ok());
   const std::size_t calls = emulated_cuda::CallCount();
-  const auto second = backend->MakeResident(tests::SegmentOf(rows));
+  const auto second = backend->MakeResident(tests::MakeSegment(rows));
   EXPECT_EQ(second.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("may be taken"));
   EXPECT_EQ(emulated_cuda::CallCount(), calls) << "the plan alone decides";
   first->reset();
-  EXPECT_TRUE(backend->MakeResident(tests::SegmentOf(rows)).ok());
+  EXPECT_TRUE(backend->MakeResident(tests::MakeSegment(rows)).ok());
 }
 
 // What reloads without int8 rows reloads with them, whatever memory there is.
@@ -159,7 +159,7 @@ TEST(GpuMemoryTest, ServesFromFp16WhereInt8RowsCannotBeAllocated) {
     const std::uint64_t before = HeldBy(*backend);
     emulated_cuda::InjectFault(
         {.nth = nth, .error = cudaErrorMemoryAllocation, .name = "cudaMalloc"});
-    const auto index = backend->MakeResident(tests::SegmentOf(rows));
+    const auto index = backend->MakeResident(tests::MakeSegment(rows));
     if (!index.ok()) continue;
     SearchResult result;
     ASSERT_TRUE((*index)->Search({rows->view().Slice(7, 1), specs}, result).ok());
@@ -188,7 +188,7 @@ TEST(GpuMemoryTest, LendsLongAnswersUntilTheirResultIsReleased) {
     GpuOptions options = EmulatedOptions(tests::ForcedStrategy::kRowScan);
     options.tuning.lent_hits_min = kBatch * 30;
     const auto backend = Open(options);
-    const auto index = backend->MakeResident(tests::SegmentOf(rows, 70));
+    const auto index = backend->MakeResident(tests::MakeSegment(rows, 70));
     ASSERT_TRUE(index.ok());
     const auto search = [&](std::size_t first, SearchResult& result) {
       EXPECT_TRUE((*index)->Search({queries->view().Slice(first, kBatch), specs}, result).ok());
@@ -236,7 +236,7 @@ TEST(GpuMemoryTest, LentAnswersStayWhereTheWorkspaceShrinksAndTheDeviceIsLost) {
   const auto queries = tests::UnitRows(2 * kBatch, 32, random);
   const std::vector<QuerySpec> specs = tests::Specs(kBatch, 20);
   const auto backend = Open(EmulatedOptions(tests::ForcedStrategy::kRowScan));
-  const auto index = backend->MakeResident(tests::SegmentOf(rows));
+  const auto index = backend->MakeResident(tests::MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   const auto search = [&](std::size_t first, SearchResult& result) {
     return (*index)->Search({queries->view().Slice(first, kBatch), specs}, result);
@@ -292,7 +292,7 @@ TEST(GpuMemoryTest, TakesSeveralScansWithoutCublasAndSaysSo) {
   EXPECT_EQ(HeldBy(*backend), WorkspaceBytes(size)) << "nothing for matrix products";
   SeededRandom random(6);
   const auto rows = tests::UnitRows(kRows, kDim, random);
-  const auto index = backend->MakeResident(tests::SegmentOf(rows));
+  const auto index = backend->MakeResident(tests::MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   const auto queries = tests::UnitRows(kBatch, kDim, random);
   const std::vector<QuerySpec> specs = tests::Specs(kBatch, 10);
@@ -331,7 +331,7 @@ TEST(GpuMemoryTest, ShrinksTheTileThenTheBatchThenFails) {
   const auto backend = Open(options);
   SeededRandom random(4);
   const auto rows = tests::UnitRows(kRows, kDim, random);
-  const auto index = backend->MakeResident(tests::SegmentOf(rows));
+  const auto index = backend->MakeResident(tests::MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   const auto queries = tests::UnitRows(80, kDim, random);
   const std::vector<QuerySpec> specs = tests::Specs(80, 10);

@@ -57,7 +57,7 @@ TEST(GpuPlanTest, IsWhatTheEngineAllocatesForManyShapes) {
     for (std::size_t each = 0; each < collections.size(); ++each) {
       const auto rows = tests::UnitRows(collections[each].rows, collections[each].dim, random);
       const auto before = (*gpu)->device_memory();
-      const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
+      const auto index = (*gpu)->MakeResident(tests::MakeSegment(rows));
       ASSERT_EQ(index.ok(), plan.shares[each].fits) << index.status();
       if (!index.ok()) continue;
       resident.push_back(*index);
@@ -73,7 +73,7 @@ TEST(GpuPlanTest, IsWhatTheEngineAllocatesForManyShapes) {
     ASSERT_EQ(emulated_cuda::DeviceBytesInUse(), plan.rest_bytes);
     if (!plan.shares[0].fits) continue;
     const auto rows = tests::UnitRows(collections[0].rows, collections[0].dim, random);
-    const auto second = (*gpu)->MakeResident(tests::SegmentOf(rows));
+    const auto second = (*gpu)->MakeResident(tests::MakeSegment(rows));
     ASSERT_EQ(second.ok(), plan.shares[0].reload_fits) << second.status();
   }
 }
@@ -88,8 +88,8 @@ TEST(GpuPlanTest, IsTheEnginesPeakOfAReload) {
     const auto gpu = tests::OpenEmulatedGpu(options);
     ASSERT_TRUE(gpu.ok()) << gpu.status();
     const auto rows = tests::UnitRows(planned.rows, planned.dim, random);
-    const auto old_rows = (*gpu)->MakeResident(tests::SegmentOf(rows));
-    const auto new_rows = (*gpu)->MakeResident(tests::SegmentOf(rows));
+    const auto old_rows = (*gpu)->MakeResident(tests::MakeSegment(rows));
+    const auto new_rows = (*gpu)->MakeResident(tests::MakeSegment(rows));
     ASSERT_TRUE(old_rows.ok() && new_rows.ok());
     ASSERT_EQ(Sum((*gpu)->device_memory(), true), plan.reload_bytes);
   }
@@ -106,7 +106,7 @@ TEST(GpuPlanTest, TellsTheStrategiesOfEachCapability) {
     GpuOptions options = EmulatedOptions();
     const auto gpu = tests::OpenEmulatedGpu(options);
     ASSERT_TRUE(gpu.ok()) << gpu.status();
-    const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
+    const auto index = (*gpu)->MakeResident(tests::MakeSegment(rows));
     ASSERT_TRUE(index.ok()) << index.status();
     options.int8_rows = card.capability >= kInt8ScanMin;
     const cli::PlannedCollection planned = Planned(kRows, kDim);

@@ -46,8 +46,8 @@ class GpuStartTest : public ::testing::Test {
     auto opened = tests::OpenEmulatedGpu(options);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     gpu_ = *std::move(opened);
-    on_gpu_ = gpu_->MakeResident(tests::SegmentOf(rows)).value();
-    on_cpu_ = scan_->MakeResident(tests::SegmentOf(rows)).value();
+    on_gpu_ = gpu_->MakeResident(tests::MakeSegment(rows)).value();
+    on_cpu_ = scan_->MakeResident(tests::MakeSegment(rows)).value();
   }
   void Open() {
     SeededRandom random(3);
@@ -120,7 +120,7 @@ TEST_F(GpuStartTest, TheDeviceWorksBeforeAnybodyWaits) {
 TEST_F(GpuStartTest, LeavesAnyOtherSearchToAThread) {
   Open();
   SeededRandom random(7);
-  const RowMask mask = tests::MaskOf(kRows, 3, random);
+  const RowMask mask = tests::DrawRowMask(kRows, 3, random);
   DeviceTime time;
   QuerySpec with_mask;
   with_mask.mask = &mask;
@@ -167,7 +167,7 @@ TEST_F(GpuStartTest, AnswersAgainWithItsOwnExcludedRows) {
   tests::ResetEmulatedGpu(CardOf(0), 4);
   const tests::TooHighGate gate{40'000, kWanted, 200, 1e-2F};
   const GpuOptions options = EmulatedOptions(ForcedStrategy::kInt8Scan);
-  const auto rows = tests::RowsOf(gate, options);
+  const auto rows = tests::MakeRows(gate, options);
   queries_ = std::make_shared<PaddedRows>(2, tests::kTooHighGateDim);
   (*queries_)[0][0] = 1;
   (*queries_)[1][1] = 1;

@@ -40,7 +40,7 @@ class Bench {
     EXPECT_TRUE(opened.ok()) << opened.status().ToString();
     gpu_ = *std::move(opened);
     scan_ = cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 1);
-    SegmentRows segment = tests::SegmentOf(rows);
+    SegmentRows segment = tests::MakeSegment(rows);
     segment.metric = metric;
     auto resident = gpu_->MakeResident(segment);
     EXPECT_TRUE(resident.ok()) << resident.status().ToString();
@@ -166,7 +166,7 @@ TEST_P(GpuFilterTest, AnswersMixedQueriesAsTheScanDoes) {
   masks.reserve(kBatch);
   for (std::size_t i = 0; i < kBatch; ++i) {
     const std::size_t one_in = std::vector<std::size_t>{2, 5, 40, 1'000, 0}[i % 5];
-    masks.push_back(tests::MaskOf(kRows, one_in, random));
+    masks.push_back(tests::DrawRowMask(kRows, one_in, random));
     if (i % 3 != 0) specs[i].mask = &masks[i];
     const std::size_t excluded_count = i % 10 == 0 ? 3'000 : 20 * (i % 4);
     for (Row row = 0; row < kRows && excluded[i].size() < excluded_count; ++row) {
@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, GpuFilterTest,
                                            ForcedStrategy::kRowScan, ForcedStrategy::kGemm,
                                            ForcedStrategy::kGather, ForcedStrategy::kCanonical));
 
-std::size_t FindOrAddCalls(const std::string& name, std::size_t from = 0) {
+std::size_t CountCalls(const std::string& name, std::size_t from = 0) {
   const std::vector<std::string> calls = emulated_cuda::CallLog();
   return static_cast<std::size_t>(
       std::count_if(calls.begin() + static_cast<std::ptrdiff_t>(from), calls.end(),
@@ -210,9 +210,9 @@ TEST(GpuEngineTest, ExchangesOneQueryThroughMappedMemoryOrCopies) {
       bench.Expect({queries->view().Slice(query, 1), specs}, "query by query");
     }
     // The first one runs without a graph, the second is captured.
-    EXPECT_EQ(FindOrAddCalls("TakeQueriesKernel", before), mapped_queries_max == 0 ? 0U : 2U);
-    EXPECT_EQ(FindOrAddCalls("cudaMemcpyAsync", before), mapped_queries_max == 0 ? 4U : 0U);
-    EXPECT_EQ(FindOrAddCalls("cudaGraphLaunch", before), 5U);
+    EXPECT_EQ(CountCalls("TakeQueriesKernel", before), mapped_queries_max == 0 ? 0U : 2U);
+    EXPECT_EQ(CountCalls("cudaMemcpyAsync", before), mapped_queries_max == 0 ? 4U : 0U);
+    EXPECT_EQ(CountCalls("cudaGraphLaunch", before), 5U);
   }
 }
 
@@ -254,12 +254,12 @@ TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
   Bench bench(EmulatedOptions(ForcedStrategy::kRowScan), tests::UnitRows(kRows, kDim, random),
               Metric::kCosine);
   const auto queries = tests::UnitRows(1, kDim, random);
-  RowMask mask = tests::MaskOf(kRows, 2, random);
+  RowMask mask = tests::DrawRowMask(kRows, 2, random);
   std::vector<QuerySpec> specs = tests::Specs(1, 10);
   specs[0].mask = &mask;
   const SearchBatch batch{queries->view(), specs};
   const Row best = bench.Expect(batch, "new").Hits(0)[0].row;
-  EXPECT_EQ(FindOrAddCalls("OrderMaskKernel"), 1U);
+  EXPECT_EQ(CountCalls("OrderMaskKernel"), 1U);
   bench.Expect(batch, "known");
   const RowMask same = mask;
   RowMask equal(kRows);
@@ -268,11 +268,11 @@ TEST(GpuEngineTest, SeesThatAMaskHasChangedSinceItWasUsed) {
   bench.Expect(batch, "a copy");
   specs[0].mask = &equal;
   bench.Expect(batch, "another mask of the same rows");
-  EXPECT_EQ(FindOrAddCalls("OrderMaskKernel"), 1U);
+  EXPECT_EQ(CountCalls("OrderMaskKernel"), 1U);
   specs[0].mask = &mask;
   mask.Forbid(best);
   EXPECT_NE(bench.Expect(batch, "without its best row").Hits(0)[0].row, best);
-  EXPECT_EQ(FindOrAddCalls("OrderMaskKernel"), 2U);
+  EXPECT_EQ(CountCalls("OrderMaskKernel"), 2U);
 }
 
 TEST(GpuEngineTest, AnswersForDotProductsOfUnequalLengths) {
@@ -364,7 +364,7 @@ std::uint64_t RescansAfterTooHighAGate(ForcedStrategy strategy, unsigned near_co
   const TooHighGate gate{row_count, 100, near_count, near_below};
   tests::ResetEmulatedGpu(CardOf(0), 4);
   const GpuOptions options = EmulatedOptions(strategy);
-  Bench bench(options, tests::RowsOf(gate, options), Metric::kCosine);
+  Bench bench(options, tests::MakeRows(gate, options), Metric::kCosine);
   PaddedRows query(1, tests::kTooHighGateDim);
   query[0][0] = 1;
   const std::vector<QuerySpec> specs = tests::Specs(1, gate.wanted);
@@ -468,7 +468,7 @@ TEST(GpuEngineTest, SamplesOnlyRowsThatPass) {
     SeededRandom random(23);
     Bench bench(EmulatedOptions(strategy), tests::UnitRows(kRows, kDim, random), Metric::kCosine);
     const auto queries = tests::UnitRows(kQueries, kDim, random);
-    const RowMask mask = tests::MaskOf(kRows, 8, random);
+    const RowMask mask = tests::DrawRowMask(kRows, 8, random);
     std::vector<QuerySpec> specs = tests::Specs(kQueries, 10);
     for (QuerySpec& spec : specs) spec.mask = &mask;
     EXPECT_EQ(Rescans(bench.Expect({queries->view(), specs}, "one row in eight")), 0U);
@@ -489,7 +489,7 @@ TEST(GpuEngineTest, ScoresOfMinusZeroAreZero) {
   }
   const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
   ASSERT_TRUE(gpu.ok());
-  const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows));
+  const auto index = (*gpu)->MakeResident(tests::MakeSegment(rows));
   ASSERT_TRUE(index.ok());
   float score = 1;
   ASSERT_TRUE((*index)->Score(query.view(), std::vector<Row>{3}, {&score, 1}, nullptr).ok());
@@ -511,7 +511,7 @@ TEST(GpuEngineTest, ScoresListedRowsInPieces) {
   const auto rows = tests::UnitRows(kRows, kDim, random);
   const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
   ASSERT_TRUE(gpu.ok());
-  const auto index = (*gpu)->MakeResident(tests::SegmentOf(rows, 70));
+  const auto index = (*gpu)->MakeResident(tests::MakeSegment(rows, 70));
   ASSERT_TRUE(index.ok());
   const auto queries = tests::UnitRows(kQueries, kDim, random);
   std::vector<Row> wanted;
@@ -558,7 +558,7 @@ TEST(GpuEngineTest, TimesTheScoresOfListedRows) {
   SeededRandom random(31);
   const auto gpu = tests::OpenEmulatedGpu(EmulatedOptions());
   ASSERT_TRUE(gpu.ok());
-  const auto index = (*gpu)->MakeResident(tests::SegmentOf(tests::UnitRows(300, 32, random)));
+  const auto index = (*gpu)->MakeResident(tests::MakeSegment(tests::UnitRows(300, 32, random)));
   ASSERT_TRUE(index.ok());
   const auto query = tests::UnitRows(1, 32, random);
   std::vector<float> scores(2);

@@ -57,7 +57,7 @@ class Int8Case {
   }
 
   // |y - x'| of a row, from the CPU's rotation.
-  double ResidualOf(std::size_t row) const {
+  double MeasureResidual(std::size_t row) const {
     const std::vector<float> rotated = Rotated(rows_.view()[row], unit_);
     double squares = 0;
     for (std::size_t i = 0; i < rotated.size(); ++i) {
@@ -77,7 +77,7 @@ class Int8Case {
         certificate::CanonicalScoreReference(rows_.view()[row], queries_.view()[query]));
     return score * unit_ * units_of_queries_[query];
   }
-  float SumOf(std::size_t query, std::size_t row) const {
+  float SumProducts(std::size_t query, std::size_t row) const {
     const std::size_t stride = rotation_.rotated_dim();
     int high = 0, low = 0;
     for (std::size_t i = 0; i < stride; ++i) {
@@ -96,7 +96,7 @@ class Int8Case {
       const double canonical = CanonicalInUnits(query, row);
       if (canonical < static_cast<double>(threshold)) continue;
       const auto [excess, kappa] = tests::Int8BoundedAt(converted_[query], limits_, threshold,
-                                                        SumOf(query, row), terms_[row]);
+                                                        SumProducts(query, row), terms_[row]);
       const double upper = static_cast<double>(excess) + static_cast<double>(threshold);
       EXPECT_GE(excess, 0) << "query " << query << ", row " << row << ", threshold " << threshold;
       EXPECT_GE(upper, canonical) << "query " << query << ", row " << row;
@@ -189,7 +189,7 @@ class Int8Case {
     for (std::size_t row = 0; row < rows_.row_count(); ++row) {
       longest = std::max(longest, certificate::Length(rows_.view()[row]));
     }
-    unit_ = certificate::UnitOf(longest);
+    unit_ = certificate::ChooseUnit(longest);
   }
 
   void ConvertRows() {
@@ -220,8 +220,8 @@ class Int8Case {
     codes_ = codes.Read();
     terms_ = terms.Read();
     const std::vector<unsigned> greatest = maxima.Read();
-    measured_ = certificate::Int8LimitsOf(view.padded_dim(), std::bit_cast<float>(greatest[0]),
-                                          std::bit_cast<float>(greatest[1]));
+    measured_ = certificate::MakeInt8Limits(view.padded_dim(), std::bit_cast<float>(greatest[0]),
+                                            std::bit_cast<float>(greatest[1]));
     limits_ = {measured_.decoded, measured_.residual, measured_.per_length, measured_.rest};
   }
 
@@ -234,7 +234,7 @@ class Int8Case {
       const double share = query % 3 == 2 ? 0.7 * std::abs(random_.Signed()) : 0;
       const std::vector<float> rotated = Rotated(rows_.view()[row], unit_);
       std::vector<long double> towards(rotated.size());
-      const double length = std::max(ResidualOf(row), 1e-30);
+      const double length = std::max(MeasureResidual(row), 1e-30);
       for (std::size_t i = 0; i < rotated.size(); ++i) {
         towards[i] = share * static_cast<double>(rotated[i]) +
                      (static_cast<double>(rotated[i]) - Decoded(row, i)) / length;
@@ -246,7 +246,7 @@ class Int8Case {
                                      : static_cast<float>(back[i]);
       }
       tests::ScaleTo(values, static_cast<double>(std::abs(random_.Wild(-30, 29))));
-      units_of_queries_.push_back(certificate::UnitOf(certificate::Length(values)));
+      units_of_queries_.push_back(certificate::ChooseUnit(certificate::Length(values)));
     }
   }
 
@@ -346,7 +346,7 @@ TEST(Int8BoundTest, MeasuresWhatTheCodesLose) {
   for (const Family family : {Family::kUniform, Family::kMostCut, Family::kUnequal}) {
     Int8Case one(family, 100, 20, 7);
     for (std::size_t row = 0; row < 20; ++row) {
-      const double residual = one.ResidualOf(row);
+      const double residual = one.MeasureResidual(row);
       EXPECT_GE(static_cast<double>(one.terms()[row].residual), residual) << row;
       EXPECT_LE(static_cast<double>(one.terms()[row].residual), residual * (1 + 1e-6)) << row;
       EXPECT_LE(one.terms()[row].residual, one.measured().residual);

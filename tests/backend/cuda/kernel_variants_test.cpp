@@ -39,10 +39,11 @@ class VariantBench {
         rows_(tried.nearly_equal ? tests::NearlyEqualRows(tried.row_count, tried.dim, random_)
                                  : tests::UnitRows(tried.row_count, tried.dim, random_)),
         queries_(tests::UnitRows(tried.batch, tried.dim, random_)),
-        resident_(device, tests::SegmentOf(rows_),
-                  PlanResident(SizeOf(*rows_), true, HasInt8Scan(device.traits().code_capability))),
+        resident_(
+            device, tests::MakeSegment(rows_),
+            PlanResident(ReadSize(*rows_), true, HasInt8Scan(device.traits().code_capability))),
         runner_(device, workspace, resident_),
-        mask_(tests::MaskOf(static_cast<Row>(tried.row_count), 2, random_)),
+        mask_(tests::DrawRowMask(static_cast<Row>(tried.row_count), 2, random_)),
         specs_(tests::Specs(tried.batch, tried.k)) {
     if (tried.nearly_equal) {
       for (std::size_t i = 0; i < tried.batch; ++i) {
@@ -54,13 +55,13 @@ class VariantBench {
       if (i % 3 == 2) specs_[i].excluded_rows = kExcluded;
     }
     const auto scan = cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 1);
-    const auto index = *scan->MakeResident(tests::SegmentOf(rows_));
+    const auto index = *scan->MakeResident(tests::MakeSegment(rows_));
     EXPECT_TRUE(index->Search({queries_->view(), specs_}, expected_).ok());
   }
 
   PassDemand Demand() const {
     const unsigned k = specs_.front().k;
-    return DemandOf(resident_, specs_.size(), k, k + 3, true);
+    return MakeDemand(resident_, specs_.size(), k, k + 3, true);
   }
   const SegmentSize& size() const { return resident_.size(); }
 
@@ -124,7 +125,7 @@ class VariantBench {
  private:
   static constexpr std::array<Row, 3> kExcluded{1, 2, 30};
 
-  static SegmentSize SizeOf(const tests::PaddedRows& rows) {
+  static SegmentSize ReadSize(const tests::PaddedRows& rows) {
     return {static_cast<unsigned>(rows.row_count()),
             static_cast<unsigned>(rows.view().padded_dim())};
   }
@@ -139,7 +140,7 @@ class VariantBench {
 };
 
 // A part of the qualified name of the variant's kernel.
-std::string_view KernelOf(const KernelVariant& variant) {
+std::string_view FindKernel(const KernelVariant& variant) {
   const bool is_int8 = variant.strategy == PassStrategy::kInt8Scan;
   if (variant.form == kernels::ScanForm::kKept) {
     return is_int8 ? "KeptInt8ScanKernel" : "KeptRowScanKernel";
@@ -200,7 +201,7 @@ TEST_P(KernelVariantTest, AnswersAsTheScanDoes) {
         std::string(variant.name) + ", " + std::to_string(tried.row_count) + " rows";
     queries += tried.batch;
     unproven += bench.Expect(*plan, what);
-    EXPECT_TRUE(HasRun(KernelOf(variant))) << what;
+    EXPECT_TRUE(HasRun(FindKernel(variant))) << what;
     if (!IsScan(variant.strategy) || variant.form == kernels::ScanForm::kKept) continue;
     AddSecondGate(tried, *plan);
     unproven += bench.Expect(*plan, what + ", a second gate");
@@ -258,7 +259,7 @@ TEST(KernelVariantsTest, AreThoseOfTheCodeNotOfTheCard) {
   ASSERT_TRUE(gpu.ok()) << gpu.status().ToString();
   SeededRandom random(3);
   const auto rows = tests::UnitRows(900, 32, random);
-  const auto index = *(*gpu)->MakeResident(tests::SegmentOf(rows));
+  const auto index = *(*gpu)->MakeResident(tests::MakeSegment(rows));
   const std::vector<QuerySpec> specs = tests::Specs(1, 5);
   SearchResult result;
   ASSERT_TRUE(index->Search({rows->view().Slice(0, 1), specs}, result).ok());

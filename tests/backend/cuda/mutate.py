@@ -96,7 +96,7 @@ OPERATORS = (
     ("exclusion", re.compile(r" && !IsExcluded\(terms, mine\.row\)"), ""),
     ("proof", re.compile(r"if \(hits > pass\.capacity\) return kOverflow;"), ""),
     ("proof", re.compile(r"if \(kept < terms\.wanted\) return kTooFew;"), ""),
-    ("proof", re.compile(r"static_cast<double>\(ScoreOf\(last\)\) >= limit"), "true"),
+    ("proof", re.compile(r"static_cast<double>\(ToScore\(last\)\) >= limit"), "true"),
     ("bound", re.compile(r"query\.margin - threshold"), "-threshold"),
     ("bound", re.compile(r"__fmaf_rn\(gate\.kappa, row\.residual, gate\.start\)"), "gate.start"),
     ("bound", re.compile(r"threshold - query\.length \* limits\.residual - query\.margin"), "threshold"),
@@ -109,7 +109,7 @@ OPERATORS = (
     ("bound", re.compile(r"low \+ static_cast<float>\(bin\) / bins_per_unit - 2\.0F \* pass\.bound"),
      "low + static_cast<float>(bin) / bins_per_unit"),
     ("bound", re.compile(r"(?<=: )floor - arguments\.margin"), "floor"),
-    ("bound", re.compile(r"ValueOf\(key\) - sample\.margin"), "ValueOf(key)"),
+    ("bound", re.compile(r"ToValue\(key\) - sample\.margin"), "ToValue(key)"),
     ("threshold", re.compile(r"if \(score >= threshold\) \+\+reaching;"), "++reaching;"),
     ("-0 becomes +0", re.compile(r"return __fadd_rn\(sum, 0\.0F\);"), "return sum;"),
 )
@@ -118,7 +118,7 @@ OPERATORS = (
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("canonical_scan.cu", "if (slot < pass.capacity) {"):
         "no step is long enough to overrun the list (PassRunner::RunCanonical)",
-    ("order_mask.cu", "if (position % 32 == 0 && position < arguments.row_count) {"):
+    ("pass_inputs.cu", "if (position % 32 == 0 && position < arguments.row_count) {"):
         "a filter's place holds the words of the last block",
     ("scan_frame.cuh", "__syncwarp();"):
         "reconverges the lanes of a card for the next product; emulated lanes meet there anyway",
@@ -342,7 +342,7 @@ ORDERS = (
      ("__syncthreads();", "LoadAcquire(&rounds->number)", "__threadfence();", "atomicAdd(&rounds->arrived",
       "rounds->arrived = 0;", "__threadfence();", "atomicAdd(&rounds->number", "while (LoadAcquire(&rounds->number)",
       "__threadfence();", "__syncthreads();")),
-    ("take_queries.cu", "TakeQueriesKernel(", ("const volatile unsigned*>(arguments.from)", "= from[word];")),
+    ("pass_inputs.cu", "TakeQueriesKernel(", ("const volatile unsigned*>(arguments.from)", "= from[word];")),
 )
 
 

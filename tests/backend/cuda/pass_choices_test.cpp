@@ -53,7 +53,7 @@ class Chooser {
  public:
   explicit Chooser(const SegmentSize& segment) : segment_(segment) {}
 
-  PassDemand DemandOf(const PassClass& of) const {
+  PassDemand MakeDemand(const PassClass& of) const {
     PassDemand demand;
     demand.queries = of.queries_max;
     demand.hits_max = demand.reach_max = of.hits_timed;
@@ -61,7 +61,7 @@ class Chooser {
     return demand;
   }
   std::optional<PassPlan> Planned(const PassClass& of, const PassChoice* choice) const {
-    PassDemand demand = DemandOf(of);
+    PassDemand demand = MakeDemand(of);
     demand.choice = choice;
     return PlanPass(card_, tuning_, workspace_, segment_, demand);
   }
@@ -69,7 +69,7 @@ class Chooser {
   std::vector<PassPlan> All(const PassClass& of) const {
     std::vector<PassPlan> plans;
     for (const KernelVariant& variant : KernelVariants()) {
-      PassDemand demand = DemandOf(of);
+      PassDemand demand = MakeDemand(of);
       const auto plain = PlanVariant(variant, card_, tuning_, workspace_, segment_, demand);
       if (!plain) continue;
       for (const FinishForm finish : kFinishForms) {
@@ -101,7 +101,7 @@ class Chooser {
          .tuning = tuning_,
          .workspace = workspace_,
          .segment = segment_,
-         .demand = [&](const PassClass& of) { return DemandOf(of); },
+         .demand = [&](const PassClass& of) { return MakeDemand(of); },
          .time = time,
          .time_filtered =
              [&](unsigned one_row_in, bool as_list) {
@@ -144,7 +144,7 @@ TEST(PassChoicesTest, ASmallGainIsNoise) {
   const Chooser chooser(kSentences);
   const PassChoices choices = chooser.Choose([&](const PassPlan& plan, const PassClass& of) {
     const auto by_rules = chooser.Planned(of, nullptr);
-    return Trial{Trial::End::kTimed, ChoiceOf(plan) == ChoiceOf(*by_rules) ? 1.0 : 0.98};
+    return Trial{Trial::End::kTimed, ToChoice(plan) == ToChoice(*by_rules) ? 1.0 : 0.98};
   });
   for (const PassClass& of : PassClasses()) {
     EXPECT_EQ(choices.Find(of.queries_max, of.hits_timed), nullptr);
@@ -296,7 +296,7 @@ class LoadTest : public ::testing::Test {
   void TearDown() override { EXPECT_EQ(emulated_cuda::TakeReport(), ""); }
 
   std::shared_ptr<const SegmentIndex> Load() {
-    auto index = gpu_->MakeResident(tests::SegmentOf(rows_));
+    auto index = gpu_->MakeResident(tests::MakeSegment(rows_));
     EXPECT_TRUE(index.ok()) << index.status();
     return *std::move(index);
   }
@@ -304,7 +304,7 @@ class LoadTest : public ::testing::Test {
   // The same bits as the plain scan for batches of many sizes.
   void ExpectAnswers(const SegmentIndex& index) {
     const auto scan = cpu::MakeScanBackend(*certificate::SupportedCanonicalKernels().front(), 1);
-    const auto reference = *scan->MakeResident(tests::SegmentOf(rows_));
+    const auto reference = *scan->MakeResident(tests::MakeSegment(rows_));
     for (const std::uint32_t k : {3U, 100U}) {
       for (const std::size_t batch : {1U, 20U, 96U}) {
         const auto specs = tests::Specs(batch, k);
@@ -430,7 +430,7 @@ TEST_F(LoadTest, ALostDeviceFailsTheLoad) {
   Open(std::chrono::hours(1));
   emulated_cuda::InjectFault(
       {.nth = 3, .error = cudaErrorIllegalAddress, .name = "cudaGraphLaunch", .sticky = true});
-  const auto index = gpu_->MakeResident(tests::SegmentOf(rows_));
+  const auto index = gpu_->MakeResident(tests::MakeSegment(rows_));
   EXPECT_EQ(index.status().code(), absl::StatusCode::kUnavailable) << index.status();
   emulated_cuda::TakeReport();
 }

@@ -114,12 +114,12 @@ TEST(PassPlanTest, SetsASecondGateWhereItSavesMoreThanItTakes) {
   const auto many = PlanOnH200(kMillion, Demand(64, 100));
   EXPECT_EQ(many->second_tiles, 1'000'000U / 32 / 8);
   EXPECT_NEAR(many->second_share, 1.0 / 8, 1e-3);
-  EXPECT_GT(many->RanksOf(100).second, many->RanksOf(100).first);
+  EXPECT_GT(many->FindRanks(100).second, many->FindRanks(100).first);
   GpuTuning never;
   never.second_gate_share = 0;
   const auto without = PlanPass(H200(), never, WorkspaceSize(), kMillion, Demand(64, 100));
   EXPECT_EQ(without->second_tiles, 0U);
-  EXPECT_EQ(without->RanksOf(100).second, 0U);
+  EXPECT_EQ(without->FindRanks(100).second, 0U);
   EXPECT_GT(without->capacity, many->capacity);
   PassDemand int8 = Demand(64, 100);
   int8.int8_rows = true;
@@ -250,7 +250,7 @@ TEST(PassPlanTest, NeverOverrunsTheWorkspace) {
     ASSERT_LE(std::size_t{plan->slots} * plan->capacity, workspace.hits_max);
     ASSERT_LE(std::size_t{plan->slots} * plan->best_stride, workspace.answers_max);
     ASSERT_GE(plan->best_stride, demand.hits_max);
-    ASSERT_GE(plan->RanksOf(demand.reach_max).first, 1U);
+    ASSERT_GE(plan->FindRanks(demand.reach_max).first, 1U);
     if (plan->strategy() == PassStrategy::kRowScan) {
       ASSERT_GE(plan->shape.queries, plan->slots);
       ASSERT_LE(plan->sample_groups, kernels::kScanGroupsMax);
@@ -270,7 +270,7 @@ TEST(PassPlanTest, RanksSoThatTheReachBestRowsPassTheGate) {
   const auto plan = PlanOnH200({kRows, 32}, Demand(1, kReach));
   ASSERT_TRUE(plan.has_value());
   const auto sampled = static_cast<std::size_t>(plan->sample_share * kRows);
-  const unsigned rank = plan->RanksOf(kReach).first;
+  const unsigned rank = plan->FindRanks(kReach).first;
   for (int trial = 0; trial < 20'000; ++trial) {
     // Rows in the sample that are better than the last one wanted: `rank` of them would lift the
     // gate above it.

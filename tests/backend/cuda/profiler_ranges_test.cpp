@@ -29,7 +29,7 @@ class ProfilerRangesTest : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     gpu_ = *std::move(opened);
     tests::SeededRandom random(5);
-    auto resident = gpu_->MakeResident(tests::SegmentOf(tests::UnitRows(rows, kDim, random)));
+    auto resident = gpu_->MakeResident(tests::MakeSegment(tests::UnitRows(rows, kDim, random)));
     ASSERT_TRUE(resident.ok()) << resident.status().ToString();
     on_gpu_ = *resident;
     query_ = tests::UnitRows(1, kDim, random);

@@ -14,7 +14,7 @@ namespace simile::tests {
 namespace {
 
 // The rank of the gate with which the query begins.
-unsigned RankOf(const TooHighGate& gate, const backend::GpuOptions& options) {
+unsigned FindRank(const TooHighGate& gate, const backend::GpuOptions& options) {
   backend::cuda::CardTraits card;
   card.multiprocessors = static_cast<unsigned>(CardOf(0).multiprocessors);
   card.shared_bytes_max = CardOf(0).shared_bytes_max;
@@ -27,14 +27,14 @@ unsigned RankOf(const TooHighGate& gate, const backend::GpuOptions& options) {
   const auto plan = backend::cuda::PlanPass(card, options.tuning, options.workspace,
                                             {gate.row_count, kTooHighGateDim}, demand);
   EXPECT_TRUE(plan.has_value());
-  return plan ? plan->RanksOf(gate.wanted).first : 0;
+  return plan ? plan->FindRanks(gate.wanted).first : 0;
 }
 
 }  // namespace
 
-std::shared_ptr<PaddedRows> RowsOf(const TooHighGate& gate, const backend::GpuOptions& options) {
+std::shared_ptr<PaddedRows> MakeRows(const TooHighGate& gate, const backend::GpuOptions& options) {
   constexpr unsigned kGroup = 32;
-  const unsigned rank = RankOf(gate, options);
+  const unsigned rank = FindRank(gate, options);
   EXPECT_LT(rank, gate.wanted) << "else the gate cannot be too high";
   SeededRandom random(8);
   const std::vector<unsigned> row_of = backend::cuda::ShuffledRows(gate.row_count);

@@ -20,7 +20,7 @@ struct TooHighGate {
 // GPU with these options. Its sample holds as many of the best rows as the rank of its gate, one in
 // each group; near rows are one in each of the next groups; all others score far lower.
 inline constexpr unsigned kTooHighGateDim = 32;
-std::shared_ptr<PaddedRows> RowsOf(const TooHighGate& gate, const backend::GpuOptions& options);
+std::shared_ptr<PaddedRows> MakeRows(const TooHighGate& gate, const backend::GpuOptions& options);
 
 // Makes a row with this score for the first unit vector.
 void SetScore(std::span<float> row, float score, SeededRandom& random);

@@ -30,7 +30,7 @@ absl::Status FindCard(int ordinal);
 struct Card {
   // Throws DeviceError.
   Card(const backend::GpuOptions& options, const backend::cuda::BlasLibrary& blas)
-      : device(options, blas), workspace(device, blas.SizeOf(options.workspace), 1) {}
+      : device(options, blas), workspace(device, blas.LimitSize(options.workspace), 1) {}
 
   // Why there are no matrix products; empty where there are.
   const std::string& blas_missing() const { return device.blas().missing; }

@@ -50,7 +50,7 @@ class EnginePassesTest : public ::testing::TestWithParam<std::size_t> {
 TEST_P(EnginePassesTest, PlanCoversTheWholeBatch) {
   tests::SeededRandom random(5);
   const auto rows = tests::UnitRows(6'000, 40, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+  backend::cuda::ResidentRows resident(*device_, tests::MakeSegment(rows),
                                        ResidentSizeOf(*device_, rows->view()));
   for (const std::size_t batch : {1U, 20U, 70U, 5'000U}) {
     const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, batch, 10);
@@ -69,9 +69,9 @@ TEST_P(EnginePassesTest, PlanCoversTheWholeBatch) {
 TEST_P(EnginePassesTest, PlanWithTheServersMargins) {
   tests::SeededRandom random(7);
   const auto rows = tests::UnitRows(1'000, 4'096, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+  backend::cuda::ResidentRows resident(*device_, tests::MakeSegment(rows),
                                        ResidentSizeOf(*device_, rows->view()));
-  backend::cuda::PassDemand demand = DemandOf(resident, 1, 10, 10, true);
+  backend::cuda::PassDemand demand = MakeDemand(resident, 1, 10, 10, true);
   const auto plan = [&] {
     return PlanPass(device_->traits(), {}, workspace_->size(), resident.size(), demand);
   };
@@ -90,7 +90,7 @@ TEST_P(EnginePassesTest, TimedWorkRunsOnceBeforeItsCapture) {
   tests::SeededRandom random(9);
   const auto rows = tests::UnitRows(5'000, 32, random);
   const auto queries = tests::UnitRows(1, 32, random);
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+  backend::cuda::ResidentRows resident(*device_, tests::MakeSegment(rows),
                                        ResidentSizeOf(*device_, rows->view()));
   backend::cuda::PassRunner runner(*device_, *workspace_, resident);
   const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 1, 10);
@@ -118,7 +118,7 @@ TEST_P(EnginePassesTest, ProvenAnswersAreComparedWithThePlainScans) {
   const auto queries = tests::UnitRows(4, 32, random);
   const auto truth = BenchTruth::Scan(rows->view(), queries->view(), 3, 10, 1);
   ASSERT_TRUE(truth.ok()) << truth.status().ToString();
-  backend::cuda::ResidentRows resident(*device_, tests::SegmentOf(rows),
+  backend::cuda::ResidentRows resident(*device_, tests::MakeSegment(rows),
                                        ResidentSizeOf(*device_, rows->view()));
   backend::cuda::PassRunner runner(*device_, *workspace_, resident);
   const auto passes = PlanBatch(device_->traits(), workspace_->size(), resident, 4, 5);

@@ -35,7 +35,7 @@ std::vector<PlannedPass> PlanBatch(const backend::cuda::CardTraits& card,
     const std::size_t left = batch - first;
     const std::optional<PassPlan> plan =
         PlanPass(card, backend::GpuTuning{}, workspace, rows.size(),
-                 DemandOf(rows, left, wanted, wanted, true));
+                 MakeDemand(rows, left, wanted, wanted, true));
     if (!plan) return {};
     passes.push_back({*plan, first, std::min<std::size_t>(plan->slots, left)});
   }

@@ -212,7 +212,7 @@ TEST(PlanCommandTest, ObeysTheConfiguredMaximum) {
 TEST(PlanCommandTest, UsesTheThreadsThatTuneChose) {
   const ScratchFolder scratch;
   app::MeasuredTuning measured;
-  measured.key = app::MakeTuningKey(backend::CpuOptionsOf(backend::RegistryOptions()).value());
+  measured.key = app::MakeTuningKey(backend::MakeCpuOptions(backend::RegistryOptions()).value());
   measured.date = "2026-11-21";
   const unsigned threads = std::max(1U, measured.key.threads - 1);
   measured.tuned = app::TunedFindings{"2026-11-23", {"films"}, threads, {}};

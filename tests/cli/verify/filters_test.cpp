@@ -96,7 +96,7 @@ struct OneField {
     std::vector<PayloadObject> rows;
     rows.reserve(values.size());
     for (const PayloadValue& value : values) rows.push_back({{"f", value}});
-    dataset->payload = filter::TableOf(rows);
+    dataset->payload = filter::MakeTable(rows);
     v1::PayloadField& field = *served.add_fields();
     field.set_name("f");
     field.set_type(type);

@@ -16,7 +16,7 @@ namespace {
 data::Dataset ThreeRows(Metric metric) {
   data::Dataset dataset;
   dataset.metric = metric;
-  dataset.vectors = engine::MatrixOf({{1, 0}, {0, 1}, {0.6F, 0.8F}});
+  dataset.vectors = engine::MakeMatrix({{1, 0}, {0, 1}, {0.6F, 0.8F}});
   dataset.longest_row = 1;
   return dataset;
 }
@@ -68,7 +68,7 @@ TEST(OracleTest, ScoresVectorsOfZerosAsZero) {
 
 TEST(OracleTest, KnowsWhichRowsNoSearchReturns) {
   data::Dataset dataset = ThreeRows(Metric::kCosine);
-  dataset.vectors = engine::MatrixOf({{1, 0}, {0, 0}, {0.6F, 0.8F}});
+  dataset.vectors = engine::MakeMatrix({{1, 0}, {0, 0}, {0.6F, 0.8F}});
   dataset.skipped_rows = {1};
   const Oracle oracle(dataset);
   EXPECT_TRUE(oracle.IsSearchable(0));

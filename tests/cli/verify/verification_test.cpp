@@ -25,8 +25,8 @@ using testing::HasSubstr;
 // Two rows without payload.
 data::Dataset TwoRows() {
   data::Dataset dataset;
-  dataset.vectors = engine::MatrixOf({{1, 0}, {0, 1}});
-  dataset.ids = engine::IdsOf({"a", "b"});
+  dataset.vectors = engine::MakeMatrix({{1, 0}, {0, 1}});
+  dataset.ids = engine::MakeIds({"a", "b"});
   return dataset;
 }
 

@@ -95,17 +95,17 @@ TEST(CostEstimatorTest, GrowsFromPassesWhoseTimeSaysNothing) {
 
 TEST(CostEstimatorTest, PutsListsIntoClassesByTheirLength) {
   for (const std::uint32_t k : {1U, 10U, 255U})
-    EXPECT_EQ(CostEstimator::KClassOf(k, 1'000'000), 0U);
-  EXPECT_EQ(CostEstimator::KClassOf(256, 1'000'000), 1U);
-  EXPECT_EQ(CostEstimator::KClassOf(5'000, 1'000'000), 5U);
-  EXPECT_EQ(CostEstimator::KClassOf(10'000, 1'000'000), 6U);
-  EXPECT_EQ(CostEstimator::KClassOf(10'000, 300), 1U) << "there are no more rows";
+    EXPECT_EQ(CostEstimator::ToKClass(k, 1'000'000), 0U);
+  EXPECT_EQ(CostEstimator::ToKClass(256, 1'000'000), 1U);
+  EXPECT_EQ(CostEstimator::ToKClass(5'000, 1'000'000), 5U);
+  EXPECT_EQ(CostEstimator::ToKClass(10'000, 1'000'000), 6U);
+  EXPECT_EQ(CostEstimator::ToKClass(10'000, 300), 1U) << "there are no more rows";
 }
 
 TEST(CostEstimatorTest, KeepsLongListsApartFromShortOnes) {
   const CostEstimator::Shape films{&kOne, 5'000ULL * 384, 0};
   CostEstimator::Shape deep = films;
-  deep.k_class = CostEstimator::KClassOf(5'000, 5'000);
+  deep.k_class = CostEstimator::ToKClass(5'000, 5'000);
   CostEstimator estimator;
   for (int i = 0; i < 20; ++i) estimator.AddPass(films, 1, 0.02);
   EXPECT_GT(estimator.PassMs(deep, 1), 0.5) << "before any was measured";

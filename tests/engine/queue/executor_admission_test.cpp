@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class AdmissionTest : public ExecutorTest {
  protected:
   // Passes take this long on the test's clock, and the executor has seen one.
-  void StartWithPassesOf(milliseconds duration, std::uint32_t queue_queries_max) {
+  void StartWithPasses(milliseconds duration, std::uint32_t queue_queries_max) {
     segment_->on_search = [this, duration] {
       gate_.Pass();
       clock_.Advance(duration);
@@ -37,7 +37,7 @@ class AdmissionTest : public ExecutorTest {
     gate_.AwaitArrivals(passes + 1);
   }
 
-  std::string RefusalOf(std::unique_ptr<SearchTask> task) {
+  std::string SubmitRefused(std::unique_ptr<SearchTask> task) {
     const absl::Status status = executor_->Submit(std::move(task));
     EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull) << status;
     return std::string(status.message());
@@ -57,13 +57,13 @@ TEST_F(AdmissionTest, RefusesWhenTheQueueIsFullAndNeverCallsTheRefused) {
   gate_.Open();
   answers_.Await(4);
   executor_->Stop();
-  EXPECT_EQ(answers_.CountOf(5), 0U);
+  EXPECT_EQ(answers_.CountAnswers(5), 0U);
   EXPECT_EQ(executor_->counts().queue_depth, 0U);
   EXPECT_EQ(executor_->counts().queue_bytes, 0U);
 }
 
 TEST_F(AdmissionTest, SaysWhenAFullQueueShouldBeEmpty) {
-  StartWithPassesOf(milliseconds(50), 4);
+  StartWithPasses(milliseconds(50), 4);
   Block();
   for (int number = 1; number <= 4; ++number) Submit(Task(number));
   const absl::Status status = executor_->Submit(Task(5));
@@ -80,15 +80,15 @@ TEST_F(AdmissionTest, LetsOneLargeCallOfEachLaneWaitBesideAFullQueue) {
   for (int number = 1; number <= 32; ++number) Submit(Task(number));
   Submit(Task(100, 20));
   EXPECT_EQ(executor_->counts().lanes[0].large_waiting, 20U);
-  EXPECT_THAT(RefusalOf(Task(101, 20)), HasSubstr("no space for 20 more"));
+  EXPECT_THAT(SubmitRefused(Task(101, 20)), HasSubstr("no space for 20 more"));
   auto bulk = Task(102, 20);
   bulk->priority = Priority::kBulk;
   Submit(std::move(bulk));
   EXPECT_EQ(executor_->counts().lanes[2].large_waiting, 20U);
-  EXPECT_THAT(RefusalOf(Task(103)), HasSubstr("no space for 1 more")) << "it is not large";
+  EXPECT_THAT(SubmitRefused(Task(103)), HasSubstr("no space for 1 more")) << "it is not large";
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(100).answer), Expected(100, 20));
-  EXPECT_EQ(HitsOf(answers_.Await(102).answer), Expected(102, 20));
+  EXPECT_EQ(ToHits(answers_.Await(100).answer), Expected(100, 20));
+  EXPECT_EQ(ToHits(answers_.Await(102).answer), Expected(102, 20));
   for (int number = 1; number <= 32; ++number) {
     EXPECT_TRUE(answers_.Await(number).answer.ok());
   }
@@ -116,7 +116,7 @@ TEST_F(AdmissionTest, RefusesCallsWhoseBytesDoNotFit) {
   };
   Submit(large(1));  // beside the queue
   Submit(large(2));
-  EXPECT_THAT(RefusalOf(large(3)), HasSubstr("bytes and may take 100,000: no space for 4"));
+  EXPECT_THAT(SubmitRefused(large(3)), HasSubstr("bytes and may take 100,000: no space for 4"));
   EXPECT_GT(executor_->counts().queue_bytes, 80'000U);
   gate_.Open();
   answers_.Await(2);
@@ -137,7 +137,7 @@ TEST_F(AdmissionTest, RefusesALargeCallWhileTheBytesOfOthersArePassed) {
   Submit(large(1));
   gate_.AwaitArrivals(1);
   EXPECT_EQ(executor_->counts().lanes[0].large_waiting, 0U) << "it has begun";
-  EXPECT_THAT(RefusalOf(large(2)), HasSubstr("bytes and may take 100,000"));
+  EXPECT_THAT(SubmitRefused(large(2)), HasSubstr("bytes and may take 100,000"));
   gate_.Open();
   answers_.Await(1);
 }
@@ -170,7 +170,7 @@ TEST_F(AdmissionTest, CountsHardCallsAsWaitingWhileOlderOnesFillASearch) {
 }
 
 TEST_F(AdmissionTest, RefusesACallThatCannotBeAnsweredInTime) {
-  StartWithPassesOf(milliseconds(100), 64);
+  StartWithPasses(milliseconds(100), 64);
   Block();
   for (int number = 1; number <= 10; ++number) Submit(Task(number));
   auto hurried = Task(11);
@@ -179,9 +179,10 @@ TEST_F(AdmissionTest, RefusesACallThatCannotBeAnsweredInTime) {
   EXPECT_EQ(base::ReasonOf(status), base::ErrorReason::kQueueFull);
   // The pass under way, 100 ms, two of four searches, 200 ms each, and one of three with its own,
   // 167 ms; and a quarter more.
-  EXPECT_EQ(status.message(),
-            "the answer would take about 833 ms, with what waits before it, and the deadline is in "
-            "500 ms");
+  EXPECT_EQ(
+      status.message(),
+      "the answer would take about 833 ms, including the calls before it, and the deadline is in "
+      "500 ms");
   EXPECT_EQ(base::ReadRetryAfter(status), milliseconds(333));
   auto patient = Task(12);
   patient->deadline = clock_.Now() + milliseconds(1'200);
@@ -191,7 +192,7 @@ TEST_F(AdmissionTest, RefusesACallThatCannotBeAnsweredInTime) {
 }
 
 TEST_F(AdmissionTest, TriesACallOnAnIdleDeviceWhateverItIsEstimatedToTake) {
-  StartWithPassesOf(milliseconds(900), 64);
+  StartWithPasses(milliseconds(900), 64);
   auto hurried = Task(1);
   hurried->deadline = clock_.Now() + milliseconds(50);
   Submit(std::move(hurried));
@@ -218,13 +219,13 @@ TEST_F(AdmissionTest, RefusesLargeRepliesWhileTooManyWaitToBeBuilt) {
   Submit(large(3));
   Submit(Task(4));
   EXPECT_TRUE(answers_.Await(4).answer.ok()) << "small replies go on";
-  EXPECT_EQ(RefusalOf(large(5)), "too many large replies wait to be sent");
+  EXPECT_EQ(SubmitRefused(large(5)), "too many large replies wait to be sent");
   building.Open();
   answers_.Await(3);
 }
 
 TEST_F(AdmissionTest, ForgetsAThousandCancelledCallsAtOnce) {
-  StartWithPassesOf(milliseconds(100), 1'024);
+  StartWithPasses(milliseconds(100), 1'024);
   Block();
   std::stop_source callers;
   for (int number = 1; number <= 1'000; ++number) {

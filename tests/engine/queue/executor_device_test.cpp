@@ -69,7 +69,7 @@ TEST_F(ExecutorDeviceTest, StartsTheNextFullPassBeforeItFinishesTheOneBefore) {
   StartWithFullPassesOfTwo();
   Submit(Task(1, kFull));
   for (int number = 1; number <= 3; ++number) {
-    EXPECT_EQ(HitsOf(answers_.Await(number).answer), Expected(number, kFull)) << number;
+    EXPECT_EQ(ToHits(answers_.Await(number).answer), Expected(number, kFull)) << number;
   }
   EXPECT_THAT(Events(), ElementsAre("start1", "start2", "finish1", "start3", "finish2", "finish3"));
   EXPECT_EQ(answers_.Await(1).answer->receipt.compute_us, 10'000U);
@@ -87,7 +87,7 @@ TEST_F(ExecutorDeviceTest, WaitsWithAPassThatCouldBecomeLarger) {
   };
   StartWithFullPassesOfTwo();
   Submit(Task(1, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
   EXPECT_THAT(Events(), ElementsAre("start1", "finish1", "start2", "finish2"));
 }
 
@@ -104,7 +104,7 @@ TEST_F(ExecutorDeviceTest, EndsACancelledTaskWithItsLastPassUnderWay) {
   EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kCancelled);
   EXPECT_THAT(Events(), ElementsAre("start1", "start2", "finish1", "finish2"));
   Submit(Task(2, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, kFull));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2, kFull));
 }
 
 TEST_F(ExecutorDeviceTest, AnswersATaskOnceWhoseTwoPassesFail) {
@@ -116,7 +116,7 @@ TEST_F(ExecutorDeviceTest, AnswersATaskOnceWhoseTwoPassesFail) {
   EXPECT_EQ(executor_->counts().batches, 2U);
   segment_->status = absl::OkStatus();
   Submit(Task(2, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, kFull));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2, kFull));
 }
 
 TEST_F(ExecutorDeviceTest, FinishesBothPassesWhenItStops) {
@@ -133,8 +133,8 @@ TEST_F(ExecutorDeviceTest, FinishesBothPassesWhenItStops) {
   };
   StartWithFullPassesOfTwo();
   Submit(Task(1, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, kFull));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1, kFull));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2, kFull));
   EXPECT_EQ(base::ReasonOf(answers_.Await(3).answer.status()), base::ErrorReason::kStopping);
   stopping.join();
 }
@@ -148,8 +148,8 @@ TEST_F(ExecutorDeviceTest, RunsAPassToItsEndThatGoesOnOnTheHost) {
   };
   StartWithFullPassesOfTwo();
   Submit(Task(1, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1, kFull));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, kFull));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1, kFull));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2, kFull));
   EXPECT_THAT(Events(), ElementsAre("start1", "start2", "finish1", "finish2"));
 }
 
@@ -169,7 +169,7 @@ TEST_F(ExecutorDeviceTest, GivesUpATaskWhosePassGoesOnOnTheHost) {
   StartWithFullPassesOfTwo();
   Submit(std::move(task));
   EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kCancelled);
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, kFull));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2, kFull));
   EXPECT_THAT(Events(), ElementsAre("start1", "start2", "finish1"));
 }
 

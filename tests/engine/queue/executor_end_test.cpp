@@ -26,7 +26,7 @@ TEST_F(ExecutorTest, StopAnswersWaitingTasksAndFinishesThePass) {
     EXPECT_EQ(answers_.Await(number).answer.status(),
               base::Error(base::ErrorReason::kStopping, "the server is stopping"));
   }
-  EXPECT_EQ(answers_.CountOf(refused), 0U);
+  EXPECT_EQ(answers_.CountAnswers(refused), 0U);
   EXPECT_EQ(segment_->passes().size(), 1U);
   EXPECT_EQ(executor_->counts().queue_depth, 0U);
 }
@@ -38,7 +38,7 @@ TEST_F(ExecutorTest, EndsOnceHoweverOftenItIsCalled) {
   executor_->Stop();
   executor_->Stop();
   EXPECT_EQ(base::ReasonOf(executor_->Submit(Task(2))), base::ErrorReason::kStopping);
-  EXPECT_EQ(answers_.CountOf(1), 1U);
+  EXPECT_EQ(answers_.CountAnswers(1), 1U);
 }
 
 // A completion that does not return must not let answers accumulate behind it.
@@ -61,8 +61,8 @@ TEST_F(ExecutorTest, DelaysPassesWhileCompletionsLagBehind) {
   EXPECT_FALSE(RunHere());
   EXPECT_EQ(segment_->passes().size(), 2U);
   completing.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
-  EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(3).answer), Expected(3));
 }
 
 TEST_F(ExecutorTest, MaySubmitFromACompletion) {
@@ -70,7 +70,7 @@ TEST_F(ExecutorTest, MaySubmitFromACompletion) {
   auto first = Task(1);
   first->done = [this](const absl::StatusOr<SearchAnswer>&) { Submit(Task(2)); };
   Submit(std::move(first));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
 }
 
 // Many submitters, two snapshots, short deadlines, cancelled calls, and a stop in the middle:
@@ -80,7 +80,7 @@ TEST_F(ExecutorTest, AnswersEveryTaskExactlyOnceUnderLoad) {
   constexpr int kTasks = 250;
   Start(32, 8);
   const SnapshotPtr other =
-      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20, kDim, 99)));
+      std::make_shared<const Snapshot>(MakeSnapshot(RandomDataset(20, kDim, 99)));
   std::atomic<int> finished_submitters = 0;
   std::atomic<std::size_t> expired_before = 0;  // as they were submitted
   std::vector<std::vector<int>> accepted(kSubmitters);
@@ -124,10 +124,10 @@ TEST_F(ExecutorTest, AnswersEveryTaskExactlyOnceUnderLoad) {
   for (const std::vector<int>& numbers : accepted) {
     accepted_count += numbers.size();
     for (const int number : numbers) {
-      ASSERT_EQ(answers_.CountOf(number), 1U) << number;
+      ASSERT_EQ(answers_.CountAnswers(number), 1U) << number;
       const auto answer = answers_.Await(number).answer;
       if (answer.ok()) {
-        EXPECT_EQ(HitsOf(answer), Expected(number)) << number;
+        EXPECT_EQ(ToHits(answer), Expected(number)) << number;
       } else if (base::ReasonOf(answer.status()) == base::ErrorReason::kStopping) {
         ++stopped_count;
       } else if (base::ReasonOf(answer.status()) == base::ErrorReason::kQueueFull) {

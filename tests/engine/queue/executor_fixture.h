@@ -71,7 +71,7 @@ class ExecutorTest : public testing::Test {
   }
 
   // The hits of each query of an answer.
-  static std::vector<std::vector<Hit>> HitsOf(const absl::StatusOr<SearchAnswer>& answer) {
+  static std::vector<std::vector<Hit>> ToHits(const absl::StatusOr<SearchAnswer>& answer) {
     std::vector<std::vector<Hit>> hits;
     for (const QueryResult& result : answer.value().results) {
       const std::span<const Hit> answered = result.hits.span();
@@ -116,7 +116,7 @@ class ExecutorTest : public testing::Test {
   Answers answers_;
   std::shared_ptr<FakeSegment> segment_;
   SnapshotPtr snapshot_ =
-      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20, kDim, 99), &segment_));
+      std::make_shared<const Snapshot>(MakeSnapshot(RandomDataset(20, kDim, 99), &segment_));
   TaskList arrivals_;                   // of the test's thread
   std::unique_ptr<Executor> executor_;  // last: it calls into all of the above
 };

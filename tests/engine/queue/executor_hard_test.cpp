@@ -68,7 +68,7 @@ class HardQueriesTest : public ExecutorTest {
 
   std::shared_ptr<FakeSegment> segment_of_large_;
   const SnapshotPtr large_ = std::make_shared<const Snapshot>(
-      SnapshotOf(RandomDataset(20'000, kDim, 98), &segment_of_large_));
+      MakeSnapshot(RandomDataset(20'000, kDim, 98), &segment_of_large_));
 };
 
 TEST_F(ExecutorTest, AnswersQueriesOfSeveralRoundsBesidePlainOnes) {
@@ -77,7 +77,7 @@ TEST_F(ExecutorTest, AnswersQueriesOfSeveralRoundsBesidePlainOnes) {
   Submit(Task(2));
   Submit(MakeHard(Task(3, 2)));
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
   const auto hard = answers_.Await(3).answer;
   ASSERT_TRUE(hard.ok()) << hard.status();
   EXPECT_EQ(hard->results[0].hits.size(), 3U);

@@ -56,8 +56,8 @@ TEST_F(ExecutorPassTest, AnswersShortTasksBetweenTheSlicesOfALongPass) {
     if (piece == 1) Submit(Noted(2, 1));
   };
   Submit(Noted(1, kLarge));
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1, kLarge));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1, kLarge));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
   EXPECT_THAT(order_, ElementsAre(2, 1));
   EXPECT_EQ(answers_.Await(1).answer->receipt.batch_size, kLarge);
   EXPECT_EQ(answers_.Await(1).answer->receipt.compute_us, 100'000U) << "its own slices alone";
@@ -125,7 +125,7 @@ TEST_F(ExecutorPassTest, AnswersTheOthersOfAPassWhenOneCallerLeaves) {
   Submit(Task(3, kLarge));
   gate_.Open();
   EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()), base::ErrorReason::kCancelled);
-  EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3, kLarge));
+  EXPECT_EQ(ToHits(answers_.Await(3).answer), Expected(3, kLarge));
   EXPECT_EQ(segment_->passes().back().batch, 2 * kLarge);
 }
 
@@ -166,7 +166,7 @@ TEST_F(ExecutorPassTest, LeavesOneThreadIdleInBulkPassesWhileOtherTasksCome) {
     task->priority = Priority::kBulk;
     task->is_measurement = is_measurement;
     Submit(std::move(task));
-    EXPECT_EQ(HitsOf(answers_.Await(number).answer), Expected(number, kLarge));
+    EXPECT_EQ(ToHits(answers_.Await(number).answer), Expected(number, kLarge));
     return segment_->turns_with_one_thread_less.exchange(0);
   };
   EXPECT_EQ(run_bulk(1), 0U) << "no other task has come";
@@ -218,7 +218,7 @@ TEST_F(ExecutorPassTest, LeavesAPausedPassToTheDispatchThread) {
   };
   Gather(Task(1));
   EXPECT_TRUE(RunHere());
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1));
   ASSERT_EQ(threads.size(), 10U);
   EXPECT_EQ(threads[1], std::this_thread::get_id()) << "the first slice";
   EXPECT_NE(threads[2], std::this_thread::get_id());

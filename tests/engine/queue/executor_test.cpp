@@ -35,7 +35,7 @@ TEST_F(ExecutorTest, AnswersWithHitsAndAReceipt) {
   Submit(std::move(task));
   const auto answer = answers_.Await(1).answer;
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(HitsOf(answer), Expected(1, 2));
+  EXPECT_EQ(ToHits(answer), Expected(1, 2));
   EXPECT_EQ(answer->receipt.served_by->info.name, "cpu");
   EXPECT_THAT(answer->receipt.engines, ElementsAre("scan-fake"));
   EXPECT_EQ(answer->receipt.served_by->info.device, "a test, 1 thread");
@@ -118,11 +118,11 @@ TEST_F(ExecutorTest, BatchesTasksThatArriveDuringAPass) {
   Submit(Task(2, 2));
   Submit(Task(3, 3));
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1));
   const auto second = answers_.Await(2).answer;
   const auto third = answers_.Await(3).answer;
-  EXPECT_EQ(HitsOf(second), Expected(2, 2));
-  EXPECT_EQ(HitsOf(third), Expected(3, 3));
+  EXPECT_EQ(ToHits(second), Expected(2, 2));
+  EXPECT_EQ(ToHits(third), Expected(3, 3));
   EXPECT_EQ(second->receipt.batch_size, 5U);
   EXPECT_EQ(second->receipt.cost.rows_scanned, 2U * 20);
   EXPECT_EQ(third->receipt.cost.rows_scanned, 3U * 20);
@@ -149,10 +149,10 @@ TEST_F(ExecutorTest, GivesEachQueryItsOwnKMaskExclusionsAndThreshold) {
   Submit(std::move(strict));
   Submit(std::move(narrow));
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer)[0].size(), 2U);
-  EXPECT_EQ(HitsOf(answers_.Await(3).answer)[0][0], Expected(3)[0][1]);
-  EXPECT_EQ(HitsOf(answers_.Await(4).answer)[0].size(), 2U);
-  EXPECT_EQ(HitsOf(answers_.Await(5).answer)[0].size(), 1U);
+  EXPECT_EQ(ToHits(answers_.Await(2).answer)[0].size(), 2U);
+  EXPECT_EQ(ToHits(answers_.Await(3).answer)[0][0], Expected(3)[0][1]);
+  EXPECT_EQ(ToHits(answers_.Await(4).answer)[0].size(), 2U);
+  EXPECT_EQ(ToHits(answers_.Await(5).answer)[0].size(), 1U);
   EXPECT_EQ(answers_.Await(5).answer->receipt.batch_size, 4U);
 }
 
@@ -178,7 +178,7 @@ TEST_F(ExecutorTest, ReusesOneMatrixForGatheredBatches) {
   Submit(Task(5, 1));
   Submit(Task(6, 2));
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(6).answer), Expected(6, 2));
+  EXPECT_EQ(ToHits(answers_.Await(6).answer), Expected(6, 2));
   const auto passes = segment_->passes();
   ASSERT_EQ(passes.size(), 4U);
   EXPECT_EQ(passes[3].queries, passes[1].queries);
@@ -188,7 +188,7 @@ TEST_F(ExecutorTest, NeverMixesSnapshotsInABatch) {
   Start();
   std::shared_ptr<FakeSegment> other_segment;
   const SnapshotPtr other =
-      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(8, 3, 5), &other_segment));
+      std::make_shared<const Snapshot>(MakeSnapshot(RandomDataset(8, 3, 5), &other_segment));
   BlockWithTask(1);
   Submit(Task(2));
   auto task = Task(3);
@@ -198,7 +198,7 @@ TEST_F(ExecutorTest, NeverMixesSnapshotsInABatch) {
   Submit(Task(4));
   gate_.Open();
   EXPECT_EQ(answers_.Await(2).answer->receipt.batch_size, 2U);
-  EXPECT_EQ(HitsOf(answers_.Await(4).answer), Expected(4));
+  EXPECT_EQ(ToHits(answers_.Await(4).answer), Expected(4));
   EXPECT_EQ(answers_.Await(3).answer->receipt.cost.rows_scanned, 8U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 2));
   EXPECT_THAT(BatchSizes(*other_segment), ElementsAre(1));
@@ -243,7 +243,7 @@ TEST_F(ExecutorTest, AnswersAnExpiredTaskWhileThePassBeforeItStillRuns) {
   clock_.Advance(milliseconds(1));
   EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()),
             base::ErrorReason::kDeadlineExceeded);
-  EXPECT_EQ(answers_.CountOf(1), 0U);
+  EXPECT_EQ(answers_.CountAnswers(1), 0U);
   gate_.Open();
   EXPECT_TRUE(answers_.Await(1).answer.ok());
 }
@@ -272,7 +272,7 @@ TEST_F(ExecutorTest, ComputesNothingForACancelledTask) {
   EXPECT_EQ(executor_->counts().queue_depth, 1U) << "it leaves the queue at once";
   EXPECT_EQ(base::ReasonOf(answers_.Await(2).answer.status()), base::ErrorReason::kCancelled);
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
+  EXPECT_EQ(ToHits(answers_.Await(3).answer), Expected(3));
   EXPECT_EQ(executor_->counts().cancelled, 2U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(1, 1));
   std::printf("%" PRIu64 " queries left the queue uncomputed\n", executor_->counts().cancelled);
@@ -286,14 +286,14 @@ TEST_F(ExecutorTest, RunsNothingForATaskThatIsCancelledBeforeItIsQueued) {
   task->cancelled = gone.get_token();
   EXPECT_EQ(base::ReasonOf(executor_->Submit(std::move(task))), base::ErrorReason::kCancelled);
   executor_->Stop();
-  EXPECT_EQ(answers_.CountOf(1), 0U);
+  EXPECT_EQ(answers_.CountAnswers(1), 0U);
   EXPECT_EQ(executor_->counts().batches, 0U);
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre());
 }
 
 TEST_F(ExecutorTest, GivesABackendErrorToEveryTaskOfTheBatch) {
   std::shared_ptr<FakeSegment> failing;
-  snapshot_ = std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(20, kDim, 99), &failing));
+  snapshot_ = std::make_shared<const Snapshot>(MakeSnapshot(RandomDataset(20, kDim, 99), &failing));
   failing->on_search = [this] { gate_.Pass(); };
   failing->status = absl::UnavailableError("the device is lost");
   Start();
@@ -316,7 +316,7 @@ TEST_F(ExecutorTest, SurvivesABatchThereIsNoMemoryFor) {
   Submit(Task(1));
   EXPECT_EQ(base::ReasonOf(answers_.Await(1).answer.status()), base::ErrorReason::kOutOfMemory);
   Submit(Task(2));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
 }
 
 TEST_F(ExecutorTest, AnswersOnAThreadThatNeitherSubmitsNorDispatches) {
@@ -342,9 +342,9 @@ TEST_F(ExecutorTest, BuildsLargeRepliesOnAThreadOfTheirOwn) {
   Submit(std::move(large));
   large_reply.AwaitArrivals(1);
   Submit(Task(2));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2)) << "it is not behind the large one";
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2)) << "it is not behind the large one";
   large_reply.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1));
 }
 
 TEST_F(ExecutorTest, RunsLittleWorkOnTheThreadThatFindsIt) {
@@ -354,11 +354,11 @@ TEST_F(ExecutorTest, RunsLittleWorkOnTheThreadThatFindsIt) {
   EXPECT_FALSE(RunHere()) << "there is nothing to run";
   Gather(Task(1));
   Gather(Task(2, 3));
-  EXPECT_EQ(answers_.CountOf(1), 0U);
+  EXPECT_EQ(answers_.CountAnswers(1), 0U);
   EXPECT_TRUE(RunHere());
   EXPECT_EQ(searcher, std::this_thread::get_id());
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1));
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2, 3));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2, 3));
   EXPECT_EQ(answers_.Await(1).thread, std::this_thread::get_id());
   EXPECT_THAT(BatchSizes(*segment_), ElementsAre(4)) << "what arrives together runs together";
 }
@@ -373,8 +373,8 @@ TEST_F(ExecutorTest, AnswersThoseThatItRefusesOfWhatArrivesTogether) {
   EXPECT_EQ(answers_.Await(4).thread, std::this_thread::get_id());
   EXPECT_EQ(executor_->counts().queue_depth, 2U);
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
-  EXPECT_EQ(HitsOf(answers_.Await(3).answer), Expected(3));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(3).answer), Expected(3));
 }
 
 TEST_F(ExecutorTest, DoesNotQueueArrivalsWhoseCallersAreGoneOrWhoseDeadlineHasPassed) {
@@ -408,9 +408,9 @@ TEST_F(ExecutorTest, SubmitsWhatArrivesBesideManyArrivals) {
   large->request_bytes = Executor::kGatheredBytes;
   Gather(std::move(large));
   EXPECT_EQ(base::ReasonOf(executor_->Gather(Task(4), arrivals_)), base::ErrorReason::kQueueFull);
-  EXPECT_EQ(answers_.CountOf(4), 0U);
+  EXPECT_EQ(answers_.CountAnswers(4), 0U);
   RunHere();
-  EXPECT_EQ(answers_.CountOf(3), 1U);
+  EXPECT_EQ(answers_.CountAnswers(3), 1U);
   gate_.Open();
 }
 
@@ -420,7 +420,7 @@ TEST_F(ExecutorTest, LeavesMuchWorkToTheDispatchThread) {
   Start(1'024, 1'024);
   Gather(Task(1, 500));  // by the model that it starts with, more than kRunHereMs
   EXPECT_FALSE(RunHere());
-  EXPECT_EQ(HitsOf(answers_.Await(1).answer), Expected(1, 500));
+  EXPECT_EQ(ToHits(answers_.Await(1).answer), Expected(1, 500));
   EXPECT_NE(searcher, std::this_thread::get_id());
 }
 
@@ -429,9 +429,9 @@ TEST_F(ExecutorTest, LeavesWorkToTheThreadThatLeads) {
   BlockWithTask(1);
   Gather(Task(2));
   EXPECT_FALSE(RunHere());
-  EXPECT_EQ(answers_.CountOf(2), 0U);
+  EXPECT_EQ(answers_.CountAnswers(2), 0U);
   gate_.Open();
-  EXPECT_EQ(HitsOf(answers_.Await(2).answer), Expected(2));
+  EXPECT_EQ(ToHits(answers_.Await(2).answer), Expected(2));
 }
 
 TEST_F(ExecutorTest, HandsLargeRepliesOfWorkRunHereToACompleter) {

@@ -87,7 +87,7 @@ class Simulation {
   static constexpr std::uint32_t kSearchesMax = 1'024;
   static constexpr double kPieceMs = 5;
 
-  Schedule::Request RequestOf(const SimulatedTask& task) const {
+  Schedule::Request MakeRequest(const SimulatedTask& task) const {
     return {.lane = task.lane,
             .hard = task.hard,
             .shape = {&collections_[task.collection], collections_[task.collection].values},
@@ -97,7 +97,7 @@ class Simulation {
 
   void Arrive(std::size_t index) {
     SimulatedTask& task = tasks_[index];
-    const Schedule::Request request = RequestOf(task);
+    const Schedule::Request request = MakeRequest(task);
     task.estimated_ms = schedule_.AnswerMs(request);
     schedule_.Add(index, request);
   }
@@ -116,7 +116,7 @@ class Simulation {
     double ms = until_piece_ends(kSliceMs);
     for (; next_ < tasks_.size() && tasks_[next_].arrives_ms <= now_ms_ + ms; ++next_) {
       Arrive(next_);
-      const Schedule::Request request = RequestOf(tasks_[next_]);
+      const Schedule::Request request = MakeRequest(tasks_[next_]);
       if (schedule_.EndsEarly(slice, request)) {
         ms = std::min(ms, until_piece_ends(tasks_[next_].arrives_ms - now_ms_));
       }

@@ -84,7 +84,7 @@ class SearchTimesTest : public testing::Test {
   std::atomic<double> query_ms_;
   std::shared_ptr<FakeSegment> segment_;
   SnapshotPtr snapshot_ =
-      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(40, kDim, 1), &segment_));
+      std::make_shared<const Snapshot>(MakeSnapshot(RandomDataset(40, kDim, 1), &segment_));
   Answers answers_;
   int next_ = 0;
   std::mutex mutex_;  // guards searches_
@@ -99,7 +99,7 @@ class SearchTimesTest : public testing::Test {
 };
 
 TEST_F(SearchTimesTest, MeasuresASnapshotOnceAndCountsNothing) {
-  EXPECT_THAT(executor_.TimesOf(*snapshot_), IsEmpty());
+  EXPECT_THAT(executor_.ListPassTimes(*snapshot_), IsEmpty());
   times_.Look({snapshot_});
   const auto expected = ElementsAre(1, 1, 1, 8, 8, 8, 64, 64, 64, 256, 256, 256);
   EXPECT_THAT(Batches(12), expected);
@@ -113,7 +113,7 @@ TEST_F(SearchTimesTest, MeasuresASnapshotOnceAndCountsNothing) {
 TEST_F(SearchTimesTest, SaysWhatPassesOfEachSizeTake) {
   times_.Look({snapshot_});
   Batches(12);
-  EXPECT_THAT(executor_.TimesOf(*snapshot_),
+  EXPECT_THAT(executor_.ListPassTimes(*snapshot_),
               ElementsAre(Takes(1, 0.51), Takes(2, 0.52), Takes(8, 0.58), Takes(64, 1.14),
                           Takes(256, 3.06)));
 }
@@ -123,12 +123,12 @@ TEST_F(SearchTimesTest, MeasuresAgainOnceTheIndexIsBuilt) {
   query_ms_ = 0.2;
   times_.Look({snapshot_});
   Batches(11);
-  EXPECT_THAT(executor_.TimesOf(*snapshot_), Contains(Takes(64, 13.3)));
+  EXPECT_THAT(executor_.ListPassTimes(*snapshot_), Contains(Takes(64, 13.3)));
   segment_->built = true;
   query_ms_ = 0.01;
   times_.Look({snapshot_});
   Batches(24);
-  EXPECT_THAT(executor_.TimesOf(*snapshot_), Contains(Takes(64, 1.14)));
+  EXPECT_THAT(executor_.ListPassTimes(*snapshot_), Contains(Takes(64, 1.14)));
 }
 
 class SlowSearchTimesTest : public SearchTimesTest {

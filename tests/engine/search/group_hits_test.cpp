@@ -25,7 +25,7 @@ SnapshotPtr PairsOfRows(PayloadValue (*value)(Row)) {
     EXPECT_TRUE(payload.Add({{"pair", value(row / 2)}}).ok());
   }
   dataset->payload = std::move(payload).Build();
-  return std::make_shared<const Snapshot>(SnapshotOf(std::move(dataset)));
+  return std::make_shared<const Snapshot>(MakeSnapshot(std::move(dataset)));
 }
 
 // Calls Work until it asks for something else. Returns that, and how many pieces it took.

@@ -58,7 +58,7 @@ class HardSliceTest : public testing::Test {
 
   std::shared_ptr<FakeSegment> segment_;
   const SnapshotPtr snapshot_ =
-      std::make_shared<const Snapshot>(SnapshotOf(RandomDataset(kRows, kDim, 1), &segment_));
+      std::make_shared<const Snapshot>(MakeSnapshot(RandomDataset(kRows, kDim, 1), &segment_));
   FakeClock clock_;
   std::atomic<bool> yield_ = false;
   std::uint32_t searches_max_ = 16;

@@ -43,7 +43,7 @@ class RowScorerTest : public testing::Test {
   }
 
   std::shared_ptr<FakeSegment> segment_;
-  const Snapshot snapshot_ = SnapshotOf(RandomDataset(kRows, kDim, 1), &segment_);
+  const Snapshot snapshot_ = MakeSnapshot(RandomDataset(kRows, kDim, 1), &segment_);
   const data::Matrix vectors_ = RandomMatrix(kVectors, kDim, 2);
   ResolvedQuery query_;
   SegmentSearch search_;

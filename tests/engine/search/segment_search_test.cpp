@@ -34,7 +34,7 @@ Segments Cut(MatrixView rows, const std::vector<std::size_t>& starts) {
   return segments;
 }
 
-std::vector<Hit> HitsOf(const SearchResult& result, std::size_t query) {
+std::vector<Hit> ToHits(const SearchResult& result, std::size_t query) {
   return {result.Hits(query).begin(), result.Hits(query).end()};
 }
 
@@ -69,14 +69,14 @@ TEST(SegmentSearchTest, AnswersAsOneSegmentWhereverTheRowsAreCut) {
     ASSERT_TRUE(search.Run(Cut(rows.view(), {0}), batch, whole).ok());
     ASSERT_TRUE(search.Run(Cut(rows.view(), {0, first_cut, second_cut}), batch, cut).ok());
     for (std::size_t query = 0; query < specs.size(); ++query) {
-      ASSERT_EQ(HitsOf(cut, query), HitsOf(whole, query)) << "trial " << trial;
+      ASSERT_EQ(ToHits(cut, query), ToHits(whole, query)) << "trial " << trial;
     }
   }
 }
 
 TEST(SegmentSearchTest, PutsTheLowerRowFirstWhenScoresTieAcrossSegments) {
-  const data::Matrix rows = MatrixOf({{1, 0}, {0, 1}, {1, 0}, {1, 0}});
-  const data::Matrix query = MatrixOf({{1, 0}});
+  const data::Matrix rows = MakeMatrix({{1, 0}, {0, 1}, {1, 0}, {1, 0}});
+  const data::Matrix query = MakeMatrix({{1, 0}});
   std::vector<QuerySpec> specs(1);
   specs[0].k = 3;
   // The segment with the higher rows comes first: order must come from the rows alone.
@@ -85,7 +85,7 @@ TEST(SegmentSearchTest, PutsTheLowerRowFirstWhenScoresTieAcrossSegments) {
   SegmentSearch search;
   SearchResult result;
   ASSERT_TRUE(search.Run(segments, {query.view(), specs}, result).ok());
-  EXPECT_EQ(HitsOf(result, 0), (std::vector<Hit>{{0, 1}, {2, 1}, {3, 1}}));
+  EXPECT_EQ(ToHits(result, 0), (std::vector<Hit>{{0, 1}, {2, 1}, {3, 1}}));
 }
 
 TEST(SegmentSearchTest, SumsTheCostsOfTheSegments) {

@@ -112,7 +112,7 @@ TEST_P(MemoryPlanTest, IsWhatTheLoadedSnapshotTakesWithinFivePercent) {
   change.folder = scratch.path();
   const auto loaded = publisher.Create(change);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const ResidentBytes actual = BytesOf(*loaded->snapshot);
+  const ResidentBytes actual = SumBytes(*loaded->snapshot);
 
   const auto near = [](std::uint64_t bytes) {
     // Of a small part the capacity of vectors is a share that no file tells.

@@ -60,7 +60,7 @@ Items EqualItems(std::size_t count, std::size_t different = 0) {
 }
 
 // The ids of an item's 10 nearest, by sums of double precision.
-std::set<std::string> NearestOf(const Items& items, std::size_t item) {
+std::set<std::string> FindNearest(const Items& items, std::size_t item) {
   std::vector<std::pair<double, std::size_t>> scores;
   for (std::size_t other = 0; other < items.ids.size(); ++other) {
     if (other == item) continue;
@@ -120,7 +120,7 @@ TEST_F(CanaryQueriesTest, RefuseVectorsThatAllScoreTheSame) {
   const absl::Status status = Replace(EqualItems(1'200));
   EXPECT_EQ(base::ReasonOf(status), ErrorReason::kAllScoresEqual) << status;
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("of 1,200 rows a sample scores 1.5 with each other, every pair"));
+              HasSubstr("of 1,200 rows, every pair in a sample scores 1.5"));
   EXPECT_EQ(version(), 1U);
   const Items few_differ = EqualItems(100, 10);
   EXPECT_TRUE(Replace(few_differ).ok());
@@ -191,8 +191,8 @@ TEST_F(CanaryQueriesTest, RefuseLessOverlapThanAskedAndSayHowMuchThereIs) {
   }
   double overlap = 0;
   for (std::size_t item = 0; item < served.ids.size(); ++item) {
-    const std::set<std::string> now = NearestOf(next, served.ids.size() - 1 - item);
-    for (const std::string& id : NearestOf(served, item)) overlap += now.contains(id) ? 1 : 0;
+    const std::set<std::string> now = FindNearest(next, served.ids.size() - 1 - item);
+    for (const std::string& id : FindNearest(served, item)) overlap += now.contains(id) ? 1 : 0;
   }
   overlap /= 500;
   ASSERT_GT(overlap, 0.2);
@@ -233,7 +233,7 @@ TEST_F(CanaryQueriesTest, FindNoOverlapWithoutAnItemInCommon) {
 
 // Of the rows whose ids one in `step` hashes choose, without one that is not searchable: the ids of
 // the 10 nearest to a row.
-std::set<std::string> NearestOfSample(const Snapshot& snapshot, Row row, std::uint64_t step) {
+std::set<std::string> FindNearestInSample(const Snapshot& snapshot, Row row, std::uint64_t step) {
   const data::IdIndex& ids = snapshot.dataset->ids;
   const MatrixView vectors = snapshot.dataset->vectors.view();
   std::vector<std::pair<float, Row>> scores;
@@ -250,8 +250,8 @@ std::set<std::string> NearestOfSample(const Snapshot& snapshot, Row row, std::ui
 }
 
 // Unit vectors of these items, of which a share has the vectors of another seed.
-std::shared_ptr<data::Dataset> DatasetOf(const std::vector<std::size_t>& items,
-                                         int others_percent) {
+std::shared_ptr<data::Dataset> MakeDataset(const std::vector<std::size_t>& items,
+                                           int others_percent) {
   const data::Matrix vectors = RandomMatrix(1 + *std::ranges::max_element(items), 6, 1);
   const data::Matrix others = RandomMatrix(vectors.row_count(), 6, 2);
   auto dataset = std::make_shared<data::Dataset>();
@@ -263,7 +263,7 @@ std::shared_ptr<data::Dataset> DatasetOf(const std::vector<std::size_t>& items,
     std::ranges::copy((other ? others : vectors).view()[items[row]],
                       dataset->vectors.MutableRow(row));
   }
-  dataset->ids = IdsOf(ids);
+  dataset->ids = MakeIds(ids);
   return dataset;
 }
 
@@ -273,9 +273,9 @@ TEST(OverlapTest, LooksAtASampleOfTheSameIdsInLargeGenerations) {
   std::vector<std::size_t> items(kRowCount);
   std::iota(items.begin(), items.end(), 0);
   std::shared_ptr<FakeSegment> segment;
-  const Snapshot served = SnapshotOf(DatasetOf(items, 0), &segment);
+  const Snapshot served = MakeSnapshot(MakeDataset(items, 0), &segment);
   std::ranges::reverse(items);
-  Snapshot next = SnapshotOf(DatasetOf(items, 20));
+  Snapshot next = MakeSnapshot(MakeDataset(items, 20));
   auto searchable = std::make_shared<RowMask>(kRowCount);
   searchable->Allow(3);
   searchable->Invert();
@@ -284,37 +284,37 @@ TEST(OverlapTest, LooksAtASampleOfTheSameIdsInLargeGenerations) {
   double count = 0;
   for (Row row = 0; row < kRowCount; ++row) {
     if (!next.searchable->Allows(kRowCount - 1 - row)) continue;
-    const auto former = NearestOfSample(served, row, kStep);
-    const auto now = NearestOfSample(next, kRowCount - 1 - row, kStep);
+    const auto former = FindNearestInSample(served, row, kStep);
+    const auto now = FindNearestInSample(next, kRowCount - 1 - row, kStep);
     ASSERT_EQ(former.size(), 10U);
     const auto kept =
         std::ranges::count_if(former, [&](const auto& id) { return now.contains(id); });
     sum += static_cast<double>(kept) / 10;
     ++count;
   }
-  const auto overlap = OverlapOf(served, next, kRowCount / kStep);
+  const auto overlap = MeasureOverlap(served, next, kRowCount / kStep);
   ASSERT_TRUE(overlap.ok()) << overlap.status();
   EXPECT_EQ(overlap->items, kRowCount - 1);
   EXPECT_DOUBLE_EQ(overlap->share, sum / count);
   EXPECT_GT(overlap->share, 0.2);
   EXPECT_LT(overlap->share, 0.95);
   EXPECT_TRUE(segment->passes().empty()) << "the index would look at all rows";
-  EXPECT_TRUE(OverlapOf(served, next, kRowCount).ok());
+  EXPECT_TRUE(MeasureOverlap(served, next, kRowCount).ok());
   EXPECT_EQ(segment->passes().size(), 1U);
 }
 
 TEST(OverlapTest, OfASampleIsAboutThatOfAllRows) {
   std::vector<std::size_t> items(4'000);
   std::iota(items.begin(), items.end(), 0);
-  const Snapshot served = SnapshotOf(DatasetOf(items, 0));
+  const Snapshot served = MakeSnapshot(MakeDataset(items, 0));
   items.resize(5'000);
   std::iota(items.begin(), items.end(), 0);
   for (const int percent : {0, 10, 50}) {
-    const Snapshot next = SnapshotOf(DatasetOf(items, percent));
-    const double whole = OverlapOf(served, next)->share;
-    EXPECT_NEAR(OverlapOf(served, next, 1'000)->share, whole, 0.1) << percent;
+    const Snapshot next = MakeSnapshot(MakeDataset(items, percent));
+    const double whole = MeasureOverlap(served, next)->share;
+    EXPECT_NEAR(MeasureOverlap(served, next, 1'000)->share, whole, 0.1) << percent;
     std::printf("%d %% of the vectors changed: overlap %.3f, of a sample %.3f\n", percent, whole,
-                OverlapOf(served, next, 1'000)->share);
+                MeasureOverlap(served, next, 1'000)->share);
   }
 }
 
@@ -322,10 +322,10 @@ TEST(OverlapTest, OfASampleIsAboutThatOfAllRows) {
 TEST(OverlapTest, ComparesNothingWhereTheSampleHasNoServedRow) {
   std::vector<std::size_t> items(2);
   std::iota(items.begin(), items.end(), 0);
-  const Snapshot served = SnapshotOf(DatasetOf(items, 0));
+  const Snapshot served = MakeSnapshot(MakeDataset(items, 0));
   items.resize(5'000);
   std::iota(items.begin(), items.end(), 0);
-  const auto overlap = OverlapOf(served, SnapshotOf(DatasetOf(items, 100)), 1);
+  const auto overlap = MeasureOverlap(served, MakeSnapshot(MakeDataset(items, 100)), 1);
   ASSERT_TRUE(overlap.ok()) << overlap.status();
   EXPECT_EQ(overlap->items, 0U);
   EXPECT_FALSE(CheckOverlap(*overlap, 0.01).ok());
@@ -442,7 +442,7 @@ TEST(VerifyIndexAsideTest, HoldsNoQueryUp) {
 }
 
 TEST(VerifyIndexZeroTest, FindsANegativeZero) {
-  const data::Matrix rows = MatrixOf({{1, 0}, {0, 1}});
+  const data::Matrix rows = MakeMatrix({{1, 0}, {0, 1}});
   FakeSegment index(rows.view());
   index.spoil = [](SearchResult& result) {
     for (std::size_t query = 0; query < result.batch(); ++query)
@@ -481,7 +481,7 @@ TEST(VerifyIndexSizeTest, AcceptsSegmentsOfOneRowAndOfEqualRows) {
   const data::Matrix one = RandomMatrix(1, 3, 1);
   EXPECT_TRUE(VerifyIndex(FakeSegment(one.view()), one.view(), 0).ok());
   const data::Matrix equal =
-      MatrixOf(std::vector<std::vector<float>>(40, std::vector<float>{0.6F, 0.8F}));
+      MakeMatrix(std::vector<std::vector<float>>(40, std::vector<float>{0.6F, 0.8F}));
   EXPECT_TRUE(VerifyIndex(FakeSegment(equal.view()), equal.view(), 0).ok());
 }
 

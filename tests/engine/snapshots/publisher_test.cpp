@@ -44,13 +44,13 @@ class PublisherTest : public testing::Test {
   }
   static absl::StatusOr<SnapshotPtr> Create(Publisher& publisher, const std::string& collection,
                                             const std::filesystem::path& folder) {
-    return SnapshotOf(publisher.Create(Of(collection, folder)));
+    return ToSnapshot(publisher.Create(Of(collection, folder)));
   }
   static absl::StatusOr<SnapshotPtr> Replace(Publisher& publisher, const std::string& collection,
                                              const std::filesystem::path& folder) {
-    return SnapshotOf(publisher.Replace(Of(collection, folder)));
+    return ToSnapshot(publisher.Replace(Of(collection, folder)));
   }
-  static absl::StatusOr<SnapshotPtr> SnapshotOf(const absl::StatusOr<Publisher::Loaded>& loaded) {
+  static absl::StatusOr<SnapshotPtr> ToSnapshot(const absl::StatusOr<Publisher::Loaded>& loaded) {
     if (!loaded.ok()) return loaded.status();
     return loaded->snapshot;
   }
@@ -131,9 +131,9 @@ TEST_F(PublisherTest, NotesWhatTheNextGenerationLacks) {
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_THAT(
       (*second)->dataset->notes,
-      testing::IsSupersetOf({"no users; the content before had 2 users",
-                             "no seen items; the content before had 1 seen item",
-                             "no payload fields; the content before had 2 payload fields"}));
+      testing::IsSupersetOf({"no users; the former content had 2 users",
+                             "no seen items; the former content had 1 seen item",
+                             "no payload fields; the former content had 2 payload fields"}));
   const auto third = Replace(publisher, "films", folder);
   ASSERT_TRUE(third.ok()) << third.status();
   EXPECT_THAT((*third)->dataset->notes, testing::Each(testing::Not(HasSubstr("before had"))));

@@ -23,7 +23,7 @@ using testing::Pair;
 constexpr const char* kFirst = "first content";
 constexpr const char* kSecond = "second content";
 
-Snapshot Small(std::uint64_t seed = 1) { return SnapshotOf(RandomDataset(3, 4, seed)); }
+Snapshot Small(std::uint64_t seed = 1) { return MakeSnapshot(RandomDataset(3, 4, seed)); }
 
 Snapshot WithContent(std::string id) {
   Snapshot snapshot = Small();
@@ -311,10 +311,10 @@ TEST(SnapshotStoreTest, PinsAWholeSnapshotWhileOthersArePublished) {
 TEST(SnapshotTest, CountsItsBytesByKind) {
   auto dataset = RandomDataset(3, 4, 1);
   dataset->profiles.vectors = RandomMatrix(2, 4, 2);
-  dataset->profiles.ids = IdsOf({"ann", "bob"});
-  Snapshot snapshot = SnapshotOf(dataset);
+  dataset->profiles.ids = MakeIds({"ann", "bob"});
+  Snapshot snapshot = MakeSnapshot(dataset);
   snapshot.index_plan = {.host_bytes = 7, .device_bytes = 9};
-  const ResidentBytes bytes = BytesOf(snapshot);
+  const ResidentBytes bytes = SumBytes(snapshot);
   EXPECT_EQ(bytes.vectors, 3U * 32 * 4);
   EXPECT_EQ(bytes.users, std::uint64_t{2} * 32 * 4 + dataset->profiles.ids.bytes());
   EXPECT_EQ(bytes.index, 7U);
@@ -325,13 +325,13 @@ TEST(SnapshotTest, CountsItsBytesByKind) {
 TEST(SnapshotTest, LetsSearchesReturnAllRowsThatAreNotSkipped) {
   const auto dataset = RandomDataset(130, 4, 1);
   EXPECT_EQ(SearchableRows(*dataset), nullptr);
-  const std::uint64_t bytes = BytesOf(SnapshotOf(dataset)).payload;
+  const std::uint64_t bytes = SumBytes(MakeSnapshot(dataset)).payload;
   dataset->skipped_rows = {0, 63, 64, 129};
   const auto searchable = SearchableRows(*dataset);
   ASSERT_NE(searchable, nullptr);
   EXPECT_EQ(searchable->AllowedCount(), 126U);
   for (const Row row : dataset->skipped_rows) EXPECT_FALSE(searchable->Allows(row)) << row;
-  EXPECT_EQ(BytesOf(SnapshotOf(dataset)).payload,
+  EXPECT_EQ(SumBytes(MakeSnapshot(dataset)).payload,
             bytes + searchable->bytes() + dataset->skipped_rows.capacity() * sizeof(Row));
 }
 
@@ -352,21 +352,21 @@ class MovedSegment final : public SegmentIndex {
 };
 
 TEST(SnapshotTest, CountsTheBytesThatItsSegmentsReport) {
-  Snapshot snapshot = SnapshotOf(RandomDataset(3, 4, 1));
+  Snapshot snapshot = MakeSnapshot(RandomDataset(3, 4, 1));
   snapshot.index_plan = {.host_bytes = 7, .device_bytes = 9};
   snapshot.segments = {std::make_shared<MovedSegment>(), std::make_shared<MovedSegment>()};
-  EXPECT_EQ(BytesOf(snapshot).index, 10U);
-  EXPECT_EQ(BytesOf(snapshot).device, 12U);
+  EXPECT_EQ(SumBytes(snapshot).index, 10U);
+  EXPECT_EQ(SumBytes(snapshot).device, 12U);
 }
 
 TEST(SnapshotTest, ReturnsTheFallbackBackendOfAnySegment) {
-  Snapshot snapshot = SnapshotOf(RandomDataset(3, 4, 1));
-  EXPECT_EQ(FallbackOf(snapshot), nullptr);
+  Snapshot snapshot = MakeSnapshot(RandomDataset(3, 4, 1));
+  EXPECT_EQ(FindFallback(snapshot), nullptr);
   auto moved = std::make_shared<MovedSegment>();
   moved->fallback_backend =
       std::make_shared<const ServedBy>(ServedBy{{"cpu", "scan", "a test"}, "it does not fit"});
   snapshot.segments.push_back(moved);
-  EXPECT_EQ(FallbackOf(snapshot)->reason, "it does not fit");
+  EXPECT_EQ(FindFallback(snapshot)->reason, "it does not fit");
 }
 
 // A store of one collection, on a clock that the test sets.

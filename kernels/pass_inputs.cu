@@ -10,6 +10,21 @@ constexpr unsigned kThreads = 256;
 }  // namespace
 
 __global__ void __launch_bounds__(kThreads)
+    TakeQueriesKernel(const SIMILE_GRID_CONSTANT TakeQueriesArguments arguments) {
+  const unsigned word = blockIdx.x * kThreads + threadIdx.x;
+  if (word >= arguments.bytes / sizeof(unsigned)) return;
+  // Volatile, because the host writes the block again for every pass, so no cache may answer.
+  const auto* from = reinterpret_cast<const volatile unsigned*>(arguments.from);
+  reinterpret_cast<unsigned*>(arguments.to)[word] = from[word];
+}
+
+cudaError_t LaunchTakeQueries(const TakeQueriesArguments& arguments, cudaStream_t stream) {
+  const std::size_t words = arguments.bytes / sizeof(unsigned);
+  const auto blocks = static_cast<unsigned>((words + kThreads - 1) / kThreads);
+  return Launch(TakeQueriesKernel, dim3(blocks), dim3(kThreads), 0, stream, arguments);
+}
+
+__global__ void __launch_bounds__(kThreads)
     OrderMaskKernel(const SIMILE_GRID_CONSTANT OrderMaskArguments arguments) {
   const unsigned position = blockIdx.x * kThreads + threadIdx.x;
   bool passes = false;
