@@ -19,18 +19,18 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/json_file.h"
+#include "app/config/json_file.h"
 #include "base/atomic_file.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "base/utf8.h"
-#include "data/field_type.h"
-#include "data/id_rules.h"
-#include "data/user_scope.h"
+#include "data/payload/field_type.h"
+#include "data/payload/id_rules.h"
+#include "data/load/user_scope.h"
 #include "filter/parser.h"
 #include "filter/required_filter.h"
 #include "service/access/access_policy.h"
-#include "service/request_fields.h"
+#include "service/requests/request_fields.h"
 #include "simile/limits.h"
 
 namespace simile::app {

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "app/access_file.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 
 namespace simile::app {
 namespace {

@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "app/background_work.h"
-#include "app/config_check.h"
+#include "app/config/config_check.h"
 #include "app/reloads.h"
 #include "app/server_signals.h"
 #include "app/start_output.h"
 #include "app/wiring.h"
 #include "observe/build_info.h"
-#include "service/call.h"
-#include "service/rpc_services.h"
+#include "service/calls/call.h"
+#include "service/grpc/rpc_services.h"
 
 namespace simile::app {
 namespace {

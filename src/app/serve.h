@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/config_read.h"
+#include "app/config/config_read.h"
 
 namespace simile::app {
 

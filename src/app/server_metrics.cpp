@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/queue/schedule.h"
-#include "query/existing_items.h"
+#include "engine/query/existing_items.h"
 
 namespace simile::app {
 namespace {
@@ -81,7 +81,7 @@ void RefusedCallers::Look() {
       if (principal->required_filter.empty() || !principal->MaySee(status.name)) continue;
       base::LongWork work([] { return absl::OkStatus(); });
       const absl::Status fits =
-          query::CheckCallerFilter(*status.snapshot, principal->required_filter, work);
+          engine::CheckCallerFilter(*status.snapshot, principal->required_filter, work);
       if (fits.ok()) continue;
       ++count;
       std::string refusal =

@@ -14,13 +14,13 @@
 #include "observe/log.h"
 #include "observe/scrape_sources.h"
 #include "service/access/access_control.h"
-#include "service/rpc_services.h"
+#include "service/grpc/rpc_services.h"
 #include "simile/limits.h"
 
 namespace simile::app {
 
 // Finds the callers that get no answers from a collection, because their required filter cannot be
-// applied to it (query::CheckCallerFilter). Logs a line for each and counts them in a metric. Looks
+// applied to it (engine::CheckCallerFilter). Logs a line for each and counts them in a metric. Looks
 // again when the access file or a collection has changed. Safe to use from any thread.
 class RefusedCallers {
  public:

@@ -10,7 +10,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/message_text.h"
-#include "data/collection_files.h"
+#include "data/load/collection_files.h"
 
 namespace simile::app {
 namespace {

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "app/access_file.h"
-#include "app/config_check.h"
+#include "app/config/config_check.h"
 #include "app/server_metrics.h"
 #include "app/start_output.h"
-#include "app/tuning.h"
+#include "app/tuning/tuning.h"
 #include "backend/cpu/calibration.h"
 #include "base/atomic_file.h"
 #include "base/error_detail.h"
@@ -23,8 +23,8 @@
 #include "observe/build_info.h"
 #include "observe/metric_samples.h"
 #include "observe/process_metrics.h"
-#include "service/call.h"
-#include "service/request_fields.h"
+#include "service/calls/call.h"
+#include "service/requests/request_fields.h"
 #include "service/search_pipeline.h"
 
 namespace simile::app {

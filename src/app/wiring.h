@@ -11,9 +11,9 @@
 #include <absl/status/statusor.h>
 
 #include "app/background_work.h"
-#include "app/config.h"
-#include "app/gpu_choice_file.h"
-#include "app/gpu_watch.h"
+#include "app/config/config.h"
+#include "app/tuning/gpu_choice_file.h"
+#include "app/gpu/gpu_watch.h"
 #include "app/readiness.h"
 #include "app/reloads.h"
 #include "app/server_metrics.h"
@@ -32,10 +32,10 @@
 #include "observe/scrape_sources.h"
 #include "service/access/access_control.h"
 #include "service/admin_handlers.h"
-#include "service/collection_changes.h"
-#include "service/collection_message.h"
-#include "service/health.h"
-#include "service/rpc_services.h"
+#include "service/changes/collection_changes.h"
+#include "service/replies/collection_message.h"
+#include "service/calls/health.h"
+#include "service/grpc/rpc_services.h"
 #include "service/self_examination.h"
 #include "simile/clock.h"
 

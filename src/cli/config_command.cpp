@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/config_check.h"
-#include "app/foreign_variables.h"
-#include "app/settings.h"
+#include "app/config/config_check.h"
+#include "app/config/foreign_variables.h"
+#include "app/config/settings.h"
 #include "backend/cpu/int8_tuning.h"
 #include "base/message_text.h"
 #include "base/threads.h"

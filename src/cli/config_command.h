@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "app/config_check.h"
-#include "app/config_read.h"
-#include "app/tuning.h"
+#include "app/config/config_check.h"
+#include "app/config/config_read.h"
+#include "app/tuning/tuning.h"
 #include "cli/terminal.h"
 
 namespace simile::cli {

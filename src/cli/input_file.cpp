@@ -16,10 +16,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/message_text.h"
-#include "data/buffered_reader.h"
-#include "data/byte_source.h"
-#include "data/vector_format.h"
-#include "data/vector_reader.h"
+#include "data/formats/buffered_reader.h"
+#include "data/formats/byte_source.h"
+#include "data/formats/vector_format.h"
+#include "data/formats/vector_reader.h"
 
 namespace simile::cli {
 namespace {

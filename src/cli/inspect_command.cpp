@@ -23,8 +23,8 @@
 #include "cli/settings_flags.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "data/collection_files.h"
-#include "data/inspect.h"
+#include "data/load/collection_files.h"
+#include "data/load/inspect.h"
 #include "engine/snapshots/memory_plan.h"
 
 namespace simile::cli {

@@ -1,7 +1,7 @@
 #include <memory>
 #include <string>
 
-#include "app/config_check.h"
+#include "app/config/config_check.h"
 #include "app/serve.h"
 #include "base/memory_pages.h"
 #include "cli/commands.h"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "app/settings.h"
+#include "app/config/settings.h"
 
 namespace simile::cli {
 namespace {

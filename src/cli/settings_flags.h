@@ -9,7 +9,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "app/config_read.h"
+#include "app/config/config_read.h"
 #include "cli/command_line.h"
 
 namespace simile::cli {
@@ -27,7 +27,7 @@ absl::StatusOr<app::ConfigReading> ReadConfigFor(const std::optional<std::string
                                                  const std::optional<std::string>& threads);
 
 // The flags of `serve`, `config` and others: --config, and the flag of each setting of
-// app/settings.cpp that has one.
+// app/config/settings.cpp that has one.
 class SettingsFlags {
  public:
   //   keys  the settings whose flags are added; empty: all settings

@@ -17,7 +17,7 @@
 #include "cli/errors.h"
 #include "cli/output_text.h"
 #include "service/access/access_policy.h"
-#include "service/request_fields.h"
+#include "service/requests/request_fields.h"
 #include "simile/limits.h"
 
 namespace simile::cli {

@@ -11,8 +11,8 @@
 #include <absl/strings/str_cat.h>
 #include <fmt/format.h>
 
-#include "app/config_read.h"
-#include "app/settings.h"
+#include "app/config/config_read.h"
+#include "app/config/settings.h"
 #include "base/message_text.h"
 #include "cli/commands.h"
 #include "cli/errors.h"

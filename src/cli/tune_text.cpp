@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/gpu_rates.h"
-#include "app/tuning.h"
+#include "app/tuning/gpu_rates.h"
+#include "app/tuning/tuning.h"
 #include "base/message_text.h"
 #include "cli/config_command.h"
 #include "cli/output_text.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "app/tune.h"
+#include "app/tuning/tune.h"
 #include "cli/terminal.h"
 
 namespace simile::cli {

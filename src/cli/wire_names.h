@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/field_rules.h"
+#include "data/payload/field_rules.h"
 #include "simile/v1/admin.pb.h"
 #include "simile/v1/collections.pb.h"
 #include "simile/v1/lookup.pb.h"

@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/field_type.h"
+#include "data/payload/field_type.h"
 #include "filter/expression.h"
 #include "filter/operators.h"
 #include "filter/suggestions.h"

@@ -6,7 +6,7 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
-#include "data/id_index.h"
+#include "data/payload/id_index.h"
 #include "filter/expression.h"
 #include "filter/payload_view.h"
 #include "simile/row_mask.h"

@@ -6,7 +6,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
-#include "data/field_type.h"
+#include "data/payload/field_type.h"
 
 namespace simile::filter {
 namespace {

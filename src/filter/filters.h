@@ -12,7 +12,7 @@
 #include <absl/strings/string_view.h>
 
 #include "base/long_work.h"
-#include "data/dataset.h"
+#include "data/load/dataset.h"
 #include "filter/expression.h"
 #include "filter/group_field.h"
 #include "filter/payload_index.h"

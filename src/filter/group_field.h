@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "filter/payload_index.h"
 #include "simile/row_mask.h"
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "data/dataset_sample.h"
-#include "data/text_slots.h"
+#include "data/load/dataset_sample.h"
+#include "data/payload/text_slots.h"
 #include "filter/text_index.h"
 
 namespace simile::filter {

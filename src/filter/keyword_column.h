@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "filter/row_set.h"
 #include "simile/payload.h"
 #include "simile/row_mask.h"
@@ -112,7 +112,7 @@ class KeywordColumn::Builder {
 
   std::vector<std::vector<char>> kept_;  // the blocks
   std::vector<std::string_view> texts_;  // [keyword], kept
-  std::vector<std::uint32_t> slots_;     // keywords by text (data/text_slots.h)
+  std::vector<std::uint32_t> slots_;     // keywords by text (data/payload/text_slots.h)
   std::vector<Occurrence> occurrences_;
 };
 

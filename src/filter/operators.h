@@ -8,7 +8,7 @@
 
 #include <absl/functional/function_ref.h>
 
-#include "data/field_type.h"
+#include "data/payload/field_type.h"
 #include "filter/lexer.h"
 #include "filter/ordered_column.h"
 

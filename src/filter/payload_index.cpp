@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "data/field_type.h"
+#include "data/payload/field_type.h"
 #include "filter/keyword_column.h"
 
 namespace simile::filter {

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "data/field_type.h"
-#include "data/payload_table.h"
+#include "data/payload/field_type.h"
+#include "data/payload/payload_table.h"
 #include "filter/keyword_column.h"
 #include "filter/ordered_column.h"
 #include "filter/row_set.h"

@@ -2,7 +2,7 @@
 
 #include <absl/status/status.h>
 
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "filter/expression.h"
 
 namespace simile::filter {

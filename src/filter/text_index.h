@@ -8,7 +8,7 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "simile/row_mask.h"
 
 namespace simile::filter {

@@ -9,7 +9,7 @@
 
 #include "base/error_detail.h"
 #include "observe/build_info.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "simile/v1/admin.pb.h"
 
 namespace simile::service {

@@ -9,8 +9,8 @@
 #include <absl/status/status.h>
 
 #include "observe/metric_samples.h"
-#include "service/call.h"
-#include "service/collection_message.h"
+#include "service/calls/call.h"
+#include "service/replies/collection_message.h"
 #include "service/self_examination.h"
 #include "simile/clock.h"
 #include "simile/limits.h"

@@ -5,11 +5,11 @@
 
 #include "base/message_text.h"
 #include "filter/suggestions.h"
-#include "service/answer_options.h"
-#include "service/call.h"
-#include "service/change_audit.h"
-#include "service/page_token.h"
-#include "service/request_fields.h"
+#include "service/requests/answer_options.h"
+#include "service/calls/call.h"
+#include "service/changes/change_audit.h"
+#include "service/requests/page_token.h"
+#include "service/requests/request_fields.h"
 #include "simile/v1/collections.pb.h"
 
 namespace simile::service {

@@ -6,10 +6,10 @@
 #include "base/error_detail.h"
 #include "base/stable_hash.h"
 #include "filter/filters.h"
-#include "query/existing_items.h"
-#include "service/answer_options.h"
-#include "service/page_token.h"
-#include "service/request_fields.h"
+#include "engine/query/existing_items.h"
+#include "service/requests/answer_options.h"
+#include "service/requests/page_token.h"
+#include "service/requests/request_fields.h"
 
 namespace simile::service {
 namespace {
@@ -135,7 +135,7 @@ absl::StatusOr<std::shared_ptr<const RowMask>> ExportRun::SourceRows(
     const PermittedSnapshot& pinned, base::LongWork& work) const {
   const auto [snapshot, required] = pinned.RowsThatPass(search_.options().required_filter());
   const auto items =
-      query::ExistingItems::Create(*snapshot, required, "options.required_filter", work);
+      engine::ExistingItems::Create(*snapshot, required, "options.required_filter", work);
   if (!items.ok()) return items.status();
   filter::NamedRows rows =
       snapshot->filters->Intersection({"", snapshot->searchable}, items->named_rows());

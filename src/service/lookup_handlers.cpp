@@ -13,16 +13,16 @@
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "google/rpc/status.pb.h"
-#include "query/existing_items.h"
-#include "query/query_request.h"
-#include "query/unknown_ids.h"
-#include "service/answer_notes.h"
-#include "service/answer_options.h"
-#include "service/call.h"
-#include "service/collection_message.h"
-#include "service/error_encoding.h"
-#include "service/replies.h"
-#include "service/request_fields.h"
+#include "engine/query/existing_items.h"
+#include "engine/query/query_request.h"
+#include "engine/query/unknown_ids.h"
+#include "service/replies/answer_notes.h"
+#include "service/requests/answer_options.h"
+#include "service/calls/call.h"
+#include "service/replies/collection_message.h"
+#include "service/replies/error_encoding.h"
+#include "service/replies/replies.h"
+#include "service/requests/request_fields.h"
 #include "simile/v1/lookup.pb.h"
 
 namespace simile::service {
@@ -44,7 +44,7 @@ constexpr std::string_view kLookupStep = "the text was found";
 // What a request is answered from.
 struct Source {
   engine::SnapshotPtr snapshot;
-  query::ExistingItems items;
+  engine::ExistingItems items;
   RowShape shape;
   std::vector<std::string> notes;  // what of the request has no effect
 };
@@ -67,7 +67,7 @@ absl::StatusOr<Source> OpenSource(const LookupParts& parts, Call& call,
   auto payload = SelectPayload({"payload"}, collection, *options.payload,
                                snapshot->dataset->payload, own->rows.fields());
   if (!payload.ok()) return payload.status();
-  auto items = query::ExistingItems::Create(*snapshot, filters, "required_filter", work);
+  auto items = engine::ExistingItems::Create(*snapshot, filters, "required_filter", work);
   if (!items.ok()) return items.status();
   const bool shows_rows = permitted->sees_all_rows();
   std::vector<std::string> notes;
@@ -92,11 +92,11 @@ absl::Status ExplainUnknown(const Source& source, const v1::FetchRequest& reques
   }
   const auto text = source.items.ItemNotFoundText(request.ids(index), may_offer, work);
   if (!text.ok()) return text.status();
-  const query::Place place{.list = "ids",
+  const engine::Place place{.list = "ids",
                            .index = static_cast<std::size_t>(index),
                            .alone = request.partial() || request.ids_size() == 1,
                            .part = {}};
-  error = query::ErrorAt(place, {}, base::ErrorReason::kItemNotFound, *text);
+  error = engine::ErrorAt(place, {}, base::ErrorReason::kItemNotFound, *text);
   return absl::OkStatus();
 }
 
@@ -116,8 +116,8 @@ std::vector<int> UnknownPlaces(const Source& source, const v1::FetchRequest& req
 //   first  the error of the first one
 absl::Status NameAll(const absl::Status& first, const Source& source,
                      const v1::FetchRequest& request, const std::vector<int>& places) {
-  query::UnknownIds unknown;
-  for (const int index : places) unknown.Add(query::UnknownIds::Kind::kItem, request.ids(index));
+  engine::UnknownIds unknown;
+  for (const int index : places) unknown.Add(engine::UnknownIds::Kind::kItem, request.ids(index));
   if (unknown.count() == 1) return first;
   return base::WithMessage(first, unknown.Text(source.snapshot->collection));
 }
@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<FetchedItem>> FindItems(const Source& source, Call& c
   std::vector<FetchedItem> items;
   items.reserve(static_cast<std::size_t>(request.ids_size()));
   const std::vector<int> unknown = UnknownPlaces(source, request, items);
-  std::uint64_t offers_left = query::OffersMax(*source.snapshot, {});
+  std::uint64_t offers_left = engine::OffersMax(*source.snapshot, {});
   for (const int index : unknown) {
     const bool may_offer = request.partial() ? offers_left > 0 : unknown.size() == 1;
     if (offers_left > 0) --offers_left;

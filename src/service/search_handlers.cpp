@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
@@ -23,7 +23,7 @@ void Handle(const SearchPipeline& pipeline, Call& call, const std::string& colle
     auto valid = validate(pipeline.limits());
     if (!valid.ok()) return valid.status();
     search = *std::move(valid);
-    const auto most = std::ranges::max_element(search.queries, {}, &query::QueryRequest::k);
+    const auto most = std::ranges::max_element(search.queries, {}, &engine::QueryRequest::k);
     call.Describe(collection_name, search.queries.size(), most->k);
     return call.access().HoldQueries(search.queries.size());
   });

@@ -17,12 +17,12 @@
 #include "base/message_text.h"
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
-#include "service/answer_notes.h"
-#include "service/call.h"
-#include "service/error_encoding.h"
-#include "service/hit_columns.h"
-#include "service/page_token.h"
-#include "service/validate_query.h"
+#include "service/replies/answer_notes.h"
+#include "service/calls/call.h"
+#include "service/replies/error_encoding.h"
+#include "service/replies/hit_columns.h"
+#include "service/requests/page_token.h"
+#include "service/requests/validate_query.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {
@@ -82,15 +82,15 @@ class ExclusionCounts {
 //   queries  only the queries that can be answered
 std::vector<ResultPage> StartPages(const ValidSearch& search,
                                    const std::vector<engine::ResolvedQuery>& queries,
-                                   query::CallReport& report, std::string_view request_id,
+                                   engine::CallReport& report, std::string_view request_id,
                                    const engine::Snapshot& snapshot) {
-  const std::vector<query::QueryRequest>& requests = search.queries;
+  const std::vector<engine::QueryRequest>& requests = search.queries;
   std::vector<ResultPage> pages(requests.size());
   std::map<const RowMask*, std::uint64_t> counts;  // queries of one call mostly share their masks
   ExclusionCounts exclusions;
   std::size_t answered = 0;
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    query::QueryReport& told = report.queries[i];
+    engine::QueryReport& told = report.queries[i];
     if (search.partial) pages[i].index = static_cast<std::uint32_t>(i);
     if (!told.status.ok()) {
       pages[i].error = EncodeError(told.status, request_id).SerializeAsString();
@@ -114,11 +114,11 @@ std::vector<ResultPage> StartPages(const ValidSearch& search,
 }
 
 // Sets the user of each page of Recommend, and how many items the user has seen.
-void AddUsers(const std::vector<query::QueryRequest>& requests, const query::CallReport& report,
+void AddUsers(const std::vector<engine::QueryRequest>& requests, const engine::CallReport& report,
               std::vector<ResultPage>& pages) {
   for (std::size_t i = 0; i < pages.size(); ++i) {
     // A query that is refused for its id is empty.
-    const auto* const user = std::get_if<query::ByUser>(&requests[i].target);
+    const auto* const user = std::get_if<engine::ByUser>(&requests[i].target);
     if (user != nullptr) pages[i].user_id = user->id;
     pages[i].seen_count = report.queries[i].seen_count;
   }
@@ -149,13 +149,13 @@ std::uint64_t KeepForReply(ValidSearch& search) {
   search.answer.required_filter = {};
   search.answer.payload = nullptr;
   search.explained_ids = std::vector<std::string_view>();
-  std::uint64_t bytes = search.queries.capacity() * sizeof(query::QueryRequest);
-  for (query::QueryRequest& query : search.queries) {
+  std::uint64_t bytes = search.queries.capacity() * sizeof(engine::QueryRequest);
+  for (engine::QueryRequest& query : search.queries) {
     query.exclude_ids = std::vector<std::string>();
     query.filter = {};
     query.cold_start.reset();
     if (query.group_by) query.group_by->field = {};
-    if (const auto* const user = std::get_if<query::ByUser>(&query.target)) {
+    if (const auto* const user = std::get_if<engine::ByUser>(&query.target)) {
       bytes += user->id.capacity();
     } else {
       query.target = {};
@@ -230,7 +230,7 @@ void SearchPipeline::Run(Call& call, PermittedCollection collection, ValidSearch
     return PostToWorkers(parts_.workers, resolve,
                          {.caller = call.caller(),
                           .waiting_bytes = waiting.request_bytes +
-                                           waiting.queries.size() * sizeof(query::QueryRequest)});
+                                           waiting.queries.size() * sizeof(engine::QueryRequest)});
   });
   if (!status.ok()) Refuse(call, status);
   // Otherwise the executor or a worker finishes the call.
@@ -257,19 +257,19 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->priority = search.priority;
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
-  const query::CallOptions options{RepeatedFieldName(pending->method),
+  const engine::CallOptions options{RepeatedFieldName(pending->method),
                                    search.exclude_ids,
                                    search.allow_ids,
                                    filtered.filters,
                                    *std::move(others),
                                    search.partial,
                                    search.query_index};
-  query::CallReport report = search.report;  // a worker may have to begin anew
+  engine::CallReport report = search.report;  // a worker may have to begin anew
   base::LongWork work = on_io_thread ? base::LongWork::Brief()
                                      : MakeLongWork(call, task->deadline, parts_.clock, kStep);
   absl::Status resolved = ShapeRows(work, *pending);
   if (resolved.ok()) {
-    resolved = query::ResolveQueries(snapshot, search.queries, options, work, *task, report);
+    resolved = engine::ResolveQueries(snapshot, search.queries, options, work, *task, report);
   }
   if (resolved.ok() && !search.explained_ids.empty()) {
     resolved = CheckExplained(options, work, *task, *pending);
@@ -338,15 +338,15 @@ absl::Status SearchPipeline::ShapeRows(base::LongWork& work, Pending& pending) {
   return absl::OkStatus();
 }
 
-absl::Status SearchPipeline::CheckExplained(const query::CallOptions& options, base::LongWork& work,
+absl::Status SearchPipeline::CheckExplained(const engine::CallOptions& options, base::LongWork& work,
                                             engine::SearchTask& task, Pending& pending) {
-  const query::QueryRequest& request = pending.search.queries.front();
+  const engine::QueryRequest& request = pending.search.queries.front();
   auto items =
-      query::CheckItems(*pending.snapshot, request, options, pending.search.explained_ids, work);
+      engine::CheckItems(*pending.snapshot, request, options, pending.search.explained_ids, work);
   if (!items.ok()) return items.status();
   engine::ResolvedQuery& query = task.queries.front();
-  query.explained = query::ComparableRows(*items);
-  pending.explained.emplace(*std::move(items), query::AnswerCriteria(query, request));
+  query.explained = engine::ComparableRows(*items);
+  pending.explained.emplace(*std::move(items), engine::AnswerCriteria(query, request));
   return absl::OkStatus();
 }
 
@@ -382,11 +382,11 @@ absl::StatusOr<PermittedSnapshot> SearchPipeline::PinItemCollection(Call& call,
       fmt::format("{} had no content when the first page was answered", base::Quoted(name)));
 }
 
-absl::StatusOr<query::OtherCollections> SearchPipeline::PinItemCollections(Call& call,
+absl::StatusOr<engine::OtherCollections> SearchPipeline::PinItemCollections(Call& call,
                                                                            Pending& pending) const {
   const ValidSearch& search = pending.search;
   const std::vector<std::string>& names = search.item_collections;
-  query::OtherCollections others;
+  engine::OtherCollections others;
   pending.item_snapshots.assign(names.size(), std::nullopt);
   for (std::size_t i = 0; i < names.size(); ++i) {
     auto pinned = PinItemCollection(call, search, i);
@@ -399,7 +399,7 @@ absl::StatusOr<query::OtherCollections> SearchPipeline::PinItemCollections(Call&
     }
     const PermittedSnapshot& kept = pending.item_snapshots[i].emplace(*std::move(pinned));
     const auto filtered = kept.RowsThatPass(search.answer.required_filter);
-    others.emplace(names[i], query::OtherCollection{filtered.snapshot.get(), filtered.filters});
+    others.emplace(names[i], engine::OtherCollection{filtered.snapshot.get(), filtered.filters});
   }
   return others;
 }
@@ -527,7 +527,7 @@ std::string SearchPipeline::NextPageToken(const Pending& pending) const {
   if (!paging.wanted) return {};
   bool any_full = false;
   for (std::size_t i = 0; i < pending.pages.size(); ++i) {
-    const query::QueryRequest& query = pending.search.queries[i];
+    const engine::QueryRequest& query = pending.search.queries[i];
     const ResultPage& page = pending.pages[i];
     if (!page.error.empty()) continue;
     any_full = any_full || std::max(page.hits.size(), page.groups.size()) == query.k;

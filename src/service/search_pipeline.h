@@ -10,13 +10,13 @@
 #include "base/long_work.h"
 #include "engine/queue/executor.h"
 #include "observe/metrics.h"
-#include "query/other_items.h"
-#include "query/resolve.h"
-#include "service/call.h"
-#include "service/replies.h"
-#include "service/resolve_workers.h"
-#include "service/served_snapshots.h"
-#include "service/validate_search.h"
+#include "engine/query/other_items.h"
+#include "engine/query/resolve.h"
+#include "service/calls/call.h"
+#include "service/replies/replies.h"
+#include "service/calls/resolve_workers.h"
+#include "service/access/served_snapshots.h"
+#include "service/requests/validate_search.h"
 #include "simile/limits.h"
 
 namespace simile::service {
@@ -61,7 +61,7 @@ class SearchPipeline {
   // Pins all of these collections. A collection that the call may not use, or that has no content,
   // has its error instead.
   // Errors: those of content that the page token names.
-  absl::StatusOr<query::OtherCollections> PinItemCollections(Call& call, Pending& pending) const;
+  absl::StatusOr<engine::OtherCollections> PinItemCollections(Call& call, Pending& pending) const;
   // Resolves the queries and hands the task to the executor. False when that takes longer than an
   // event loop may spend: then it is called again on a worker.
   absl::StatusOr<bool> Submit(Call& call, const std::shared_ptr<Pending>& pending) const;
@@ -72,8 +72,8 @@ class SearchPipeline {
   // Errors: UNKNOWN_PAYLOAD_FIELD; PERMISSION_DENIED; those of `work`.
   static absl::Status ShapeRows(base::LongWork& work, Pending& pending);
   // Checks the items to explain, and makes the task find the places of their rows.
-  // Errors: query::CheckItems'.
-  static absl::Status CheckExplained(const query::CallOptions& options, base::LongWork& work,
+  // Errors: engine::CheckItems'.
+  static absl::Status CheckExplained(const engine::CallOptions& options, base::LongWork& work,
                                      engine::SearchTask& task, Pending& pending);
   // Counts the refusal and sends it.
   void Refuse(Call& call, const absl::Status& status) const;

@@ -8,7 +8,7 @@
 
 #include <absl/status/status.h>
 
-#include "service/call.h"
+#include "service/calls/call.h"
 
 namespace simile::service {
 

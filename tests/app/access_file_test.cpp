@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/user_scope.h"
+#include "data/load/user_scope.h"
 #include "files/document.h"
 #include "files/scratch_folder.h"
 #include "service/access/access_policy.h"

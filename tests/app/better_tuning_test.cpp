@@ -1,4 +1,4 @@
-#include "app/better_tuning.h"
+#include "app/tuning/better_tuning.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "app/config_check.h"
+#include "app/config/config_check.h"
 
 #include <string>
 #include <utility>

@@ -1,12 +1,12 @@
-#include "app/config_read.h"
+#include "app/config/config_read.h"
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/foreign_variables.h"
-#include "app/settings.h"
+#include "app/config/foreign_variables.h"
+#include "app/config/settings.h"
 #include "files/scratch_folder.h"
 
 namespace simile::app {

@@ -1,4 +1,4 @@
-#include "app/fault_journal.h"
+#include "app/gpu/fault_journal.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "app/foreign_variables.h"
+#include "app/config/foreign_variables.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/settings.h"
+#include "app/config/settings.h"
 
 namespace simile::app {
 namespace {

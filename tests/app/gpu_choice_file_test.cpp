@@ -1,4 +1,4 @@
-#include "app/gpu_choice_file.h"
+#include "app/tuning/gpu_choice_file.h"
 
 #include <sstream>
 #include <string>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/tuning_cache.h"
+#include "app/tuning/tuning_cache.h"
 #include "base/atomic_file.h"
 #include "files/scratch_folder.h"
 

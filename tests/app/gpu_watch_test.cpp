@@ -1,4 +1,4 @@
-#include "app/gpu_watch.h"
+#include "app/gpu/gpu_watch.h"
 
 #include <poll.h>
 
@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/fault_journal.h"
+#include "app/gpu/fault_journal.h"
 #include "base/await_true.h"
 #include "engine/fake_clock.h"
 #include "files/scratch_folder.h"

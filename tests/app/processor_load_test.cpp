@@ -1,4 +1,4 @@
-#include "app/processor_load.h"
+#include "app/tuning/processor_load.h"
 
 #include <ctime>
 

@@ -1,4 +1,4 @@
-#include "app/tune.h"
+#include "app/tuning/tune.h"
 
 #include <chrono>
 #include <filesystem>
@@ -10,10 +10,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/collection_probe.h"
-#include "app/tuning.h"
+#include "app/tuning/collection_probe.h"
+#include "app/tuning/tuning.h"
 #include "app/wiring.h"
-#include "data/load.h"
+#include "data/load/load.h"
 #include "files/scratch_folder.h"
 
 namespace simile::app {

@@ -1,4 +1,4 @@
-#include "app/tuning_cache.h"
+#include "app/tuning/tuning_cache.h"
 
 #include <sys/stat.h>
 

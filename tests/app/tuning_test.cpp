@@ -1,4 +1,4 @@
-#include "app/tuning.h"
+#include "app/tuning/tuning.h"
 
 #include <chrono>
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/tuning_cache.h"
+#include "app/tuning/tuning_cache.h"
 #include "files/scratch_folder.h"
 
 namespace simile::app {

@@ -25,13 +25,13 @@
 #include "bench/query_data.h"
 #include "bench/timing.h"
 #include "engine/run_tasks.h"
-#include "query/resolve.h"
+#include "engine/query/resolve.h"
 
 namespace simile::bench {
 namespace {
 
-using query::QueryRequest;
-using query::Strategy;
+using engine::QueryRequest;
+using engine::Strategy;
 
 struct Options {
   std::string collection;
@@ -71,9 +71,9 @@ class CallRunner {
     tasks[0]->snapshot = snapshot_;
     tasks[0]->deadline = Clock::TimePoint::max();
     base::LongWork work = tests::UnaskedWork();
-    query::CallReport report{std::vector<query::QueryReport>(requests.size()), {}};
+    engine::CallReport report{std::vector<engine::QueryReport>(requests.size()), {}};
     const absl::Status status =
-        query::ResolveQueries(*snapshot_, requests, {}, work, *tasks[0], report);
+        engine::ResolveQueries(*snapshot_, requests, {}, work, *tasks[0], report);
     if (!status.ok()) throw std::runtime_error(status.ToString());
     auto found = std::move(engine::RunTasks(tasks, clock_).front());
     if (!found.ok()) throw std::runtime_error(found.status().ToString());
@@ -114,7 +114,7 @@ std::vector<Comparison> Comparisons(const engine::Snapshot& snapshot,
   const auto users = UserRequests(snapshot, kUsers);
   auto filtered = users;
   for (QueryRequest& request : filtered) {
-    std::get<query::ByUser>(request.target).exclude_seen = true;
+    std::get<engine::ByUser>(request.target).exclude_seen = true;
     request.filter = "year >= 1950";
   }
   all.push_back({fmt::format("{} users, seen rows excluded, filtered, 100 at once", users.size()),

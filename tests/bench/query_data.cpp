@@ -11,8 +11,8 @@
 #include "base/unasked_work.h"
 #include "bench/synthetic_rows.h"
 #include "certificate/seeded_random.h"
-#include "data/load.h"
-#include "data/payload_table.h"
+#include "data/load/load.h"
+#include "data/payload/payload_table.h"
 #include "filter/field_summary.h"
 
 namespace simile::bench {
@@ -152,12 +152,12 @@ std::vector<std::string> ConditionFilters(const engine::Snapshot& snapshot) {
           "has(genres)"};
 }
 
-std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
+std::vector<engine::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
                                                const std::vector<std::string>& filters) {
   const std::size_t count = filters.size();
-  std::vector<query::QueryRequest> requests(count);
+  std::vector<engine::QueryRequest> requests(count);
   for (std::size_t i = 0; i < count; ++i) {
-    requests[i].target = query::ByItem{IdAt(snapshot, i)};
+    requests[i].target = engine::ByItem{IdAt(snapshot, i)};
     requests[i].k = static_cast<std::uint32_t>(5 + i);
     requests[i].filter = filters[i];
     for (std::size_t j = 0; j <= i; ++j) {
@@ -167,31 +167,31 @@ std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
   return requests;
 }
 
-std::vector<query::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count) {
+std::vector<engine::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count) {
   const data::IdIndex& users = snapshot.dataset->profiles.ids;
-  std::vector<query::QueryRequest> requests(std::min(count, users.size()));
+  std::vector<engine::QueryRequest> requests(std::min(count, users.size()));
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    requests[i].target = query::ByUser{std::string(users.Id(static_cast<Row>(i)))};
+    requests[i].target = engine::ByUser{std::string(users.Id(static_cast<Row>(i)))};
   }
   return requests;
 }
 
-std::vector<query::QueryRequest> ExampleRequests(const engine::Snapshot& snapshot,
-                                                 std::optional<query::Strategy> strategy,
+std::vector<engine::QueryRequest> ExampleRequests(const engine::Snapshot& snapshot,
+                                                 std::optional<engine::Strategy> strategy,
                                                  std::size_t count) {
   constexpr std::size_t kExamples = 8;
   constexpr std::size_t kPositive = 5;
-  std::vector<query::QueryRequest> requests(count);
+  std::vector<engine::QueryRequest> requests(count);
   for (std::size_t i = 0; i < count; ++i) {
     if (!strategy) {
-      requests[i].target = query::ByItem{IdAt(snapshot, i)};
+      requests[i].target = engine::ByItem{IdAt(snapshot, i)};
       continue;
     }
-    query::ByExamples examples;
+    engine::ByExamples examples;
     examples.strategy = *strategy;
     for (std::size_t j = 0; j < kExamples; ++j) {
       auto& side = j < kPositive ? examples.positive : examples.negative;
-      side.push_back({query::ByItem{IdAt(snapshot, i * kExamples + j)}});
+      side.push_back({engine::ByItem{IdAt(snapshot, i * kExamples + j)}});
     }
     requests[i].target = std::move(examples);
   }

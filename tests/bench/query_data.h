@@ -9,7 +9,7 @@
 
 #include "backend/cpu/thread_pool.h"
 #include "engine/snapshots/snapshot.h"
-#include "query/query_request.h"
+#include "engine/query/query_request.h"
 
 namespace simile::bench {
 
@@ -27,14 +27,14 @@ std::vector<std::string> MixedFilters(const engine::Snapshot& snapshot, std::siz
 // One filter for each kind of condition on genres and years.
 std::vector<std::string> ConditionFilters(const engine::Snapshot& snapshot);
 // A request for an item for each filter, with a k and exclusions of its own. Borrows the filters.
-std::vector<query::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
+std::vector<engine::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
                                                const std::vector<std::string>& filters);
 // Recommendations to users, at most as many as there are.
-std::vector<query::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count);
+std::vector<engine::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count);
 // Requests of eight examples, five positive, by this strategy; without one, plain searches for
 // items.
-std::vector<query::QueryRequest> ExampleRequests(const engine::Snapshot& snapshot,
-                                                 std::optional<query::Strategy> strategy,
+std::vector<engine::QueryRequest> ExampleRequests(const engine::Snapshot& snapshot,
+                                                 std::optional<engine::Strategy> strategy,
                                                  std::size_t count);
 
 }  // namespace simile::bench

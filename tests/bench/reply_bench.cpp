@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/timing.h"
-#include "data/load.h"
+#include "data/load/load.h"
 #include "service/reference_reply.h"
 
 namespace simile::bench {

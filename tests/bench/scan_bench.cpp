@@ -21,7 +21,7 @@
 #include "bench/read_bandwidth.h"
 #include "bench/timing.h"
 #include "certificate/canonical_score.h"
-#include "data/load.h"
+#include "data/load/load.h"
 
 namespace simile::bench {
 namespace {

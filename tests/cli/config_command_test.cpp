@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/foreign_variables.h"
-#include "app/settings.h"
+#include "app/config/foreign_variables.h"
+#include "app/config/settings.h"
 #include "backend/cpu/int8_tuning.h"
 
 namespace simile::cli {

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/load.h"
+#include "data/load/load.h"
 #include "data/sample_folder.h"
 #include "files/scratch_folder.h"
 

@@ -17,8 +17,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/folder.h"
-#include "data/load.h"
+#include "data/load/folder.h"
+#include "data/load/load.h"
 #include "data/read_kind.h"
 #include "files/document.h"
 

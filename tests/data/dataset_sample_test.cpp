@@ -1,4 +1,4 @@
-#include "data/dataset_sample.h"
+#include "data/load/dataset_sample.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "data/equal_rows.h"
+#include "data/formats/equal_rows.h"
 
 #include <random>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "data/field_rules.h"
+#include "data/payload/field_rules.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "data/field_type.h"
+#include "data/payload/field_type.h"
 
 #include <gtest/gtest.h>
 

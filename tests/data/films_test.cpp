@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/load.h"
+#include "data/load/load.h"
 
 namespace simile::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/fingerprint.h"
+#include "data/load/fingerprint.h"
 
 #include <array>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/load.h"
+#include "data/load/load.h"
 #include "data/sample_folder.h"
 #include "files/scratch_folder.h"
 

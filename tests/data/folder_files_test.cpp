@@ -1,4 +1,4 @@
-#include "data/folder_files.h"
+#include "data/load/folder_files.h"
 
 #include <filesystem>
 #include <string>
@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/load.h"
-#include "data/plan.h"
+#include "data/load/load.h"
+#include "data/load/plan.h"
 #include "data/sample_folder.h"
 #include "files/npy_file.h"
 #include "files/scratch_folder.h"

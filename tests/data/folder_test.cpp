@@ -1,5 +1,5 @@
 // Cases that a repository cannot contain: links, pipes, and files that change while being read.
-#include "data/folder.h"
+#include "data/load/folder.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/buffered_reader.h"
-#include "data/dataset_sample.h"
-#include "data/load.h"
+#include "data/formats/buffered_reader.h"
+#include "data/load/dataset_sample.h"
+#include "data/load/load.h"
 #include "files/npy_file.h"
 #include "files/scratch_folder.h"
 

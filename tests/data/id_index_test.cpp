@@ -1,4 +1,4 @@
-#include "data/id_index.h"
+#include "data/payload/id_index.h"
 
 #include <cstdint>
 #include <limits>

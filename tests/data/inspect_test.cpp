@@ -1,4 +1,4 @@
-#include "data/inspect.h"
+#include "data/load/inspect.h"
 
 #include <filesystem>
 #include <string>

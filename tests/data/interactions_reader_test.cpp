@@ -1,4 +1,4 @@
-#include "data/interactions_reader.h"
+#include "data/load/interactions_reader.h"
 
 #include <string>
 #include <utility>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/byte_source.h"
+#include "data/formats/byte_source.h"
 #include "data/sample_ids.h"
 
 namespace simile::data {

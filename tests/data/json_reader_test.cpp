@@ -1,5 +1,5 @@
 // Streams in small pieces, bounds and reuse. The bad files of the corpus cover syntax.
-#include "data/json_reader.h"
+#include "data/formats/json_reader.h"
 
 #include <algorithm>
 #include <string>
@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/byte_source.h"
-#include "data/jsonl_reader.h"
+#include "data/formats/byte_source.h"
+#include "data/formats/jsonl_reader.h"
 #include "simile/limits.h"
 
 namespace simile::data {

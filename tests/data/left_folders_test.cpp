@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/inspect.h"
+#include "data/load/inspect.h"
 #include "files/npy_file.h"
 #include "files/scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "data/payload_encoding.h"
+#include "data/payload/payload_encoding.h"
 
 #include <cmath>
 #include <cstdint>

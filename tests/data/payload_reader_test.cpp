@@ -1,4 +1,4 @@
-#include "data/payload_reader.h"
+#include "data/payload/payload_reader.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 
 #include <cmath>
 #include <cstdint>

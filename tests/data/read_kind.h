@@ -4,7 +4,7 @@
 
 #include <absl/status/status.h>
 
-#include "data/byte_source.h"
+#include "data/formats/byte_source.h"
 
 namespace simile::data {
 

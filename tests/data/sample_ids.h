@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/id_index.h"
+#include "data/payload/id_index.h"
 
 namespace simile::data {
 

@@ -1,4 +1,4 @@
-#include "data/user_scope.h"
+#include "data/load/user_scope.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "data/vector_layout.h"
+#include "data/formats/vector_layout.h"
 
 #include <bit>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "data/vector_reader.h"
+#include "data/formats/vector_reader.h"
 
 #include <bit>
 #include <cmath>
@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/byte_source.h"
-#include "data/vector_format.h"
+#include "data/formats/byte_source.h"
+#include "data/formats/vector_format.h"
 #include "simile/limits.h"
 
 namespace simile::data {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "app/fault_journal.h"
+#include "app/gpu/fault_journal.h"
 
 namespace simile::doctor {
 namespace {

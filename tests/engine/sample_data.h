@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/load/dataset.h"
 #include "data/matrix.h"
 #include "engine/snapshots/snapshot.h"
 

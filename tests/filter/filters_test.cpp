@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/unasked_work.h"
-#include "data/load.h"
+#include "data/load/load.h"
 #include "filter/parser.h"
 #include "filter/payload_rows.h"
 

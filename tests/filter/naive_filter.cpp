@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/field_type.h"
+#include "data/payload/field_type.h"
 #include "filter/operators.h"
 #include "filter/text_index.h"
 

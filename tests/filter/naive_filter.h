@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "data/field_type.h"
+#include "data/payload/field_type.h"
 #include "filter/expression.h"
 #include "simile/payload.h"
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "simile/limits.h"
 
 namespace simile::filter {

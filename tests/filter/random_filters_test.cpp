@@ -11,7 +11,7 @@
 
 #include "base/unasked_work.h"
 #include "certificate/seeded_random.h"
-#include "data/id_index.h"
+#include "data/payload/id_index.h"
 #include "filter/evaluate.h"
 #include "filter/filters.h"
 #include "filter/naive_filter.h"

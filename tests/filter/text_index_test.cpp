@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/unasked_work.h"
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "simile/limits.h"
 
 namespace simile::filter {

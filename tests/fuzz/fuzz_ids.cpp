@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "data/byte_source.h"
+#include "data/formats/byte_source.h"
 #include "data/read_kind.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

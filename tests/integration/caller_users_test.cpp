@@ -12,7 +12,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
-#include "data/load.h"
+#include "data/load/load.h"
 #include "integration/access_server.h"
 
 namespace simile::integration {

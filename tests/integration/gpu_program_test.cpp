@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/fault_journal.h"
+#include "app/gpu/fault_journal.h"
 #include "files/scratch_folder.h"
 #include "integration/expected_answers.h"
 #include "integration/films_server.h"

@@ -17,14 +17,14 @@
 #include <gtest/gtest.h>
 
 #include "base/unasked_work.h"
-#include "data/load.h"
+#include "data/load/load.h"
 #include "engine/sample_data.h"
 #include "integration/films_server.h"
 #include "integration/tenant_calls.h"
 #include "integration/tenant_catalogue.h"
-#include "query/query_oracle.h"
-#include "query/resolve.h"
-#include "service/validate_search.h"
+#include "engine/query/query_oracle.h"
+#include "engine/query/resolve.h"
+#include "service/requests/validate_search.h"
 
 namespace simile::integration {
 namespace {
@@ -351,9 +351,9 @@ class TenantsTest : public testing::Test {
     engine::SearchTask task;
     task.deadline = Clock::TimePoint::max();
     base::LongWork work = tests::UnaskedWork();
-    query::CallReport report{std::vector<query::QueryReport>(valid->queries.size()), {}};
+    engine::CallReport report{std::vector<engine::QueryReport>(valid->queries.size()), {}};
     const absl::Status resolved =
-        query::ResolveQueries(snapshot_, valid->queries, query::CallOptions{}, work, task, report);
+        engine::ResolveQueries(snapshot_, valid->queries, engine::CallOptions{}, work, task, report);
     ASSERT_TRUE(resolved.ok()) << resolved;
     std::size_t vector = 0;
     for (std::size_t i = 0; i < filters.size(); ++i) {
@@ -362,7 +362,7 @@ class TenantsTest : public testing::Test {
         const TenantItem& item = catalogue_->items()[row];
         return item.tenant == tenant_ && filters[i].passes(item);
       };
-      const query::ExpectedAnswer expected = query::BruteForce(
+      const engine::ExpectedAnswer expected = engine::BruteForce(
           *snapshot_.dataset, valid->queries[i], task.vectors.view().Slice(vector, count), passes);
       vector += count;
       SCOPED_TRACE(request.queries(static_cast<int>(i)).ShortDebugString());
@@ -517,7 +517,7 @@ class TenantsTest : public testing::Test {
     }
   }
 
-  void ExpectSame(const v1::SearchResult& actual, const query::ExpectedAnswer& expected,
+  void ExpectSame(const v1::SearchResult& actual, const engine::ExpectedAnswer& expected,
                   std::size_t offset) const {
     const auto hits = std::span(expected.hits).subspan(std::min(offset, expected.hits.size()));
     ExpectSameHits(actual.hits(), hits);

@@ -14,7 +14,7 @@
 #include "engine/fake_clock.h"
 #include "service/access/call_access.h"
 #include "service/grpc/method.h"
-#include "service/served_collections.h"
+#include "service/changes/served_collections.h"
 
 namespace simile::service {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/answer_notes.h"
+#include "service/replies/answer_notes.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/message_text.h"
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "service/search_pipeline_fixture.h"
 
 namespace simile::service {

@@ -1,4 +1,4 @@
-#include "service/answer_options.h"
+#include "service/requests/answer_options.h"
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "filter/payload_index.h"
 #include "service/refusal.h"
 #include "simile/limits.h"

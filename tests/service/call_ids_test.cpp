@@ -1,4 +1,4 @@
-#include "service/call_ids.h"
+#include "service/calls/call_ids.h"
 
 #include <set>
 #include <string>

@@ -1,4 +1,4 @@
-#include "service/caller_shares.h"
+#include "service/calls/caller_shares.h"
 
 #include <arpa/inet.h>
 

@@ -1,4 +1,4 @@
-#include "service/change_audit.h"
+#include "service/changes/change_audit.h"
 
 #include <memory>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "service/changes_under_way.h"
+#include "service/changes/changes_under_way.h"
 
 #include <atomic>
 #include <chrono>

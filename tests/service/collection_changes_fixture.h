@@ -20,7 +20,7 @@
 #include "files/scratch_folder.h"
 #include "observe/build_info.h"
 #include "observe/exposed.h"
-#include "service/collection_changes.h"
+#include "service/changes/collection_changes.h"
 #include "service/unshared_error.h"
 
 namespace simile::service {

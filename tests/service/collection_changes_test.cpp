@@ -1,4 +1,4 @@
-#include "service/collection_changes.h"
+#include "service/changes/collection_changes.h"
 
 #include <chrono>
 #include <cmath>
@@ -20,7 +20,7 @@
 #include "files/scratch_folder.h"
 #include "google/rpc/status.pb.h"
 #include "service/collection_changes_fixture.h"
-#include "service/error_encoding.h"
+#include "service/replies/error_encoding.h"
 
 namespace simile::service {
 namespace {

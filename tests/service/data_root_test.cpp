@@ -1,4 +1,4 @@
-#include "service/data_root.h"
+#include "service/changes/data_root.h"
 
 #include <filesystem>
 #include <fstream>

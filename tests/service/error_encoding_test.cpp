@@ -1,4 +1,4 @@
-#include "service/error_encoding.h"
+#include "service/replies/error_encoding.h"
 
 #include <chrono>
 #include <string>

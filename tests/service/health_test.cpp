@@ -1,4 +1,4 @@
-#include "service/health.h"
+#include "service/calls/health.h"
 
 #include <atomic>
 #include <deque>

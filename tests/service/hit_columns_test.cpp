@@ -1,4 +1,4 @@
-#include "service/hit_columns.h"
+#include "service/replies/hit_columns.h"
 
 #include <cstdint>
 #include <iostream>
@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include "data/field_rules.h"
-#include "data/payload_table.h"
+#include "data/payload/field_rules.h"
+#include "data/payload/payload_table.h"
 #include "service/hits_of_columns.h"
 #include "service/random_answer.h"
-#include "service/replies.h"
+#include "service/replies/replies.h"
 #include "simile/limits.h"
 
 namespace simile::service {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "service/replies.h"
+#include "service/replies/replies.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

@@ -1,4 +1,4 @@
-#include "service/page_token.h"
+#include "service/requests/page_token.h"
 
 #include <set>
 #include <string>

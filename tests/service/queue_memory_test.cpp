@@ -18,10 +18,10 @@
 #include "engine/sample_data.h"
 #include "memory/each_allocation.h"
 #include "memory/watched_memory.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "service/grpc/messages.h"
-#include "service/stream_requests.h"
-#include "service/unsent_replies.h"
+#include "service/requests/stream_requests.h"
+#include "service/calls/unsent_replies.h"
 
 namespace simile::service {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "data/field_rules.h"
-#include "data/payload_table.h"
+#include "data/payload/field_rules.h"
+#include "data/payload/payload_table.h"
 #include "data/random_payload.h"
 #include "google/rpc/status.pb.h"
 #include "simile/limits.h"
@@ -198,7 +198,7 @@ void RandomAnswer::DrawPages(const Draw& draw) {
     page.score_kind = static_cast<v1::ScoreKind>(draw() % 6);
     if (Flip(draw)) page.rows_passing = DrawNumber(draw);
     if (Flip(draw)) {
-      page.cold_start = {.order = static_cast<query::ColdStart::Order>(draw() % 2),
+      page.cold_start = {.order = static_cast<engine::ColdStart::Order>(draw() % 2),
                          .field = cold_start_fields_[i]};
     }
     page.user_id = user_ids_[i];

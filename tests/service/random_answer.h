@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "filter/text_index.h"
-#include "service/replies.h"
+#include "service/replies/replies.h"
 
 namespace simile::service {
 

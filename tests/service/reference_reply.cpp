@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "data/json_reader.h"
+#include "data/formats/json_reader.h"
 #include "data/payload_message.h"
-#include "service/receipt_encoding.h"
+#include "service/replies/receipt_encoding.h"
 
 namespace simile::service {
 namespace {
@@ -69,7 +69,7 @@ void FillResult(const SearchReply::Parts& parts, const ResultPage& page, v1::Sea
   }
   if (page.cold_start) {
     result.mutable_cold_start()->set_order(page.cold_start->order ==
-                                                   query::ColdStart::Order::kNewest
+                                                   engine::ColdStart::Order::kNewest
                                                ? v1::ColdStart::ORDER_NEWEST
                                                : v1::ColdStart::ORDER_MOST_POPULAR);
     result.mutable_cold_start()->set_field(std::string(page.cold_start->field));

@@ -4,8 +4,8 @@
 
 #include <google/protobuf/message.h>
 
-#include "service/call.h"
-#include "service/replies.h"
+#include "service/calls/call.h"
+#include "service/replies/replies.h"
 #include "simile/v1/lookup.pb.h"
 #include "simile/v1/search.pb.h"
 

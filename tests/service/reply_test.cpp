@@ -11,17 +11,17 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "engine/fake_clock.h"
 #include "engine/sample_data.h"
 #include "google/rpc/status.pb.h"
 #include "service/access/call_access.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "service/random_answer.h"
-#include "service/receipt_encoding.h"
+#include "service/replies/receipt_encoding.h"
 #include "service/reference_reply.h"
-#include "service/replies.h"
-#include "service/served_snapshots.h"
+#include "service/replies/replies.h"
+#include "service/access/served_snapshots.h"
 #include "simile/limits.h"
 
 namespace simile::service {
@@ -160,7 +160,7 @@ TEST_F(SearchReplyTest, HasGroupsAndColdStarts) {
   pages_.resize(2);
   pages_[0].groups = groups;
   pages_[0].offset = std::numeric_limits<std::uint32_t>::max() - 3;
-  pages_[1].cold_start = {.order = query::ColdStart::Order::kMostPopular, .field = ""};
+  pages_[1].cold_start = {.order = engine::ColdStart::Order::kMostPopular, .field = ""};
   pages_[1].user_id = "user_00042";
   pages_[1].seen_count = 5;
   ExpectAsProtobuf();

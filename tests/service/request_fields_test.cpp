@@ -1,11 +1,11 @@
-#include "service/request_fields.h"
+#include "service/requests/request_fields.h"
 
 #include <string>
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "service/answer_options.h"
+#include "service/requests/answer_options.h"
 #include "simile/v1/lookup.pb.h"
 
 namespace simile::service {

@@ -1,4 +1,4 @@
-#include "service/resolve_workers.h"
+#include "service/calls/resolve_workers.h"
 
 #include <atomic>
 #include <chrono>

@@ -18,7 +18,7 @@
 #include "engine/gate.h"
 #include "engine/sample_data.h"
 #include "observe/exposed.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "service/handlers.h"
 #include "service/unshared_error.h"
 #include "simile/v1/search.pb.h"

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "data/payload_table.h"
-#include "service/page_token.h"
+#include "data/payload/payload_table.h"
+#include "service/requests/page_token.h"
 #include "service/search_pipeline_fixture.h"
 
 namespace simile::service {

@@ -1,4 +1,4 @@
-#include "service/stream_requests.h"
+#include "service/requests/stream_requests.h"
 
 #include <algorithm>
 #include <chrono>

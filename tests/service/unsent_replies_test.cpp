@@ -1,4 +1,4 @@
-#include "service/unsent_replies.h"
+#include "service/calls/unsent_replies.h"
 
 #include <memory>
 #include <utility>

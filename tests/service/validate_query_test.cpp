@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "service/refusal.h"
-#include "service/validate_query.h"
-#include "service/validate_search.h"
+#include "service/requests/validate_query.h"
+#include "service/requests/validate_search.h"
 #include "simile/v1/search.pb.h"
 #include "simile/v1/types.pb.h"
 
@@ -181,15 +181,15 @@ TEST(ValidateRefinementTest, ReadsExamplesAndBlends) {
       "negative { id: 'b' } strategy: STRATEGY_SUM_SCORES } } "
       "queries { blend { id: 'a' user_id: 'u' user_weight: 0.75 } exclude_seen: true }");
   ASSERT_TRUE(valid.ok()) << valid.status();
-  const auto& examples = std::get<query::ByExamples>(valid->queries[0].target);
-  EXPECT_EQ(examples.strategy, query::Strategy::kSumScores);
+  const auto& examples = std::get<engine::ByExamples>(valid->queries[0].target);
+  EXPECT_EQ(examples.strategy, engine::Strategy::kSumScores);
   ASSERT_EQ(examples.positive.size(), 2U);
-  EXPECT_EQ(std::get<query::ByItem>(examples.positive[0].target).id, "a");
+  EXPECT_EQ(std::get<engine::ByItem>(examples.positive[0].target).id, "a");
   EXPECT_EQ(examples.positive[0].weight, 2);
-  EXPECT_EQ(std::get<query::ByVector>(examples.positive[1].target).values.size(), 2U);
+  EXPECT_EQ(std::get<engine::ByVector>(examples.positive[1].target).values.size(), 2U);
   EXPECT_EQ(examples.positive[1].weight, 1);
   EXPECT_EQ(examples.negative.size(), 1U);
-  const auto& blend = std::get<query::ByBlend>(valid->queries[1].target);
+  const auto& blend = std::get<engine::ByBlend>(valid->queries[1].target);
   EXPECT_EQ(blend.user.id, "u");
   EXPECT_TRUE(blend.user.exclude_seen);
   EXPECT_EQ(blend.user_weight, 0.75F);
@@ -251,7 +251,7 @@ v1::PackedVector Packed(v1::PackedVector::Format format, const std::string& data
   return packed;
 }
 
-std::vector<float> CopyNumbers(const query::VectorBytes& numbers) {
+std::vector<float> CopyNumbers(const engine::VectorBytes& numbers) {
   std::vector<float> values(numbers.size());
   numbers.CopyTo(values.data());
   return values;

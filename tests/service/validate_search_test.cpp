@@ -1,4 +1,4 @@
-#include "service/validate_search.h"
+#include "service/requests/validate_search.h"
 
 #include <cstdint>
 #include <limits>
@@ -274,7 +274,7 @@ TEST(ValidateSearchTest, ReadsWhichVectorsAreAsStored) {
       Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   const auto vector = [&](std::size_t query) {
-    return std::get<query::ByVector>(valid->queries[query].target);
+    return std::get<engine::ByVector>(valid->queries[query].target);
   };
   EXPECT_TRUE(vector(0).as_stored);
   EXPECT_EQ(vector(0).field, "vector");
@@ -309,20 +309,20 @@ TEST(ValidateSearchTest, TakesUnsetFieldsFromTheOptions) {
   const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   ASSERT_EQ(valid->queries.size(), 3U);
-  const query::QueryRequest& plain = valid->queries[0];
-  EXPECT_EQ(std::get<query::ByItem>(plain.target).id, "a");
+  const engine::QueryRequest& plain = valid->queries[0];
+  EXPECT_EQ(std::get<engine::ByItem>(plain.target).id, "a");
   EXPECT_EQ(plain.k, 3U);
   EXPECT_EQ(plain.offset, 1U);
   EXPECT_EQ(plain.score_threshold, 0.25F);
   EXPECT_EQ(valid->exclude_ids, std::vector<std::string_view>{"b"}) << "of every query";
   EXPECT_TRUE(plain.exclude_ids.empty());
-  const query::QueryRequest& own = valid->queries[1];
-  EXPECT_TRUE(std::get<query::ByUser>(own.target).exclude_seen);
+  const engine::QueryRequest& own = valid->queries[1];
+  EXPECT_TRUE(std::get<engine::ByUser>(own.target).exclude_seen);
   EXPECT_EQ(own.k, 7U);
   EXPECT_EQ(own.offset, 2U);
   EXPECT_EQ(own.score_threshold, 0.5F);
   EXPECT_EQ(own.exclude_ids, std::vector<std::string>{"c"});
-  EXPECT_FALSE(std::get<query::ByUser>(valid->queries[2].target).exclude_seen);
+  EXPECT_FALSE(std::get<engine::ByUser>(valid->queries[2].target).exclude_seen);
   EXPECT_EQ(valid->answer.payload, &request.options().payload());
   EXPECT_TRUE(valid->answer.with_vectors);
   EXPECT_TRUE(valid->answer.with_rows);
@@ -354,9 +354,9 @@ TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
   const v1::SearchRequest request = Search("queries { vector { values: [1, -2] } }");
   const auto valid = ValidateSearch(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
-  const query::QueryRequest& query = valid->queries[0];
-  std::vector<float> values(std::get<query::ByVector>(query.target).values.size());
-  std::get<query::ByVector>(query.target).values.CopyTo(values.data());
+  const engine::QueryRequest& query = valid->queries[0];
+  std::vector<float> values(std::get<engine::ByVector>(query.target).values.size());
+  std::get<engine::ByVector>(query.target).values.CopyTo(values.data());
   EXPECT_EQ(values, (std::vector<float>{1, -2}));
   EXPECT_EQ(query.k, 10U);
   EXPECT_EQ(query.offset, 0U);
@@ -368,7 +368,7 @@ TEST(ValidateSearchTest, HasDefaultsForUnsetFields) {
   EXPECT_TRUE(valid->answer.expected_snapshot_id.empty());
   EXPECT_EQ(valid->receipt, ReceiptDetail::kFull);
   EXPECT_EQ(valid->priority, engine::Priority::kOnline);
-  EXPECT_FALSE(std::get<query::ByVector>(query.target).as_stored);
+  EXPECT_FALSE(std::get<engine::ByVector>(query.target).as_stored);
 }
 
 TEST(ValidateRecommendTest, MakesOneQueryForEachUser) {
@@ -377,8 +377,8 @@ TEST(ValidateRecommendTest, MakesOneQueryForEachUser) {
   const auto valid = ValidateRecommend(request, Limits{});
   ASSERT_TRUE(valid.ok()) << valid.status();
   ASSERT_EQ(valid->queries.size(), 2U);
-  EXPECT_EQ(std::get<query::ByUser>(valid->queries[1].target).id, "v");
-  EXPECT_TRUE(std::get<query::ByUser>(valid->queries[1].target).exclude_seen);
+  EXPECT_EQ(std::get<engine::ByUser>(valid->queries[1].target).id, "v");
+  EXPECT_TRUE(std::get<engine::ByUser>(valid->queries[1].target).exclude_seen);
   EXPECT_EQ(valid->queries[1].k, 5U);
   EXPECT_EQ(valid->exclude_ids, std::vector<std::string_view>{"b"}) << "of every query";
 }

@@ -7,9 +7,9 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/dataset.h"
-#include "data/load.h"
-#include "data/plan.h"
+#include "data/load/dataset.h"
+#include "data/load/load.h"
+#include "data/load/plan.h"
 #include "simile/limits.h"
 #include "simulation/bugs.h"
 #include "simulation/primitives.h"

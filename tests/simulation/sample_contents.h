@@ -9,7 +9,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/dataset.h"
+#include "data/load/dataset.h"
 #include "engine/search/search_task.h"
 #include "engine/snapshots/snapshot.h"
 #include "simulation/simulator.h"

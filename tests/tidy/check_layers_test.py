@@ -58,10 +58,10 @@ int Sum(const Rows& rows) {
     "src/backend/cuda/plugin.cpp": "#include <cublas_v2.h>\n#include \"kernels/row_norms.h\"\n",
     "src/backend/gpu_search.h": 'std::string description;  // "NVIDIA H200, CUDA 13.0"\n',
     "src/engine/queue/executor.cpp": '#include "simile/backend.h"\n#include "engine/search/batch.h"\n#include "filter/text_index.h"\n',
-    "src/engine/search/batch.h": '#pragma once\n#include "engine/snapshots/snapshot.h"\n#include "data/dataset.h"\n',
+    "src/engine/search/batch.h": '#pragma once\n#include "engine/snapshots/snapshot.h"\n#include "data/load/dataset.h"\n',
     "src/engine/snapshots/snapshot.h": "#pragma once\n#include \"engine/snapshots/version.h\"\n",
-    "src/service/search.cpp": '#include <grpcpp/grpcpp.h>\n#include "simile/v1/search.pb.h"\n#include "net/server.h"\n#include "query/user.h"\n',
-    "src/cli/serve.cpp": '#include <nlohmann/json.hpp>\n#include "app/config.h"\n#include "simile/v1/search.grpc.pb.h"\n',
+    "src/service/search.cpp": '#include <grpcpp/grpcpp.h>\n#include "simile/v1/search.pb.h"\n#include "net/server.h"\n#include "engine/query/user.h"\n',
+    "src/cli/serve.cpp": '#include <nlohmann/json.hpp>\n#include "app/config/config.h"\n#include "simile/v1/search.grpc.pb.h"\n',
     "tests/engine/executor_test.cpp": '#include "engine/fakes.h"\nTEST(ExecutorTest, AnswersWhenAsked) {}\n// no slee" "p_for here\n',
     "tests/cli/interrupt_test.cpp": "void F() { server_.kill(); kill(getpid(), SIGINT); }\n",
     "tests/integration/drive.py": "def kill(self): self.process.kill()\n",
@@ -94,16 +94,16 @@ string filter = 2;  // 8 KiB (limits.filter_bytes_max); 8,192 bytes (limits.filt
 # rule: (file, its text, the line that breaks the rule)
 BREAKS = {
     "layer-order": ("src/data/npy.cpp", '#include <span>\n#include "engine/queue/executor.h"\n', 2),
-    "engine-order": ("src/engine/snapshots/store.cpp", '\n#include "engine/queue/executor.h"\n', 2),
+    "room-order": ("src/engine/snapshots/store.cpp", '\n#include "engine/queue/executor.h"\n', 2),
     "cuda-word": ("src/app/start_output.h", "\n// the version of CUDA\n", 2),
     "gpu-include": ("src/backend/registry.cpp", '#include "kernels/row_norms.h"\n', 1),
     "unknown-layer": ("src/shortcuts/search.cpp", "int answer;\n", 1),
     "include-form": ("src/data/npy.cpp", '#include "npy.h"\n', 1),
     "contract-include": ("include/simile/hits.h", "#pragma once\n#include <fmt/format.h>\n", 2),
     "engine-backend": ("src/engine/queue/fairness.cpp", '#include "backend/registry.h"\n', 1),
-    "check-apart": ("src/cli/verify/sample.cpp", '#include "data/dataset.h"\n#include "filter/text_index.h"\n', 2),
+    "check-apart": ("src/cli/verify/sample.cpp", '#include "data/load/dataset.h"\n#include "filter/text_index.h"\n', 2),
     "cuda-header": ("src/engine/queue/fairness.cpp", "\n\n#include <cuda_runtime.h>\n", 3),
-    "protobuf-header": ("src/query/user.cpp", '#include "simile/v1/types.pb.h"\n', 1),
+    "protobuf-header": ("src/engine/query/user.cpp", '#include "simile/v1/types.pb.h"\n', 1),
     "grpc-header": ("src/app/server.h", "#pragma once\n#include <grpcpp/server.h>\n", 2),
     "json-header": ("src/data/npy.cpp", "#include <nlohmann/json.hpp>\n", 1),
     "log-header": ("src/engine/queue/fairness.cpp", "#include <spdlog/spdlog.h>\n", 1),
@@ -149,18 +149,18 @@ LINKED = """[`CountRows`](../src/data/rows.cpp), [`CountRows`](../src/data/rows.
 MORE_BREAKS = (
     ("layer-order", "src/app/wiring.cpp", '#include "cli/table.h"\n', 1),
     ("layer-order", "include/simile/hits.h", '#include "observe/log.h"\n', 1),
-    ("layer-order", "src/query/user.cpp", '#include "net/server.h"\n', 1),
-    ("layer-order", "src/net/server.cpp", '#include "query/user.h"\n', 1),
+    ("layer-order", "src/engine/query/user.cpp", '#include "net/server.h"\n', 1),
+    ("layer-order", "src/net/server.cpp", '#include "engine/query/user.h"\n', 1),
     ("layer-order", "src/data/npy.cpp", '#include "certificate/quantizer.h"\n', 1),
     ("layer-order", "src/backend/scan.cpp", '#include "filter/row_set.h"\n', 1),
     ("layer-order", "src/filter/parser.cpp", '#include "backend/registry.h"\n', 1),
     ("layer-order", "src/base/utf8.cpp", '#include "observe/log.h"\n', 1),
-    ("layer-order", "src/service/reply.cpp", '#include "app/config.h"\n', 1),
+    ("layer-order", "src/service/reply.cpp", '#include "app/config/config.h"\n', 1),
     ("layer-order", "kernels/row_norms.cu", '#include "observe/log.h"\n', 1),
     ("layer-order", "kernels/row_norms.h", '#include "certificate/device_bounds.h"\n', 1),
     ("gpu-include", "include/simile/hits.h", '#include "kernels/device.h"\n', 1),
-    ("engine-order", "src/engine/search/batch.cpp", '#include "engine/queue/executor.h"\n', 1),
-    ("engine-order", "src/engine/snapshots/store.cpp", '#include "engine/search/batch.h"\n', 1),
+    ("room-order", "src/engine/search/batch.cpp", '#include "engine/queue/executor.h"\n', 1),
+    ("room-order", "src/engine/snapshots/store.cpp", '#include "engine/search/batch.h"\n', 1),
     ("cuda-word", "src/backend/failover.h", "int cuda_error;\n", 1),
     ("cuda-word", "src/observe/metrics.cpp", "CountCudaError(code);\n", 1),
     ("cuda-word", "src/backend/gpu_search.cpp", 'Describe("CUDA 13.0");\n', 1),
@@ -217,7 +217,7 @@ WORDS = (
     ("docs/guide.md", "Who" "ever asks is answered.", "as every reader knows"),
     ("docs/guide.md", "What sta" "nds in a row", "k stands for the number of hits"),
     ("docs/guide.md", "hol" "ds this against that", "holds rows; checks them against limits"),
-    ("src/query/user.cpp", "int fall" "back;", "int fallen_back;"),
+    ("src/engine/query/user.cpp", "int fall" "back;", "int fallen_back;"),
     ("docs/guide.md", "The bat" "cher waits.", "a batch"),
 )
 
@@ -343,7 +343,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_prints_the_order_and_every_rule_when_asked_for_the_list(self):
         result = subprocess.run([sys.executable, SCRIPT, "--list"], capture_output=True, text=True, check=True)
-        self.assertIn("cli > app > service > { net | query } > { engine | doctor } > { backend | filter } > { data | certificate } > "
+        self.assertIn("cli > app > service > { net | engine | doctor } > { backend | filter } > { data | certificate } > "
                       "observe > base > include/simile\n", result.stdout)
         self.assertIn("backend/cuda > kernels > include/simile\n", result.stdout)
         for rule in check_layers.RULES:

@@ -30,7 +30,7 @@ ROW_OF = {folder: row for row, folders in enumerate(ROWS) for folder in folders}
 LABELS = {"contracts": "include/simile"}
 DESCRIPTIONS = {
     "cli": "one file per command", "app": "settings, wiring, serve", "service": "one handler per RPC",
-    "net": "sockets, limits, the server", "query": "ids, users, examples to vectors", "engine": "",
+    "net": "sockets, limits, the server", "engine": "",
     "doctor": "why no GPU answers",
     "backend": "CPU engine, GPU plug-in, failover", "filter": "filter language to row mask", "data": "files to a checked dataset",
     "certificate": "canonical score, bounds", "kernels": "CUDA, for backend/cuda", "observe": "log, metrics, receipt",
@@ -38,7 +38,7 @@ DESCRIPTIONS = {
 }
 
 WIDTH, TOP, ROW_HEIGHT, BOX_HEIGHT, GAP = 940, 78, 102, 46, 26
-BOX_WIDTH = collections.defaultdict(lambda: 206, {"engine": 330, "backend": 236, "query": 236, "contracts": 300, "base": 170})
+BOX_WIDTH = collections.defaultdict(lambda: 206, {"engine": 400, "backend": 236, "contracts": 300, "base": 170})
 PORT_GAP, STRAIGHT = 36, 30  # between arrows on a box; the last part of an arrow, which holds its number
 STARTS = 40
 COLORS = ("#dbeafe", "#dbeafe", "#e0e7ff", "#ede9fe", "#fce7f3", "#ffedd5", "#fef3c7", "#dcfce7", "#dcfce7", "#f1f5f9")
@@ -239,7 +239,7 @@ class Drawing:
 
     def chips(self, x: float, y: float) -> list[str]:
         """Engine's subfolders, each including the next."""
-        parts, names = [], layers.ENGINE_ROWS
+        parts, names = [], layers.ROOMS["engine"]
         for i, name in enumerate(names):
             width = 24 + 6 * len(name)
             parts.append(f'<rect class="chip" x="{x:.0f}" y="{y:.0f}" width="{width}" height="24" rx="6"/>\n'

@@ -1,28 +1,30 @@
 """Who may include whom. Every rule here is about one #include line."""
 
 import re
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Sequence
 
 from tree import Finding, SourceFile
 
 # From the top. A folder may include itself and the folders of every lower row, not its neighbours in its own row.
-ROWS = (("cli",), ("app",), ("service",), ("net", "query"), ("engine", "doctor"), ("backend", "filter"), ("data", "certificate"),
+ROWS = (("cli",), ("app",), ("service",), ("net", "engine", "doctor"), ("backend", "filter"), ("data", "certificate"),
         ("observe",), ("base",), ("contracts",))
 LEVELS = {folder: len(ROWS) - row for row, folders in enumerate(ROWS) for folder in folders}
-# Inside src/engine, from the top.
-ENGINE_ROWS = ("queue", "search", "snapshots")
+# The rooms of a folder, from the top; "" is the folder itself. A room may include itself and the rooms after it.
+ROOMS = {"app": ("", "tuning", "gpu", "config"), "data": ("load", "payload", "formats", ""),
+         "engine": ("query", "queue", "search", "snapshots"),
+         "service": ("grpc", "", "replies", "changes", "requests", "calls", "access")}
 
 # What is called `contracts` here is include/simile.
 ORDER = (" > ".join(" | ".join(row) if len(row) == 1 else "{ " + " | ".join(row) + " }" for row in ROWS)
          .replace("contracts", "include/simile"),
-         "engine/" + " > engine/".join(ENGINE_ROWS),
+         *(" > ".join(f"{folder}/{room}" if room else folder for room in rooms) for folder, rooms in ROOMS.items()),
          "backend/cuda > kernels > include/simile")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cusparse|curand|nvml|nvtx|cub/|thrust/|cute/|cutlass/|mma\.h$|device_launch)")
 CUDA_WORD = re.compile(r"cuda|cublas", re.IGNORECASE)
 QUOTED = re.compile(r'"[^"]*"|`[^`]*`')
-CUDA_WORD_FILES = ("src/backend/cuda/", "src/backend/accelerator_kinds.", "src/doctor/", "src/app/foreign_variables.",
+CUDA_WORD_FILES = ("src/backend/cuda/", "src/backend/accelerator_kinds.", "src/doctor/", "src/app/config/foreign_variables.",
                    "src/cli/plan/known_cards.")
 PROTOBUF_HEADER = re.compile(r"^google/|(?<!\.grpc)\.pb\.h$")
 GRPC_HEADER = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
@@ -61,14 +63,21 @@ def layer_order(file: SourceFile) -> Iterator[Finding]:
             yield file.find("layer-order", number)
 
 
-def engine_order(file: SourceFile) -> Iterator[Finding]:
-    """Inside src/engine: queue includes search and snapshots, search includes snapshots, snapshots neither."""
-    if not file.path.startswith("src/engine/") or file.parts[2] not in ENGINE_ROWS:
+def room_of(parts: Sequence[str]) -> str:
+    """The room of a file of a folder with rooms, by the parts of its path from that folder on."""
+    return parts[1] if len(parts) > 2 else ""
+
+
+def room_order(file: SourceFile) -> Iterator[Finding]:
+    """Inside src/app, src/data, src/engine and src/service, a room includes itself and the rooms after it in ROOMS."""
+    rooms = ROOMS.get(file.layer, ()) if file.parts[0] == "src" else ()
+    room = room_of(file.parts[1:])
+    if room not in rooms:
         return
     for number, _, name in includes(file):
         target = name.split("/")
-        if target[0] == "engine" and target[1] in ENGINE_ROWS[:ENGINE_ROWS.index(file.parts[2])]:
-            yield file.find("engine-order", number)
+        if target[0] == file.layer and room_of(target) in rooms[:rooms.index(room)]:
+            yield file.find("room-order", number)
 
 
 def gpu_include(file: SourceFile) -> Iterator[Finding]:
@@ -82,7 +91,7 @@ def gpu_include(file: SourceFile) -> Iterator[Finding]:
 
 def cuda_word(file: SourceFile) -> Iterator[Finding]:
     """No word of CUDA or cuBLAS in src outside src/backend/cuda, except in the tables src/backend/accelerator_kinds and
-    src/cli/plan/known_cards, in src/doctor, which explains NVIDIA's errors, in the names of src/app/foreign_variables, and where a comment
+    src/cli/plan/known_cards, in src/doctor, which explains NVIDIA's errors, in the names of src/app/config/foreign_variables, and where a comment
     quotes a message."""
     if not file.is_cpp or file.parts[0] != "src" or file.path.startswith(CUDA_WORD_FILES):
         return
@@ -93,10 +102,10 @@ def cuda_word(file: SourceFile) -> Iterator[Finding]:
 
 
 def unknown_layer(file: SourceFile) -> Iterator[Finding]:
-    """Every folder below src/ and src/engine/ has a place in the order of the layers."""
+    """Every folder below src/, and every room of a folder with rooms, has a place in the order."""
     known = file.layer in LEVELS
-    if file.layer == "engine" and file.is_cpp:
-        known = file.parts[2] in ENGINE_ROWS
+    if file.layer in ROOMS and file.is_cpp:
+        known = room_of(file.parts[1:]) in ROOMS[file.layer]
     if file.parts[0] == "src" and file.layer and not known:
         yield file.find("unknown-layer", 1)
 
@@ -150,7 +159,7 @@ def only_in(rule: str, header: re.Pattern[str], sentence: str, *places: str) -> 
 
 RULES = {
     "layer-order": layer_order,
-    "engine-order": engine_order,
+    "room-order": room_order,
     "gpu-include": gpu_include,
     "cuda-word": cuda_word,
     "unknown-layer": unknown_layer,

@@ -48,13 +48,13 @@ WORDS = (
     word(r"\b[Ww]hoever\b|\bhungriest\b|\bin the midst\b|\bas ever\b|\bunpunished\b|\bwhat is to come\b", "a plain sentence"),
     word(r"\bstands?\b(?! for\b)", "is"),
     word(r"\b(holds?|held)\b[^.;]{0,60}\bagainst\b", "compares with"),
-    word(part("fallbacks?"), "cold start", "src/query/", "proto/"),
+    word(part("fallbacks?"), "cold start", "src/engine/query/", "proto/"),
     word(part("batchers?") + r"|\b[Bb]atch policy\b", "executor, schedule"),
 )
 
 # What has another sense where it is found: the file, what its line holds, and which sense that is.
 ALLOWED = (
-    (r"^src/app/settings\.cpp$|^CHANGELOG\.md$", r"(?i)backend.nibbles|--fallback", "the old name of a renamed setting or flag"),
+    (r"^src/app/config/settings\.cpp$|^CHANGELOG\.md$", r"(?i)backend.nibbles|--fallback", "the old name of a renamed setting or flag"),
     (r"^tests/(app/config_read_test|cli/\w+)\.cpp$", r"(?i)nibbles|--fallback", "the same, refused"),
 )
 

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "app/better_tuning.h"
-#include "app/config_read.h"
-#include "app/processor_load.h"
-#include "app/settings.h"
-#include "app/tuning.h"
+#include "app/tuning/better_tuning.h"
+#include "app/config/config_read.h"
+#include "app/tuning/processor_load.h"
+#include "app/config/settings.h"
+#include "app/tuning/tuning.h"
 #include "backend/accelerator_kinds.h"
 #include "backend/nvml.h"
 #include "backend/registry.h"
@@ -23,7 +23,7 @@
 #include "cli/plan/this_machine.h"
 #include "cli/quantity_text.h"
 #include "cli/settings_flags.h"
-#include "data/plan.h"
+#include "data/load/plan.h"
 #include "engine/snapshots/memory_plan.h"
 
 namespace simile::cli {

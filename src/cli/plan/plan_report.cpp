@@ -14,7 +14,7 @@
 #include "cli/plan/known_cards.h"
 #include "cli/quantity_text.h"
 #include "cli/table.h"
-#include "data/collection_files.h"
+#include "data/load/collection_files.h"
 
 namespace simile::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/load/dataset.h"
 #include "simile/matrix_view.h"
 
 namespace simile::cli {

@@ -12,7 +12,7 @@
 #include "base/message_text.h"
 #include "cli/payload_text.h"
 #include "cli/verify/sample.h"
-#include "data/payload_encoding.h"
+#include "data/payload/payload_encoding.h"
 
 namespace simile::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <absl/status/statusor.h>
 
 #include "cli/connection.h"
-#include "data/dataset.h"
+#include "data/load/dataset.h"
 #include "simile/v1/lookup.pb.h"
 
 namespace simile::cli {

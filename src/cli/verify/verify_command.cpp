@@ -17,7 +17,7 @@
 #include "cli/table.h"
 #include "cli/verify/verification.h"
 #include "cli/wire_names.h"
-#include "data/load.h"
+#include "data/load/load.h"
 
 namespace simile::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/atomic_file.h"
-#include "data/dataset_sample.h"
+#include "data/load/dataset_sample.h"
 #include "filter/payload_index.h"
 #include "filter/text_index.h"
 #include "simile/row_mask.h"

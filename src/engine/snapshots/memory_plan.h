@@ -7,7 +7,7 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/plan.h"
+#include "data/load/plan.h"
 #include "engine/snapshots/snapshot.h"
 #include "simile/limits.h"
 #include "simile/segment.h"

@@ -11,7 +11,7 @@
 #include "base/error_detail.h"
 #include "base/memory_pages.h"
 #include "base/message_text.h"
-#include "data/collection_files.h"
+#include "data/load/collection_files.h"
 #include "engine/snapshots/memory_plan.h"
 #include "engine/snapshots/publish_checks.h"
 

@@ -9,8 +9,8 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/fingerprint.h"
-#include "data/load.h"
+#include "data/load/fingerprint.h"
+#include "data/load/load.h"
 #include "engine/snapshots/memory_plan.h"
 #include "engine/snapshots/snapshot.h"
 #include "engine/snapshots/snapshot_store.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/user_scope.h"
+#include "data/load/dataset.h"
+#include "data/load/user_scope.h"
 #include "filter/filters.h"
 #include "filter/text_index.h"
 #include "simile/backend.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/user_scope.h"
+#include "data/load/user_scope.h"
 
 namespace simile::service {
 

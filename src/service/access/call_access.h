@@ -7,7 +7,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "data/user_scope.h"
+#include "data/load/user_scope.h"
 #include "service/access/access_control.h"
 #include "service/access/access_policy.h"
 

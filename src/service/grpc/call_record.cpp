@@ -9,9 +9,9 @@
 
 #include "base/error_detail.h"
 #include "google/rpc/status.pb.h"
-#include "service/call.h"
-#include "service/call_ids.h"
-#include "service/error_encoding.h"
+#include "service/calls/call.h"
+#include "service/calls/call_ids.h"
+#include "service/replies/error_encoding.h"
 #include "service/grpc/method.h"
 
 namespace simile::service {

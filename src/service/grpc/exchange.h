@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "net/rpc_call.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "service/grpc/call_record.h"
 #include "service/grpc/messages.h"
 #include "service/grpc/method.h"

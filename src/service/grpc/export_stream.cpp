@@ -11,7 +11,7 @@
 #include <google/protobuf/arena.h>
 
 #include "base/error_detail.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "service/export_run.h"
 #include "service/grpc/server_call.h"
 #include "service/grpc/stream_exchange.h"

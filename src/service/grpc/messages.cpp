@@ -20,7 +20,7 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "service/wire_writer.h"
+#include "service/replies/wire_writer.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

@@ -13,8 +13,8 @@
 #include <google/protobuf/message.h>
 
 #include "net/grpc_wire.h"
-#include "service/call.h"
-#include "service/unsent_replies.h"
+#include "service/calls/call.h"
+#include "service/calls/unsent_replies.h"
 #include "simile/clock.h"
 
 namespace simile::service {

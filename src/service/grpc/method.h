@@ -15,9 +15,9 @@
 #include "observe/metrics.h"
 #include "service/access/access_control.h"
 #include "service/access/access_policy.h"
-#include "service/call_ids.h"
-#include "service/resolve_workers.h"
-#include "service/unsent_replies.h"
+#include "service/calls/call_ids.h"
+#include "service/calls/resolve_workers.h"
+#include "service/calls/unsent_replies.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 

@@ -9,7 +9,7 @@
 #include <absl/status/statusor.h>
 #include <google/protobuf/message.h>
 
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "service/grpc/exchange.h"
 #include "service/grpc/server_call.h"
 

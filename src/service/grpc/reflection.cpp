@@ -15,7 +15,7 @@
 #include "google/protobuf/descriptor.pb.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 
 namespace simile::service {
 namespace {

@@ -9,8 +9,8 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
-#include "service/call.h"
-#include "service/change_audit.h"
+#include "service/calls/call.h"
+#include "service/changes/change_audit.h"
 #include "service/grpc/call_record.h"
 #include "service/grpc/messages.h"
 

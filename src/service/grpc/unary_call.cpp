@@ -8,7 +8,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include "net/event_loop.h"
-#include "service/call.h"
+#include "service/calls/call.h"
 #include "service/grpc/messages.h"
 
 namespace simile::service {

@@ -25,7 +25,7 @@
 #include "cli/inspect/thing_folder.h"
 #include "cli/live_server.h"
 #include "cli/program_run.h"
-#include "data/inspect.h"
+#include "data/load/inspect.h"
 #include "engine/fake_clock.h"
 #include "engine/snapshots/publisher.h"
 #include "files/scratch_folder.h"

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/tuning_cache.h"
+#include "app/tuning/tuning_cache.h"
 #include "backend/registry.h"
 #include "base/message_text.h"
 #include "certificate/seeded_random.h"

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/payload_table.h"
+#include "data/payload/payload_table.h"
 #include "engine/sample_data.h"
 
 namespace simile::engine {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/int8_backend.h"
-#include "data/dataset_sample.h"
+#include "data/load/dataset_sample.h"
 #include "engine/fake_clock.h"
 #include "engine/snapshots/memory_plan.h"
 #include "engine/snapshots/publisher.h"
