@@ -61,9 +61,4 @@ class MatrixView {
   std::size_t dim_ = 0;
 };
 
-// Whether a vector is all zeros (-0 counts as zero), so that it has no direction.
-inline bool IsZeroVector(std::span<const float> vector) {
-  return std::ranges::all_of(vector, [](float value) { return value == 0; });
-}
-
 }  // namespace simile

@@ -238,7 +238,7 @@ class Drawing:
         return "".join(parts) + "</g>\n"
 
     def chips(self, x: float, y: float) -> list[str]:
-        """Engine's subfolders, each including the next."""
+        """Engine's subfolders; an arrow counts the includes from one to the next."""
         parts, names = [], layers.ROOMS["engine"]
         for i, name in enumerate(names):
             width = 24 + 6 * len(name)
@@ -246,9 +246,9 @@ class Drawing:
                          f'<text class="words middle" x="{x + width / 2:.0f}" y="{y + 16:.0f}">{name}</text>\n')
             x += width
             if i + 1 < len(names):
-                count = self.inner.get((name, names[i + 1]), 0)
-                parts.append(f'<path class="arrow" d="M{x:.0f} {y + 12:.0f}h19" marker-end="url(#head)"/>\n'
-                             f'<text class="count inner middle" x="{x + 10:.0f}" y="{y + 6:.0f}">{count}</text>\n')
+                if count := self.inner.get((name, names[i + 1]), 0):
+                    parts.append(f'<path class="arrow" d="M{x:.0f} {y + 12:.0f}h19" marker-end="url(#head)"/>\n'
+                                 f'<text class="count inner middle" x="{x + 10:.0f}" y="{y + 6:.0f}">{count}</text>\n')
                 x += 25
         return parts
 
