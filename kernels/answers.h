@@ -11,7 +11,7 @@ namespace simile::kernels {
 // Slots without a query (wanted 0) get an empty answer. Overwrites the hits.
 
 // The longest answer whose rows the query's own block rescores. In one block more rows would mean
-// one memory latency after another, so many blocks share them instead. On an H200 one block takes 9
+// one memory latency after another. Several blocks share them instead. On an H200 one block takes 9
 // to 18 us for 32 hits, and three or five launches take 10 to 23 us; for 100 hits one block takes
 // as long or longer (docs/benchmarks/gpu.md). These times are from an earlier sort of the
 // candidates.

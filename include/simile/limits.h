@@ -10,7 +10,8 @@ namespace simile {
 inline constexpr std::uint32_t kHitsMax = 10'000;
 
 // Every bound that a request, a file or a connection can reach, with its default. The bounds that
-// an operator may change are in the typed configuration (src/app/config/config.h) with unit and range.
+// an operator may change are in the typed configuration (src/app/config/config.h) with unit and
+// range.
 struct Limits {
   // Queries
   std::uint32_t k_max = kHitsMax;

@@ -38,8 +38,8 @@ class RankKey {
   friend constexpr auto operator<=>(RankKey, RankKey) = default;
 
  private:
-  // Maps floats to unsigned integers in the same order: inverts all bits of negatives, sets the top
-  // bit of the others.
+  // Maps floats to unsigned integers in the same order: inverts all bits of negative floats, and
+  // sets the top bit of floats without a sign.
   static constexpr std::uint32_t Ordered(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;

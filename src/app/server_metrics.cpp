@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/queue/schedule.h"
 #include "engine/query/existing_items.h"
+#include "engine/queue/schedule.h"
 
 namespace simile::app {
 namespace {

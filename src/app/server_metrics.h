@@ -20,8 +20,8 @@
 namespace simile::app {
 
 // Finds the callers that get no answers from a collection, because their required filter cannot be
-// applied to it (engine::CheckCallerFilter). Logs a line for each and counts them in a metric. Looks
-// again when the access file or a collection has changed. Safe to use from any thread.
+// applied to it (engine::CheckCallerFilter). Logs a line for each and counts them in a metric.
+// Looks again when the access file or a collection has changed. Safe to use from any thread.
 class RefusedCallers {
  public:
   // All borrowed.

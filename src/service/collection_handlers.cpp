@@ -5,9 +5,9 @@
 
 #include "base/message_text.h"
 #include "filter/suggestions.h"
-#include "service/requests/answer_options.h"
 #include "service/calls/call.h"
 #include "service/changes/change_audit.h"
+#include "service/requests/answer_options.h"
 #include "service/requests/page_token.h"
 #include "service/requests/request_fields.h"
 #include "simile/v1/collections.pb.h"

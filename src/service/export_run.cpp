@@ -5,8 +5,8 @@
 
 #include "base/error_detail.h"
 #include "base/stable_hash.h"
-#include "filter/filters.h"
 #include "engine/query/existing_items.h"
+#include "filter/filters.h"
 #include "service/requests/answer_options.h"
 #include "service/requests/page_token.h"
 #include "service/requests/request_fields.h"

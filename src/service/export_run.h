@@ -8,10 +8,10 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
-#include "service/calls/call.h"
-#include "service/search_pipeline.h"
 #include "service/access/served_snapshots.h"
+#include "service/calls/call.h"
 #include "service/replies/wire_writer.h"
+#include "service/search_pipeline.h"
 #include "simile/limits.h"
 #include "simile/v1/search.pb.h"
 

@@ -12,16 +12,16 @@
 
 #include "base/message_text.h"
 #include "base/nearest_name.h"
-#include "google/rpc/status.pb.h"
 #include "engine/query/existing_items.h"
 #include "engine/query/query_request.h"
 #include "engine/query/unknown_ids.h"
-#include "service/replies/answer_notes.h"
-#include "service/requests/answer_options.h"
+#include "google/rpc/status.pb.h"
 #include "service/calls/call.h"
+#include "service/replies/answer_notes.h"
 #include "service/replies/collection_message.h"
 #include "service/replies/error_encoding.h"
 #include "service/replies/replies.h"
+#include "service/requests/answer_options.h"
 #include "service/requests/request_fields.h"
 #include "simile/v1/lookup.pb.h"
 
@@ -93,9 +93,9 @@ absl::Status ExplainUnknown(const Source& source, const v1::FetchRequest& reques
   const auto text = source.items.ItemNotFoundText(request.ids(index), may_offer, work);
   if (!text.ok()) return text.status();
   const engine::Place place{.list = "ids",
-                           .index = static_cast<std::size_t>(index),
-                           .alone = request.partial() || request.ids_size() == 1,
-                           .part = {}};
+                            .index = static_cast<std::size_t>(index),
+                            .alone = request.partial() || request.ids_size() == 1,
+                            .part = {}};
   error = engine::ErrorAt(place, {}, base::ErrorReason::kItemNotFound, *text);
   return absl::OkStatus();
 }
@@ -166,7 +166,7 @@ absl::StatusOr<FetchReply> Fetch(const LookupParts& parts, Call& call,
 }
 
 // The fields to search: `wanted` alone, or all of the collection's when it is empty.
-// Errors: INVALID_FIELD when the field cannot be searched, naming those that can.
+// Errors: INVALID_FIELD when the field cannot be searched, naming the fields that can.
 absl::StatusOr<std::vector<std::string>> FieldsToSearch(const Source& source,
                                                         const std::string& wanted) {
   const engine::Snapshot& snapshot = *source.snapshot;

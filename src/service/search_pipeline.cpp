@@ -17,8 +17,8 @@
 #include "base/message_text.h"
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
-#include "service/replies/answer_notes.h"
 #include "service/calls/call.h"
+#include "service/replies/answer_notes.h"
 #include "service/replies/error_encoding.h"
 #include "service/replies/hit_columns.h"
 #include "service/requests/page_token.h"
@@ -258,12 +258,12 @@ absl::StatusOr<bool> SearchPipeline::Submit(Call& call,
   task->time_device =
       search.receipt == ReceiptDetail::kTimed && pending->collection.sees_all_rows();
   const engine::CallOptions options{RepeatedFieldName(pending->method),
-                                   search.exclude_ids,
-                                   search.allow_ids,
-                                   filtered.filters,
-                                   *std::move(others),
-                                   search.partial,
-                                   search.query_index};
+                                    search.exclude_ids,
+                                    search.allow_ids,
+                                    filtered.filters,
+                                    *std::move(others),
+                                    search.partial,
+                                    search.query_index};
   engine::CallReport report = search.report;  // a worker may have to begin anew
   base::LongWork work = on_io_thread ? base::LongWork::Brief()
                                      : MakeLongWork(call, task->deadline, parts_.clock, kStep);
@@ -338,8 +338,9 @@ absl::Status SearchPipeline::ShapeRows(base::LongWork& work, Pending& pending) {
   return absl::OkStatus();
 }
 
-absl::Status SearchPipeline::CheckExplained(const engine::CallOptions& options, base::LongWork& work,
-                                            engine::SearchTask& task, Pending& pending) {
+absl::Status SearchPipeline::CheckExplained(const engine::CallOptions& options,
+                                            base::LongWork& work, engine::SearchTask& task,
+                                            Pending& pending) {
   const engine::QueryRequest& request = pending.search.queries.front();
   auto items =
       engine::CheckItems(*pending.snapshot, request, options, pending.search.explained_ids, work);
@@ -382,8 +383,8 @@ absl::StatusOr<PermittedSnapshot> SearchPipeline::PinItemCollection(Call& call,
       fmt::format("{} had no content when the first page was answered", base::Quoted(name)));
 }
 
-absl::StatusOr<engine::OtherCollections> SearchPipeline::PinItemCollections(Call& call,
-                                                                           Pending& pending) const {
+absl::StatusOr<engine::OtherCollections> SearchPipeline::PinItemCollections(
+    Call& call, Pending& pending) const {
   const ValidSearch& search = pending.search;
   const std::vector<std::string>& names = search.item_collections;
   engine::OtherCollections others;

@@ -8,14 +8,14 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
-#include "engine/queue/executor.h"
-#include "observe/metrics.h"
 #include "engine/query/other_items.h"
 #include "engine/query/resolve.h"
-#include "service/calls/call.h"
-#include "service/replies/replies.h"
-#include "service/calls/resolve_workers.h"
+#include "engine/queue/executor.h"
+#include "observe/metrics.h"
 #include "service/access/served_snapshots.h"
+#include "service/calls/call.h"
+#include "service/calls/resolve_workers.h"
+#include "service/replies/replies.h"
 #include "service/requests/validate_search.h"
 #include "simile/limits.h"
 

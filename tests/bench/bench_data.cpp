@@ -10,9 +10,9 @@
 #include "base/message_text.h"
 #include "bench/synthetic_rows.h"
 #include "data/formats/buffered_reader.h"
-#include "data/load/folder.h"
 #include "data/formats/vector_format.h"
 #include "data/formats/vector_reader.h"
+#include "data/load/folder.h"
 
 namespace simile::bench {
 namespace {

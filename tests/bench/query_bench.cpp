@@ -24,8 +24,8 @@
 #include "base/unasked_work.h"
 #include "bench/query_data.h"
 #include "bench/timing.h"
-#include "engine/run_tasks.h"
 #include "engine/query/resolve.h"
+#include "engine/run_tasks.h"
 
 namespace simile::bench {
 namespace {

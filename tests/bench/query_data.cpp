@@ -153,7 +153,7 @@ std::vector<std::string> ConditionFilters(const engine::Snapshot& snapshot) {
 }
 
 std::vector<engine::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
-                                               const std::vector<std::string>& filters) {
+                                                const std::vector<std::string>& filters) {
   const std::size_t count = filters.size();
   std::vector<engine::QueryRequest> requests(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -167,7 +167,8 @@ std::vector<engine::QueryRequest> MixedRequests(const engine::Snapshot& snapshot
   return requests;
 }
 
-std::vector<engine::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count) {
+std::vector<engine::QueryRequest> UserRequests(const engine::Snapshot& snapshot,
+                                               std::size_t count) {
   const data::IdIndex& users = snapshot.dataset->profiles.ids;
   std::vector<engine::QueryRequest> requests(std::min(count, users.size()));
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -177,8 +178,8 @@ std::vector<engine::QueryRequest> UserRequests(const engine::Snapshot& snapshot,
 }
 
 std::vector<engine::QueryRequest> ExampleRequests(const engine::Snapshot& snapshot,
-                                                 std::optional<engine::Strategy> strategy,
-                                                 std::size_t count) {
+                                                  std::optional<engine::Strategy> strategy,
+                                                  std::size_t count) {
   constexpr std::size_t kExamples = 8;
   constexpr std::size_t kPositive = 5;
   std::vector<engine::QueryRequest> requests(count);

@@ -8,8 +8,8 @@
 #include <absl/status/statusor.h>
 
 #include "backend/cpu/thread_pool.h"
-#include "engine/snapshots/snapshot.h"
 #include "engine/query/query_request.h"
+#include "engine/snapshots/snapshot.h"
 
 namespace simile::bench {
 
@@ -28,13 +28,13 @@ std::vector<std::string> MixedFilters(const engine::Snapshot& snapshot, std::siz
 std::vector<std::string> ConditionFilters(const engine::Snapshot& snapshot);
 // A request for an item for each filter, with a k and exclusions of its own. Borrows the filters.
 std::vector<engine::QueryRequest> MixedRequests(const engine::Snapshot& snapshot,
-                                               const std::vector<std::string>& filters);
+                                                const std::vector<std::string>& filters);
 // Recommendations to users, at most as many as there are.
 std::vector<engine::QueryRequest> UserRequests(const engine::Snapshot& snapshot, std::size_t count);
 // Requests of eight examples, five positive, by this strategy; without one, plain searches for
 // items.
 std::vector<engine::QueryRequest> ExampleRequests(const engine::Snapshot& snapshot,
-                                                 std::optional<engine::Strategy> strategy,
-                                                 std::size_t count);
+                                                  std::optional<engine::Strategy> strategy,
+                                                  std::size_t count);
 
 }  // namespace simile::bench

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "data/formats/buffered_reader.h"
+#include "data/formats/vector_format.h"
+#include "data/formats/vector_reader.h"
 #include "data/load/collection_files.h"
 #include "data/load/id_list_reader.h"
 #include "data/load/interactions_reader.h"
 #include "data/payload/payload_reader.h"
-#include "data/formats/vector_format.h"
-#include "data/formats/vector_reader.h"
 #include "simile/limits.h"
 
 namespace simile::data {

@@ -18,12 +18,12 @@
 
 #include "base/unasked_work.h"
 #include "data/load/load.h"
+#include "engine/query/query_oracle.h"
+#include "engine/query/resolve.h"
 #include "engine/sample_data.h"
 #include "integration/films_server.h"
 #include "integration/tenant_calls.h"
 #include "integration/tenant_catalogue.h"
-#include "engine/query/query_oracle.h"
-#include "engine/query/resolve.h"
 #include "service/requests/validate_search.h"
 
 namespace simile::integration {
@@ -352,8 +352,8 @@ class TenantsTest : public testing::Test {
     task.deadline = Clock::TimePoint::max();
     base::LongWork work = tests::UnaskedWork();
     engine::CallReport report{std::vector<engine::QueryReport>(valid->queries.size()), {}};
-    const absl::Status resolved =
-        engine::ResolveQueries(snapshot_, valid->queries, engine::CallOptions{}, work, task, report);
+    const absl::Status resolved = engine::ResolveQueries(snapshot_, valid->queries,
+                                                         engine::CallOptions{}, work, task, report);
     ASSERT_TRUE(resolved.ok()) << resolved;
     std::size_t vector = 0;
     for (std::size_t i = 0; i < filters.size(); ++i) {

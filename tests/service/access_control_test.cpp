@@ -13,8 +13,8 @@
 #include "base/error_detail.h"
 #include "engine/fake_clock.h"
 #include "service/access/call_access.h"
-#include "service/grpc/method.h"
 #include "service/changes/served_collections.h"
+#include "service/grpc/method.h"
 
 namespace simile::service {
 namespace {

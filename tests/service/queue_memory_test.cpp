@@ -19,9 +19,9 @@
 #include "memory/each_allocation.h"
 #include "memory/watched_memory.h"
 #include "service/calls/call.h"
+#include "service/calls/unsent_replies.h"
 #include "service/grpc/messages.h"
 #include "service/requests/stream_requests.h"
-#include "service/calls/unsent_replies.h"
 
 namespace simile::service {
 namespace {

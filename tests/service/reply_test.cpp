@@ -16,12 +16,12 @@
 #include "engine/sample_data.h"
 #include "google/rpc/status.pb.h"
 #include "service/access/call_access.h"
+#include "service/access/served_snapshots.h"
 #include "service/calls/call.h"
 #include "service/random_answer.h"
-#include "service/replies/receipt_encoding.h"
 #include "service/reference_reply.h"
+#include "service/replies/receipt_encoding.h"
 #include "service/replies/replies.h"
-#include "service/access/served_snapshots.h"
 #include "simile/limits.h"
 
 namespace simile::service {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes copies of the rooms of src/engine that use threads, in which threads are simulated and bugs can be planted.
+"""Writes copies of the folders of src/engine that use threads, in which threads are simulated and bugs can be planted.
 
     simulated_sources.py SOURCE_DIR OUTPUT_DIR DEPFILE
     simulated_sources.py SOURCE_DIR    only prints the paths of the copies, for CMake
@@ -16,7 +16,7 @@ import sys
 from planted_bugs import BUGS, Edit
 
 # engine/query starts no thread and holds no lock.
-ROOMS = ("queue", "search", "snapshots")
+FOLDERS = ("queue", "search", "snapshots")
 # A mutex is named in traces after its file and member.
 MEMBER = re.compile(r"std::(mutex|condition_variable) (\w+);")
 TYPES = {
@@ -68,7 +68,7 @@ def edited(text: str, edit: Edit) -> str:
 
 def main() -> None:
     engine = pathlib.Path(sys.argv[1]) / "src/engine"
-    files = sorted(path for room in ROOMS for path in (engine / room).rglob("*") if path.suffix in {".h", ".cpp"})
+    files = sorted(path for folder in FOLDERS for path in (engine / folder).rglob("*") if path.suffix in {".h", ".cpp"})
     if len(sys.argv) == 2:
         print(";".join(f"engine/{path.relative_to(engine).as_posix()}" for path in files), end="")
         return

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """Checks the layers, the house rules and what documents say of the code, over the whole tree.
 
-    check_layers.py [--root DIR] [--list | --sentences]
+    check_layers.py [--root DIR] [--list]
 
-Prints `path:line: rule: the offending line` for each break and exits 1; exits 0 when there is none. --sentences lists the
-phrases to look at in comments too, and how many there are of each kind.
+Prints `path:line: rule: the offending line` for each break and exits 1; exits 0 when there is none.
 docs/hacking.md shows the layers. Standard library only.
 """
 
 import argparse
-import collections
 import pathlib
 import sys
 from typing import Iterator
@@ -32,31 +30,15 @@ def check(root: pathlib.Path) -> Iterator[Finding]:
             yield from rule(file)
 
 
-def list_sentences(root: pathlib.Path) -> None:
-    """Prints each phrase that leaves out a noun, and a table of how many each folder has."""
-    counts: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in words.SENTENCES}
-    for file in source_files(root):
-        for name, finding in words.questionable_sentences(file):
-            print(finding)
-            counts[name][file.parts[0]] += 1
-    folders = sorted({folder for count in counts.values() for folder in count})
-    for name, count in counts.items():
-        print(f"{name:18}", *(f"{folder} {count[folder]:3}" for folder in folders), sep="  ")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
     parser.add_argument("--list", action="store_true", help="print every rule and what it asks")
-    parser.add_argument("--sentences", action="store_true", help="list phrases that leave out a noun, in comments too")
     arguments = parser.parse_args()
     if arguments.list:
         print("Who may include whom:", *layers.ORDER, sep="\n  ", end="\n\n")
         for name, rule in RULES.items():
             print(f"{name:20} {' '.join(rule.__doc__.split())}")
-        return 0
-    if arguments.sentences:
-        list_sentences(arguments.root)
         return 0
     findings = list(check(arguments.root))
     for finding in findings:

@@ -75,10 +75,7 @@ def plain_words(file: SourceFile) -> Iterator[Finding]:
                 yield Finding(file.path, number, f"plain-words (write: {entry.instead})", line.strip())
 
 
-# Whether a phrase in src, include, kernels and proto is a break, as it is in a document, or only listed by `--sentences`.
-SENTENCES_BREAK_IN_SOURCES = False
-SENTENCE_SOURCES = ("src/", "include/", "kernels/", "proto/simile/")
-SENTENCE_DOCUMENTS = ("docs/", "README.md")
+SENTENCE_FOLDERS = ("src/", "include/", "kernels/", "proto/simile/", "docs/", "README.md")
 
 # A phrase, and what to write. Patterns run over whole sentences, so a phrase may go over the end of a line.
 SENTENCES = {
@@ -106,9 +103,9 @@ def sentence_text(file: SourceFile) -> str:
     return "\n".join(line.partition("//")[2] for line in file.lines)
 
 
-def questionable_sentences(file: SourceFile) -> Iterator[tuple[str, Finding]]:
-    """Each phrase of SENTENCES in the file, with its name."""
-    if not file.path.startswith(SENTENCE_DOCUMENTS + SENTENCE_SOURCES) or not (file.is_doc or file.is_cpp or file.suffix == ".proto"):
+def plain_sentences(file: SourceFile) -> Iterator[Finding]:
+    """Documents and comments use none of the phrases of tests/tidy/words.py that leave out a noun, except where that file says why."""
+    if not file.path.startswith(SENTENCE_FOLDERS) or not (file.is_doc or file.is_cpp or file.suffix == ".proto"):
         return
     text = sentence_text(file)
     for name, (pattern, instead) in SENTENCES.items():
@@ -116,14 +113,7 @@ def questionable_sentences(file: SourceFile) -> Iterator[tuple[str, Finding]]:
             number = text.count("\n", 0, match.start()) + 1
             around = " ".join(text[max(0, match.start() - 80):match.end() + 80].split())
             if not any(re.search(path, file.path) and re.search(words, around) for path, words, _ in SENTENCES_ALLOWED):
-                yield name, Finding(file.path, number, f"plain-sentences ({name}; write: {instead})", file.lines[number - 1].strip())
-
-
-def plain_sentences(file: SourceFile) -> Iterator[Finding]:
-    """Documents use none of the phrases of tests/tidy/words.py that leave out a noun, except where that file says why."""
-    if file.path.startswith(SENTENCE_DOCUMENTS) or SENTENCES_BREAK_IN_SOURCES:
-        for _, finding in questionable_sentences(file):
-            yield finding
+                yield Finding(file.path, number, f"plain-sentences ({name}; write: {instead})", file.lines[number - 1].strip())
 
 
 RULES = {"plain-words": plain_words, "plain-sentences": plain_sentences}

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/tuning/better_tuning.h"
 #include "app/config/json_file.h"
+#include "app/tuning/better_tuning.h"
 #include "backend/build_id.h"
 #include "backend/nvml.h"
 

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "app/tuning/collection_probe.h"
 #include "app/config/config_check.h"
 #include "app/gpu/fault_journal.h"
+#include "app/tuning/collection_probe.h"
 #include "app/tuning/gpu_choice_file.h"
 #include "app/tuning/processor_load.h"
 #include "backend/cpu/calibration.h"

@@ -7,8 +7,8 @@
 
 #include <absl/status/statusor.h>
 
-#include "app/tuning/better_tuning.h"
 #include "app/config/config.h"
+#include "app/tuning/better_tuning.h"
 #include "app/tuning/gpu_rates.h"
 #include "app/tuning/tuning.h"
 #include "app/tuning/tuning_cache.h"

@@ -52,7 +52,8 @@ TuningInForce ResolveTuning(const Config& config, const MeasuredTuning& measured
 
 // Reads the findings for this machine from the cache, and measures the missing ones. Writes
 // nothing: for `tune`.
-// Errors: kFailedPrecondition if the configuration does not use the tuning; those of MakeCpuOptions.
+// Errors: kFailedPrecondition if the configuration does not use the tuning; those of
+// MakeCpuOptions.
 //   measure  as for EnsureTuning
 using Measure =
     std::function<backend::cpu::TuningFindings(const backend::cpu::Int8Options& options)>;

@@ -150,8 +150,8 @@ class Int8Pass {
   //   queries      indexes of the queries in the batch, and of their answers in result
   //   speculative  whether gates may be guesses, which WriteAnswer verifies; otherwise gates are
   //                proven
-  //   width        the codes to read. Bytes are read instead of int4 while int4 finds so many
-  //                candidates that scoring them costs more than reading bytes.
+  //   width        the codes to read. Bytes are read instead of int4 while the scores of int4's
+  //                extra candidates cost more than reading bytes.
   // REQUIRES: result has been Reset for the whole batch. Throws std::bad_alloc.
   Int8Pass(const Int8Segment& segment, const SearchBatch& batch,
            std::span<const std::uint32_t> queries, bool speculative, CodeWidth width,

@@ -69,8 +69,8 @@ class BatchSearch {
   unsigned ListShare(const RowMask& mask) const;
   // The excluded rows that pass the query's mask, in the segment's numbering.
   void ListExcluded(const QuerySpec& spec, std::vector<unsigned>& excluded) const;
-  // The query's mask without the excluded rows, for queries that exclude so many rows that a list
-  // would cost more.
+  // The query's mask without the excluded rows, for queries whose list of excluded rows would
+  // cost more than a mask.
   const RowMask& MaskWithout(const QuerySpec& spec, std::span<const unsigned> excluded);
 
   // Answers all queries added since the last call.

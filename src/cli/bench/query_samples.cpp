@@ -17,11 +17,11 @@
 #include "base/message_text.h"
 #include "cli/bench/random_draw.h"
 #include "cli/wire_names.h"
+#include "data/formats/vector_format.h"
+#include "data/formats/vector_reader.h"
 #include "data/load/folder.h"
 #include "data/load/id_list_reader.h"
 #include "data/load/load.h"
-#include "data/formats/vector_format.h"
-#include "data/formats/vector_reader.h"
 #include "simile/matrix_view.h"
 
 namespace simile::cli::bench {

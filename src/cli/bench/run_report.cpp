@@ -24,8 +24,8 @@ std::string ParseBackendKind(const std::string& backend) {
 }
 
 constexpr std::size_t kLiveBarWidth = 38;
-// Warns about small passes: at least kManyInFlight queries in flight, of which a pass holds at most
-// one in kSmallPassDivisor.
+// Warns about small passes: at least kManyInFlight queries are in flight, and a pass holds at most
+// one in kSmallPassDivisor of them.
 constexpr double kSmallPassDivisor = 4;
 constexpr double kManyInFlight = 32;
 

@@ -30,8 +30,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/gpu/fault_journal.h"
 #include "app/config/settings.h"
+#include "app/gpu/fault_journal.h"
 #include "base/file_descriptor.h"
 #include "base/message_text.h"
 #include "cli/client_flags.h"

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "app/tuning/better_tuning.h"
 #include "app/config/config_read.h"
-#include "app/tuning/processor_load.h"
 #include "app/config/settings.h"
+#include "app/tuning/better_tuning.h"
+#include "app/tuning/processor_load.h"
 #include "app/tuning/tuning.h"
 #include "backend/accelerator_kinds.h"
 #include "backend/nvml.h"
@@ -316,8 +316,8 @@ absl::Status ReadHostSpeed(const PlanFlags& flags, const GivenQuantities& given,
     return absl::OkStatus();
   }
   if (flags.client.server) return absl::OkStatus();  // the server may be on another machine
-  // Measures with the widest vectors, whose rate is the best, so that floors of the others stay
-  // floors.
+  // Measures with the widest vectors, whose rate is the best. So the floors of collections with
+  // narrower vectors stay floors.
   const auto widest = std::ranges::max(report.collections, {}, &PlannedCollection::dim);
   const RealClock clock;
   app::ProcessorLoad load;

@@ -10,8 +10,8 @@
 
 #include "data/formats/buffered_reader.h"
 #include "data/formats/equal_rows.h"
-#include "data/matrix.h"
 #include "data/formats/vector_layout.h"
+#include "data/matrix.h"
 #include "simile/query.h"
 
 namespace simile::data {

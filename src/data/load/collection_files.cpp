@@ -15,12 +15,12 @@
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "data/formats/buffered_reader.h"
-#include "data/payload/field_type.h"
-#include "data/load/folder.h"
-#include "data/load/folder_files.h"
 #include "data/formats/json_reader.h"
 #include "data/formats/text_shape.h"
 #include "data/formats/vector_format.h"
+#include "data/load/folder.h"
+#include "data/load/folder_files.h"
+#include "data/payload/field_type.h"
 
 namespace simile::data {
 namespace {

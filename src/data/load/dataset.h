@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "data/payload/field_rules.h"
 #include "data/load/fingerprint.h"
 #include "data/load/folder_files.h"
-#include "data/payload/id_index.h"
 #include "data/matrix.h"
+#include "data/payload/field_rules.h"
+#include "data/payload/id_index.h"
 #include "data/payload/payload_table.h"
 #include "data/seen_sets.h"
 #include "simile/limits.h"

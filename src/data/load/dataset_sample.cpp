@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "data/faults.h"
 #include "data/formats/buffered_reader.h"
 #include "data/formats/byte_source.h"
-#include "data/faults.h"
 #include "data/load/folder.h"
-#include "data/payload/id_index.h"
 #include "data/load/id_list_reader.h"
 #include "data/load/interactions_reader.h"
 #include "data/load/load.h"
 #include "data/matrix.h"
+#include "data/payload/id_index.h"
 #include "data/payload/payload_reader.h"
 #include "data/seen_sets.h"
 

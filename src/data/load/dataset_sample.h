@@ -6,8 +6,8 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/payload/payload_table.h"
 #include "data/load/plan.h"
+#include "data/payload/payload_table.h"
 #include "simile/limits.h"
 
 namespace simile::data {

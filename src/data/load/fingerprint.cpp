@@ -5,8 +5,8 @@
 
 #include <absl/strings/escaping.h>
 
-#include "data/load/collection_files.h"
 #include "data/faults.h"
+#include "data/load/collection_files.h"
 #include "data/load/folder.h"
 #include "data/load/plan.h"
 

@@ -14,13 +14,13 @@
 #include "base/message_text.h"
 #include "base/utf8.h"
 #include "data/formats/buffered_reader.h"
+#include "data/formats/jsonl_reader.h"
+#include "data/formats/text_shape.h"
+#include "data/formats/vector_format.h"
 #include "data/load/collection_files.h"
 #include "data/load/folder.h"
 #include "data/load/interactions_reader.h"
-#include "data/formats/jsonl_reader.h"
 #include "data/load/plan.h"
-#include "data/formats/text_shape.h"
-#include "data/formats/vector_format.h"
 
 namespace simile::data {
 namespace {

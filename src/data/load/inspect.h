@@ -11,8 +11,8 @@
 
 #include "data/load/folder_files.h"
 #include "data/load/load.h"
-#include "data/payload/payload_table.h"
 #include "data/load/plan.h"
+#include "data/payload/payload_table.h"
 #include "simile/limits.h"
 #include "simile/payload.h"
 

@@ -11,8 +11,8 @@
 
 #include "base/message_text.h"
 #include "data/faults.h"
-#include "data/payload/id_rules.h"
 #include "data/formats/json_reader.h"
+#include "data/payload/id_rules.h"
 
 namespace simile::data {
 namespace {

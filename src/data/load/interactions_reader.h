@@ -8,8 +8,8 @@
 #include <absl/status/statusor.h>
 
 #include "data/formats/buffered_reader.h"
-#include "data/payload/id_index.h"
 #include "data/formats/jsonl_reader.h"
+#include "data/payload/id_index.h"
 #include "data/seen_sets.h"
 #include "simile/limits.h"
 

@@ -15,16 +15,16 @@
 #include "base/memory_pages.h"
 #include "base/message_text.h"
 #include "base/nearest_name.h"
-#include "data/formats/buffered_reader.h"
-#include "data/load/collection_files.h"
 #include "data/faults.h"
+#include "data/formats/buffered_reader.h"
+#include "data/formats/vector_format.h"
+#include "data/formats/vector_reader.h"
+#include "data/load/collection_files.h"
 #include "data/load/fingerprint.h"
 #include "data/load/folder.h"
 #include "data/load/id_list_reader.h"
 #include "data/load/interactions_reader.h"
 #include "data/payload/payload_reader.h"
-#include "data/formats/vector_format.h"
-#include "data/formats/vector_reader.h"
 
 namespace simile::data {
 namespace {

@@ -8,10 +8,10 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/load/dataset.h"
-#include "data/payload/payload_table.h"
-#include "data/load/plan.h"
 #include "data/formats/vector_reader.h"
+#include "data/load/dataset.h"
+#include "data/load/plan.h"
+#include "data/payload/payload_table.h"
 #include "simile/limits.h"
 
 namespace simile::data {

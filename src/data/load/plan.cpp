@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "base/message_text.h"
-#include "data/formats/buffered_reader.h"
-#include "data/load/collection_files.h"
 #include "data/faults.h"
+#include "data/formats/buffered_reader.h"
+#include "data/formats/vector_format.h"
+#include "data/load/collection_files.h"
 #include "data/load/folder.h"
 #include "data/matrix.h"
-#include "data/formats/vector_format.h"
 
 namespace simile::data {
 namespace {

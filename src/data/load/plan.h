@@ -7,10 +7,10 @@
 
 #include <absl/status/statusor.h>
 
-#include "data/payload/field_rules.h"
+#include "data/formats/vector_layout.h"
 #include "data/load/fingerprint.h"
 #include "data/load/folder_files.h"
-#include "data/formats/vector_layout.h"
+#include "data/payload/field_rules.h"
 #include "simile/limits.h"
 #include "simile/query.h"
 

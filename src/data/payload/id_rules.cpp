@@ -12,8 +12,8 @@
 
 #include "base/message_text.h"
 #include "base/utf8.h"
-#include "data/payload/field_type.h"
 #include "data/formats/json_reader.h"
+#include "data/payload/field_type.h"
 
 namespace simile::data {
 namespace {

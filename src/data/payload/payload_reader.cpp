@@ -9,10 +9,10 @@
 #include "base/message_text.h"
 #include "base/nearest_name.h"
 #include "data/faults.h"
-#include "data/payload/id_rules.h"
 #include "data/formats/json_reader.h"
 #include "data/formats/jsonl_reader.h"
 #include "data/formats/vector_layout.h"
+#include "data/payload/id_rules.h"
 
 namespace simile::data {
 namespace {

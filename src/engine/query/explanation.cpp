@@ -10,9 +10,9 @@
 
 #include "base/message_text.h"
 #include "data/payload/payload_encoding.h"
+#include "engine/query/existing_items.h"
 #include "filter/expression.h"
 #include "filter/filters.h"
-#include "engine/query/existing_items.h"
 
 namespace simile::engine {
 namespace {

@@ -11,10 +11,10 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
-#include "engine/search/resolved_query.h"
-#include "engine/snapshots/snapshot.h"
 #include "engine/query/query_request.h"
 #include "engine/query/resolve.h"
+#include "engine/search/resolved_query.h"
+#include "engine/snapshots/snapshot.h"
 
 namespace simile::engine {
 

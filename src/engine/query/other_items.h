@@ -10,9 +10,9 @@
 
 #include "base/error_detail.h"
 #include "base/long_work.h"
-#include "engine/snapshots/snapshot.h"
 #include "engine/query/existing_items.h"
 #include "engine/query/query_request.h"
+#include "engine/snapshots/snapshot.h"
 
 namespace simile::engine {
 

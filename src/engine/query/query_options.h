@@ -11,12 +11,12 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
+#include "engine/query/existing_items.h"
+#include "engine/query/query_request.h"
 #include "engine/search/row_order.h"
 #include "engine/snapshots/snapshot.h"
 #include "filter/filters.h"
 #include "filter/group_field.h"
-#include "engine/query/existing_items.h"
-#include "engine/query/query_request.h"
 #include "simile/query.h"
 #include "simile/row_mask.h"
 

@@ -14,14 +14,14 @@
 #include "base/message_text.h"
 #include "certificate/canonical_score.h"
 #include "data/matrix.h"
-#include "filter/expression.h"
-#include "filter/filters.h"
 #include "engine/query/existing_items.h"
 #include "engine/query/other_items.h"
 #include "engine/query/query_options.h"
 #include "engine/query/query_request.h"
 #include "engine/query/unknown_ids.h"
 #include "engine/query/vector_builder.h"
+#include "filter/expression.h"
+#include "filter/filters.h"
 
 namespace simile::engine {
 namespace {

@@ -7,11 +7,11 @@
 #include <absl/status/status.h>
 
 #include "base/long_work.h"
-#include "engine/search/search_task.h"
-#include "engine/snapshots/snapshot.h"
 #include "engine/query/existing_items.h"
 #include "engine/query/other_items.h"
 #include "engine/query/query_request.h"
+#include "engine/search/search_task.h"
+#include "engine/snapshots/snapshot.h"
 
 namespace simile::engine {
 

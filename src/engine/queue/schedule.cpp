@@ -130,7 +130,7 @@ bool Schedule::IsIdle(const Collection& collection) const {
       groups_, [&](const Group& group) { return collection.Has(group) && !group.IsIdle(); });
 }
 
-// Forgets idle groups that are not ahead of the others: forgetting them changes nothing.
+// Forgets idle groups that are not ahead of any group: no choice depends on them.
 void Schedule::ForgetIdle() {
   std::erase_if(collections_, [this](const Collection& collection) {
     const bool all = collection.virtual_ms <= collections_virtual_ms_[ToIndex(collection.lane)] &&

@@ -10,8 +10,8 @@
 #include <absl/status/statusor.h>
 
 #include "base/long_work.h"
-#include "engine/snapshots/snapshot_store.h"
 #include "engine/query/existing_items.h"
+#include "engine/snapshots/snapshot_store.h"
 #include "service/access/call_access.h"
 #include "simile/clock.h"
 

@@ -11,9 +11,9 @@
 
 #include "base/error_detail.h"
 #include "base/message_text.h"
-#include "service/requests/answer_options.h"
 #include "service/calls/call.h"
 #include "service/changes/data_root.h"
+#include "service/requests/answer_options.h"
 #include "service/requests/request_fields.h"
 
 namespace simile::service {

@@ -12,10 +12,10 @@
 
 #include "engine/snapshots/snapshot_store.h"
 #include "service/access/call_access.h"
+#include "service/access/served_snapshots.h"
 #include "service/calls/caller_shares.h"
 #include "service/changes/change_audit.h"
 #include "service/changes/collection_changes.h"
-#include "service/access/served_snapshots.h"
 
 namespace simile::service {
 

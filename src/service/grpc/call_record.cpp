@@ -11,8 +11,8 @@
 #include "google/rpc/status.pb.h"
 #include "service/calls/call.h"
 #include "service/calls/call_ids.h"
-#include "service/replies/error_encoding.h"
 #include "service/grpc/method.h"
+#include "service/replies/error_encoding.h"
 
 namespace simile::service {
 namespace {

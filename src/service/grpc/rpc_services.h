@@ -12,10 +12,10 @@
 #include "observe/metrics.h"
 #include "service/access/access_control.h"
 #include "service/admin_handlers.h"
-#include "service/changes/collection_changes.h"
-#include "service/replies/collection_message.h"
 #include "service/calls/health.h"
 #include "service/calls/resolve_workers.h"
+#include "service/changes/collection_changes.h"
+#include "service/replies/collection_message.h"
 #include "simile/clock.h"
 #include "simile/limits.h"
 

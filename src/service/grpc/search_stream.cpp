@@ -14,13 +14,13 @@
 #include "google/rpc/status.pb.h"
 #include "net/event_loop.h"
 #include "service/calls/call.h"
-#include "service/replies/error_encoding.h"
 #include "service/grpc/server_call.h"
 #include "service/grpc/stream_exchange.h"
 #include "service/handlers.h"
+#include "service/replies/error_encoding.h"
+#include "service/replies/wire_writer.h"
 #include "service/requests/request_fields.h"
 #include "service/requests/stream_requests.h"
-#include "service/replies/wire_writer.h"
 #include "simile/v1/search.pb.h"
 
 namespace simile::service {

@@ -175,7 +175,8 @@ std::string UnlistedText(const ResultPage& page) {
 
 // Why no page follows the last one of a query, and what to do.
 //   rest  "up to 1,999 rows follow"
-std::string EndText(const engine::QueryRequest& query, const Limits& limits, std::string_view rest) {
+std::string EndText(const engine::QueryRequest& query, const Limits& limits,
+                    std::string_view rest) {
   const std::string last = base::Grouped(LastRank(query));
   if (query.diversity && LastRank(query) + query.k > query.diversity->candidates) {
     const bool most = query.diversity->candidates == limits.diversity_candidates_max;

@@ -8,8 +8,8 @@
 #include <absl/status/status.h>
 
 #include "base/long_work.h"
-#include "engine/snapshots/snapshot.h"
 #include "engine/query/query_request.h"
+#include "engine/snapshots/snapshot.h"
 #include "service/replies/replies.h"
 #include "service/requests/validate_search.h"
 #include "simile/limits.h"

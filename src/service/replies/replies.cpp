@@ -332,7 +332,7 @@ absl::StatusOr<std::vector<ItemExplanation>> ExplainItems(const engine::Snapshot
     }
     explanations.push_back({item, place,
                             engine::ExplanationText(snapshot, item, place, query.criteria,
-                                                   query.criteria.ScoreNeeded(result.places))});
+                                                    query.criteria.ScoreNeeded(result.places))});
   }
   return explanations;
 }

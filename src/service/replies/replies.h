@@ -11,11 +11,11 @@
 
 #include <absl/status/statusor.h>
 
+#include "engine/query/explanation.h"
+#include "engine/query/query_request.h"
 #include "engine/search/resolved_query.h"
 #include "engine/snapshots/snapshot.h"
 #include "filter/text_index.h"
-#include "engine/query/explanation.h"
-#include "engine/query/query_request.h"
 #include "service/calls/call.h"
 #include "service/replies/hit_columns.h"
 #include "service/replies/receipt_encoding.h"
@@ -71,14 +71,14 @@ struct ResultPage {
   std::span<const engine::HitGroup> groups;
   std::uint32_t offset = 0;  // hits or groups skipped: the first rank is offset + 1
   v1::ScoreKind score_kind{};
-  std::optional<std::uint64_t> rows_passing;   // that pass the filters; nothing without a filter
+  std::optional<std::uint64_t> rows_passing;    // that pass the filters; nothing without a filter
   std::optional<engine::ColdStart> cold_start;  // how a cold start ordered the rows
-  std::string_view user_id;                    // of Recommend
-  std::uint32_t seen_count = 0;                // of Recommend: items that the user has seen
+  std::string_view user_id;                     // of Recommend
+  std::uint32_t seen_count = 0;                 // of Recommend: items that the user has seen
   // For notes.
   bool filtered = false;             // by a filter of the query or the options
   std::uint64_t excluded_count = 0;  // excluded rows that pass the filters
-  std::size_t found_count = 0;       // hits or groups, those that the offset skips included
+  std::size_t found_count = 0;       // hits or groups, also the ones that the offset skips
   std::size_t unlisted_count = 0;    // hits of a cold start that have no value in its order
   // With partial: why there is no answer, as a serialized google.rpc.Status. Of the other fields
   // only user_id and index are sent then. Empty for an answer.
@@ -172,7 +172,7 @@ struct ExplainedQuery {
 
 // Why one item is in an answer, or is not. Borrows all but the text.
 struct ItemExplanation {
-  const engine::CheckedItem& item;           // with all its reasons
+  const engine::CheckedItem& item;          // with all its reasons
   const engine::RowPlace* place = nullptr;  // null for an item that was not compared
   std::string text;
 };

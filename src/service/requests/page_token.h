@@ -15,8 +15,8 @@ class SearchRequest;
 
 namespace simile::service {
 
-// Which page of which request on which content comes next. Valid on any server that has the
-// content, also after a restart. Opaque to callers.
+// Names the next page: its request, its place, and the content that it reads. Valid on any server
+// that has the content, also after a restart. Opaque to callers.
 struct PageToken {
   std::string snapshot_id;         // Snapshot::id: 32 lower-case hex digits
   std::uint64_t page = 0;          // pages before this one, from 1

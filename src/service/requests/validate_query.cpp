@@ -23,7 +23,7 @@ constexpr std::string_view kVector = "vector";
 constexpr std::string_view kPackedVector = "packed_vector";
 
 absl::StatusOr<engine::ByVector> ValidateVector(const FieldPath& path, const v1::FloatVector& from,
-                                               const Limits& limits) {
+                                                const Limits& limits) {
   const auto& values = from.values();
   const FieldPath field{kVector, &path};
   if (values.empty()) return Refuse(field, "empty; send a number for each dimension");
@@ -37,7 +37,7 @@ absl::StatusOr<engine::ByVector> ValidateVector(const FieldPath& path, const v1:
 }
 
 absl::StatusOr<engine::ByVector> ValidateVector(const FieldPath& path, const v1::PackedVector& from,
-                                               std::string_view data, const Limits& limits) {
+                                                std::string_view data, const Limits& limits) {
   const auto numbers = ValidateVectorBytes({kPackedVector, &path}, from, data, limits.dim_max);
   if (!numbers.ok()) return numbers.status();
   return engine::ByVector{*numbers, from.as_stored(), kPackedVector};
@@ -51,8 +51,8 @@ struct Rules {
 };
 
 absl::StatusOr<engine::VectorOrItem> ValidateItem(const FieldPath& path,
-                                                 const v1::CollectionItem& from,
-                                                 const Rules& rules) {
+                                                  const v1::CollectionItem& from,
+                                                  const Rules& rules) {
   const FieldPath item{"item", &path};
   const FieldPath collection{"collection", &item};
   absl::Status status = CheckCollectionName(collection, from.collection(), rules.limits);
@@ -65,8 +65,8 @@ absl::StatusOr<engine::VectorOrItem> ValidateItem(const FieldPath& path,
 // The vector or item of a query, an example or a blend.
 //   Message  one with vector, packed_vector, id and item
 template <class Message>
-absl::StatusOr<engine::VectorOrItem> ValidateVectorOrItem(const FieldPath& path, const Message& from,
-                                                         const Rules& rules) {
+absl::StatusOr<engine::VectorOrItem> ValidateVectorOrItem(const FieldPath& path,
+                                                          const Message& from, const Rules& rules) {
   const Limits& limits = rules.limits;
   if (from.has_vector()) return ValidateVector(path, from.vector(), limits);
   if (from.has_packed_vector()) {
@@ -98,7 +98,7 @@ absl::Status AddExamples(const FieldPath& path,
 }
 
 absl::StatusOr<engine::ByExamples> ValidateExamples(const FieldPath& path, const v1::Examples& from,
-                                                   const Rules& rules) {
+                                                    const Rules& rules) {
   const Limits& limits = rules.limits;
   const auto count = static_cast<std::uint32_t>(from.positive_size() + from.negative_size());
   if (count == 0) return Refuse(path, "none; give positive examples, negative ones, or both");
@@ -134,7 +134,7 @@ absl::StatusOr<engine::ByExamples> ValidateExamples(const FieldPath& path, const
 }
 
 absl::StatusOr<engine::ByBlend> ValidateBlend(const FieldPath& path, const v1::Blend& from,
-                                             bool exclude_seen, const Rules& rules) {
+                                              bool exclude_seen, const Rules& rules) {
   auto target = ValidateVectorOrItem(path, from, rules);
   if (!target.ok()) return target.status();
   absl::Status status = CheckId({"user_id", &path}, from.user_id(), rules.limits);
@@ -159,9 +159,9 @@ absl::Status CheckFieldName(const FieldPath& field, std::string_view name, const
 }  // namespace
 
 absl::StatusOr<engine::VectorBytes> ValidateVectorBytes(const FieldPath& field,
-                                                       const v1::PackedVector& packed,
-                                                       std::string_view data,
-                                                       std::uint32_t dim_max) {
+                                                        const v1::PackedVector& packed,
+                                                        std::string_view data,
+                                                        std::uint32_t dim_max) {
   std::size_t number_bytes = 0;
   switch (packed.format()) {
     case v1::PackedVector::FORMAT_F32_LE:
@@ -252,8 +252,9 @@ absl::StatusOr<engine::Diversity> ValidateDiversity(const FieldPath& field,
   return diversity;
 }
 
-absl::StatusOr<engine::GroupRequest> ValidateGroupBy(const FieldPath& field, const v1::GroupBy& from,
-                                                    const Limits& limits) {
+absl::StatusOr<engine::GroupRequest> ValidateGroupBy(const FieldPath& field,
+                                                     const v1::GroupBy& from,
+                                                     const Limits& limits) {
   const FieldPath name{"field", &field};
   if (from.field().empty()) return Refuse(name, "empty; name a field of keywords or integers");
   absl::Status status = CheckFieldName(name, from.field(), limits);
@@ -265,8 +266,8 @@ absl::StatusOr<engine::GroupRequest> ValidateGroupBy(const FieldPath& field, con
 }
 
 absl::StatusOr<engine::ColdStart> ValidateColdStart(const FieldPath& field,
-                                                   const v1::ColdStart& from,
-                                                   const Limits& limits) {
+                                                    const v1::ColdStart& from,
+                                                    const Limits& limits) {
   absl::Status status = CheckFieldName({"field", &field}, from.field(), limits);
   if (!status.ok()) return status;
   engine::ColdStart cold_start;

@@ -27,9 +27,9 @@ namespace simile::service {
 // Errors: INVALID_FIELD for an unset or unknown format, for no bytes, for a size that is no
 // multiple of a number's size, and for too many numbers.
 absl::StatusOr<engine::VectorBytes> ValidateVectorBytes(const FieldPath& field,
-                                                       const v1::PackedVector& packed,
-                                                       std::string_view data,
-                                                       std::uint32_t dim_max);
+                                                        const v1::PackedVector& packed,
+                                                        std::string_view data,
+                                                        std::uint32_t dim_max);
 
 // Sets the query's target: vector, item, user, examples or blend.
 //   path          "queries[3]"
@@ -48,10 +48,11 @@ absl::Status SetTarget(const FieldPath& path, const v1::Query& from, std::string
 absl::StatusOr<engine::Diversity> ValidateDiversity(const FieldPath& field,
                                                     const v1::Diversity& from, std::uint32_t k,
                                                     const Limits& limits);
-absl::StatusOr<engine::GroupRequest> ValidateGroupBy(const FieldPath& field, const v1::GroupBy& from,
-                                                    const Limits& limits);
+absl::StatusOr<engine::GroupRequest> ValidateGroupBy(const FieldPath& field,
+                                                     const v1::GroupBy& from, const Limits& limits);
 absl::StatusOr<engine::ColdStart> ValidateColdStart(const FieldPath& field,
-                                                   const v1::ColdStart& from, const Limits& limits);
+                                                    const v1::ColdStart& from,
+                                                    const Limits& limits);
 
 // Checks that the k rows or groups after the first `skipped` are within the query's bounds.
 //   path     "queries[3]"

@@ -91,7 +91,7 @@ absl::StatusOr<bool> WantsColumns(const v1::SearchOptions& options) {
 // checked together for each query, since either may come from the options.
 // for each query, since either may come from the options.
 absl::StatusOr<engine::QueryRequest> ValidDefaults(const v1::SearchOptions& options,
-                                                  const Limits& limits) {
+                                                   const Limits& limits) {
   engine::QueryRequest query;
   query.k = options.has_k() ? options.k() : kDefaultK;
   query.offset = options.offset();
@@ -257,11 +257,11 @@ absl::StatusOr<Paging> ValidatePaging(const Request& request, const SentVectors&
 
 //   past_reach  set to the error of a page beyond the query's bounds
 absl::StatusOr<engine::QueryRequest> ValidateQuery(const FieldPath& path, const v1::Query& from,
-                                                  std::string_view sent_data,
-                                                  const v1::SearchRequest& request,
-                                                  const engine::QueryRequest& defaults,
-                                                  const Paging& paging, const Limits& limits,
-                                                  absl::Status& past_reach) {
+                                                   std::string_view sent_data,
+                                                   const v1::SearchRequest& request,
+                                                   const engine::QueryRequest& defaults,
+                                                   const Paging& paging, const Limits& limits,
+                                                   absl::Status& past_reach) {
   const v1::SearchOptions& options = request.options();
   absl::Status status = CheckSharedFields(path, from, limits);
   if (!status.ok()) return status;

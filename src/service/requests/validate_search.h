@@ -9,10 +9,10 @@
 
 #include <absl/status/statusor.h>
 
-#include "engine/search/search_task.h"
 #include "engine/query/query_request.h"
-#include "service/requests/answer_options.h"
+#include "engine/search/search_task.h"
 #include "service/calls/call.h"
+#include "service/requests/answer_options.h"
 #include "service/requests/page_token.h"
 #include "simile/limits.h"
 

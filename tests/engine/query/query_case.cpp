@@ -9,11 +9,11 @@
 
 #include "base/unasked_work.h"
 #include "engine/fake_clock.h"
+#include "engine/query/kept_vector.h"
+#include "engine/query/resolve.h"
 #include "engine/run_tasks.h"
 #include "engine/sample_data.h"
 #include "filter/payload_rows.h"
-#include "engine/query/kept_vector.h"
-#include "engine/query/resolve.h"
 
 namespace simile::engine {
 namespace {

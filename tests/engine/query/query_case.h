@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "certificate/seeded_random.h"
+#include "engine/query/query_request.h"
 #include "engine/search/search_task.h"
 #include "engine/snapshots/snapshot.h"
-#include "engine/query/query_request.h"
 
 namespace simile::engine {
 

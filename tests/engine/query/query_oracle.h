@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "data/load/dataset.h"
-#include "engine/search/resolved_query.h"
 #include "engine/query/query_request.h"
+#include "engine/search/resolved_query.h"
 
 namespace simile::engine {
 

@@ -13,9 +13,9 @@
 #include "base/error_detail.h"
 #include "data/payload/payload_table.h"
 #include "engine/fake_clock.h"
+#include "engine/query/resolve.h"
 #include "engine/sample_data.h"
 #include "engine/search/call_context.h"
-#include "engine/query/resolve.h"
 
 namespace simile::engine {
 

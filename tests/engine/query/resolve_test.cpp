@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error_detail.h"
-#include "engine/sample_data.h"
 #include "engine/query/kept_vector.h"
+#include "engine/sample_data.h"
 
 namespace simile::engine {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/error_detail.h"
 #include "base/unasked_work.h"
 #include "data/payload/payload_table.h"
-#include "engine/sample_data.h"
 #include "engine/query/resolve.h"
+#include "engine/sample_data.h"
 
 namespace simile::engine {
 namespace {
