@@ -84,7 +84,7 @@ TEST_F(StartOutputTest, LogsACollectionAndEachOfItsNotes) {
                             {"collection", "films"},
                             {"rows", 5'000},
                             {"users", 500},
-                            {"resident_bytes", engine::BytesOf(snapshot).host()},
+                            {"resident_bytes", engine::SumBytes(snapshot).host()},
                             {"device_bytes", 0},
                             {"duration_us", 213'000}}));
   EXPECT_EQ(

@@ -55,7 +55,7 @@ class TuningTest : public testing::Test {
                            .scan_rows_max = 512,
                            .int4_from_code_bytes = std::nullopt,
                            .queries_of_thread_min = std::nullopt};
-  const Int8Tuning measured_ = backend::cpu::TuningOf(findings_);
+  const Int8Tuning measured_ = backend::cpu::MakeTuning(findings_);
   StoppedClock clock_;
   int measurements_ = 0;
   unsigned threads_ = 0;
