@@ -339,7 +339,7 @@ std::string Executor::ObstacleTo(const QueuedTask& queued) const {
                        base::Grouped(queued.request.searches));
   }
   if (counts_.queue_bytes + queued.bytes > options_.queue_bytes_max) {
-    return fmt::format("the waiting calls take {} of at most {} bytes: no space for {} more",
+    return fmt::format("the waiting calls take {} bytes, and the limit is {}: no space for {} more",
                        base::Grouped(counts_.queue_bytes), base::Grouped(options_.queue_bytes_max),
                        base::Grouped(queued.bytes));
   }

@@ -116,7 +116,8 @@ TEST_F(AdmissionTest, RefusesCallsWhoseBytesDoNotFit) {
   };
   Submit(large(1));  // beside the queue
   Submit(large(2));
-  EXPECT_THAT(SubmitRefused(large(3)), HasSubstr("bytes and may take 100,000: no space for 4"));
+  EXPECT_THAT(SubmitRefused(large(3)),
+              HasSubstr("bytes, and the limit is 100,000: no space for 4"));
   EXPECT_GT(executor_->counts().queue_bytes, 80'000U);
   gate_.Open();
   answers_.Await(2);
@@ -137,7 +138,7 @@ TEST_F(AdmissionTest, RefusesALargeCallWhileTheBytesOfOthersArePassed) {
   Submit(large(1));
   gate_.AwaitArrivals(1);
   EXPECT_EQ(executor_->counts().lanes[0].large_waiting, 0U) << "it has begun";
-  EXPECT_THAT(SubmitRefused(large(2)), HasSubstr("bytes and may take 100,000"));
+  EXPECT_THAT(SubmitRefused(large(2)), HasSubstr("bytes, and the limit is 100,000"));
   gate_.Open();
   answers_.Await(1);
 }
