@@ -98,7 +98,7 @@ TEST(SufficientBatchTest, IsTheSmallestNearTheBestRate) {
 TEST(WorkloadTextTest, NamesCollectionBatchAndFilter) {
   const std::vector<TunedShape> shapes{{"films", 1, 1, 1}};
   EXPECT_EQ(WorkloadText({0, 1, 0}, shapes), "films, 1 query");
-  EXPECT_EQ(WorkloadText({0, 1'024, 16}, shapes), "films, 1,024 queries, one row in 16 passes");
+  EXPECT_EQ(WorkloadText({0, 1'024, 16}, shapes), "films, 1,024 queries, filter 1 in 16");
 }
 
 }  // namespace

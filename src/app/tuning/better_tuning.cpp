@@ -41,7 +41,7 @@ std::string WorkloadText(const Workload& workload, std::span<const TunedShape> c
       workload.batch == 1 ? "1 query" : fmt::format("{} queries", base::Grouped(workload.batch));
   const std::string text = fmt::format("{}, {}", collections[workload.collection].name, queries);
   if (workload.rows_for_one == 0) return text;
-  return fmt::format("{}, one row in {} passes", text, base::Grouped(workload.rows_for_one));
+  return fmt::format("{}, filter 1 in {}", text, base::Grouped(workload.rows_for_one));
 }
 
 std::vector<Workload> ServiceWorkloads(std::size_t collection_count, std::size_t batch_max) {

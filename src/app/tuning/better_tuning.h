@@ -33,7 +33,7 @@ struct TunedShape {
   std::size_t dim = 0;
 };
 
-// `films, 64 queries` or `films, 1 query, one row in 16 passes`
+// `films, 64 queries` or `films, 1 query, filter 1 in 16` (a filter that one row in 16 passes)
 std::string WorkloadText(const Workload& workload, std::span<const TunedShape> collections);
 
 // The kinds of search that a server answers, the shortest first. When time runs out the longest are
