@@ -38,7 +38,7 @@ DESCRIPTIONS = {
 }
 
 WIDTH, TOP, ROW_HEIGHT, BOX_HEIGHT, GAP = 940, 78, 102, 46, 26
-BOX_WIDTH = collections.defaultdict(lambda: 206, {"engine": 400, "backend": 236, "contracts": 300, "base": 170})
+BOX_WIDTH = collections.defaultdict(lambda: 206, {"engine": 420, "backend": 236, "contracts": 300, "base": 170})
 PORT_GAP, STRAIGHT = 36, 30  # between arrows on a box; the last part of an arrow, which holds its number
 STARTS = 40
 COLORS = ("#dbeafe", "#dbeafe", "#e0e7ff", "#ede9fe", "#fce7f3", "#ffedd5", "#fef3c7", "#dcfce7", "#dcfce7", "#f1f5f9")
