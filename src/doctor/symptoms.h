@@ -94,7 +94,7 @@ enum class Symptom : std::uint8_t {
   kCpuBroken,
 };
 
-// The values for the placeholders in a symptom's text and fix.
+// The values for the names in braces in a symptom's text and fix.
 struct Evidence {
   std::string subject = {};  // a path, a variable or a card
   std::string detail = {};   // the error in the words of its reporter
@@ -109,12 +109,12 @@ struct SymptomRow {
   Symptom symptom;
   const char* name;  // stable, for programs: "version_mismatch"
   State state;       // kFailed or kWarning
-  const char* text;  // with placeholders such as {subject}, named as the fields of Evidence
+  const char* text;  // {subject} and the like stand for the fields of Evidence
   const char* fix;   // likewise
 };
 std::span<const SymptomRow> SymptomRows();
 
-// Makes a finding by filling in the placeholders of the symptom's row. Pure.
+// Makes a finding: writes the evidence into the texts of the symptom's row. Pure.
 Finding Diagnose(std::string_view probe, Symptom symptom, const Evidence& evidence);
 
 // Whether one finding of a card is graver than another. A failure is graver than a warning; then

@@ -128,7 +128,7 @@ class PartialTest : public FilmsClientTest {
     return query;
   }
 
-  // Draws queries of which `bad_count`, at random places, cannot be answered.
+  // Draws kQueries queries. `bad_count` of them, at random places, cannot be answered.
   std::vector<Drawn> DrawQueries(int bad_count) {
     std::vector<Drawn> drawn(kQueries);
     for (int i = 0; i < bad_count; ++i) drawn[static_cast<std::size_t>(i)].good = false;

@@ -16,8 +16,8 @@ namespace simile::data {
 // their memory; a file up to this size is read whole.
 inline constexpr std::uint64_t kSampleBytesMax = std::uint64_t{4} << 20;
 
-// Some rows of a collection's payload, and the memory of those parts of its Dataset that headers
-// and sizes do not tell. The memory is counted where files were read whole, else extrapolated.
+// Some rows of a collection's payload, and the memory of the Dataset's parts whose size the headers
+// and file sizes do not tell. The memory is counted where files were read whole, else extrapolated.
 struct DatasetSample {
   // The rows that were read, as a load would keep them: all rows, or the lines of blocks spread
   // evenly over the file. Every other block comes first, so that the first half is a sample too.
